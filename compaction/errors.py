@@ -1,0 +1,36 @@
+"""What can go wrong in the room's memory, named by who must act."""
+
+from __future__ import annotations
+
+
+class CompactionError(Exception):
+    """Base of every error this package raises."""
+
+
+class StoreError(CompactionError):
+    """The store failed: the operator must look at the disk or the database. Nothing was half-written."""
+
+
+class CompletionError(CompactionError):
+    """The text model failed. `retryable` tells a passing trouble from a wrong key or model name."""
+
+    def __init__(self, message: str, *, retryable: bool, timeout: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.timeout = timeout
+
+
+class SummaryRefusedError(CompactionError):
+    """A summariser's answer cannot stand for the turns (blank, cut off, a refusal, a copy, an answer)."""
+
+
+class ContextOverflowError(CompactionError):
+    """What must be sent does not fit the model, even after trimming. The person must narrow the request."""
+
+    def __init__(self, *, current: int, maximum: int) -> None:
+        super().__init__(
+            f"This does not fit the model: {current} tokens are needed and {maximum} are allowed. "
+            "Ask for less at once, shorten what is attached, or set a larger budget.max_context_tokens."
+        )
+        self.current = current
+        self.maximum = maximum

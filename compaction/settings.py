@@ -1,0 +1,3 @@
+"""What an operator can tune in `compaction`; each field says its unit, its default's reason and when it takes effect."""
+
+from __future__ import annotations

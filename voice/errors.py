@@ -1,0 +1,27 @@
+"""What can go wrong in hearing and speaking, named by who must act."""
+
+from __future__ import annotations
+
+
+class VoiceError(Exception):
+    """Base of every error this package raises. The message is a plain sentence with the remedy."""
+
+
+class LinkError(VoiceError):
+    """The voice connection could not be made or kept: Discord or the network must change."""
+
+
+class OpusMissingError(VoiceError):
+    """libopus was not found: the operator must install it."""
+
+
+class RecogniserError(VoiceError):
+    """Speech could not be recognised: the model is missing, unreadable, or its worker died."""
+
+
+class RecogniserOverloadedError(RecogniserError):
+    """The recogniser's queue is full; the request was shed by policy."""
+
+
+class SynthesisError(VoiceError):
+    """A sentence could not be spoken: the voice is missing, or its service failed."""

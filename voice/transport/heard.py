@@ -1,0 +1,44 @@
+"""What the transport hands on: decoded sound of one person, and the marks between talkspurts.
+
+Times are seconds of `time.monotonic()`. `captured_at` is where the sound sits on the speaker's own time line:
+the arrival of the talkspurt's first packet plus the RTP distance from it, so jitter and buffering do not show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from voice.audio import Pcm
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechFrames:
+    """A contiguous run of one person's sound: mono int16 at 16 kHz, a multiple of 320 samples."""
+
+    user_id: int
+    ssrc: int
+    captured_at: float
+    pcm: Pcm
+    concealed_samples: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TalkspurtEnded:
+    """The person's client stopped sending (silence frames, or no packet for 200 ms)."""
+
+    user_id: int
+    ssrc: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerLeft:
+    """The person left the channel; nothing more of them will come."""
+
+    user_id: int
+    at: float
+
+
+Heard: TypeAlias = SpeechFrames | TalkspurtEnded | SpeakerLeft
