@@ -15,6 +15,10 @@ class OpusMissingError(VoiceError):
     """libopus was not found: the operator must install it."""
 
 
+class OpusError(VoiceError):
+    """libopus refused one packet: it costs that frame and nothing else."""
+
+
 class RecogniserError(VoiceError):
     """Speech could not be recognised: the model is missing, unreadable, or its worker died."""
 

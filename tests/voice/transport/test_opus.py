@@ -1,0 +1,135 @@
+"""libopus through our binding: what is said comes back, what is broken costs one frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voice.audio import DISCORD_FRAME_SAMPLES, LISTEN_FRAME_SAMPLES, Pcm
+from voice.errors import OpusError, OpusMissingError
+from voice.transport import opus
+
+
+def tone(frames: int, *, hz: float = 440.0) -> Pcm:
+    """Return `frames` Discord frames of a sine, mono 48 kHz."""
+    t = np.arange(frames * DISCORD_FRAME_SAMPLES) / 48_000
+    return (9000 * np.sin(2 * np.pi * hz * t)).astype(np.int16)
+
+
+def packets(frames: int, **options: int) -> list[bytes]:
+    encoder = opus.Encoder(**options)  # type: ignore[arg-type]
+    pcm = tone(frames)
+    return [encoder.encode(part) for part in np.split(pcm, frames)]
+
+
+def loudness(pcm: Pcm) -> float:
+    return float(np.sqrt(np.mean(pcm.astype(np.float64) ** 2)))
+
+
+def test_a_tone_comes_back_at_16_khz() -> None:
+    """440 Hz encoded at 48 kHz is 440 Hz in the listener's 16 kHz, as loud as it was."""
+    decoder = opus.Decoder()
+    heard = np.concatenate([decoder.decode(packet) for packet in packets(50)])
+    assert len(heard) == 50 * LISTEN_FRAME_SAMPLES
+    spectrum = np.abs(np.fft.rfft(heard[8000:]))
+    assert abs(np.argmax(spectrum) * 16_000 / len(heard[8000:]) - 440) < 3
+    assert loudness(heard[8000:]) == pytest.approx(loudness(tone(1)), rel=0.1)
+
+
+def test_two_channels_come_interleaved() -> None:
+    decoder = opus.Decoder(rate_hz=48_000, channels=2)
+    assert len(decoder.decode(packets(1)[0])) == 2 * DISCORD_FRAME_SAMPLES
+
+
+def test_each_frame_is_an_array_of_its_own() -> None:
+    """The decoder's buffer is reused, so what was returned before must not change."""
+    decoder = opus.Decoder()
+    frames = packets(6)
+    decoder.decode(frames[0])
+    first = decoder.decode(frames[4])
+    kept = first.copy()
+    decoder.decode(frames[5])
+    assert np.array_equal(first, kept)
+
+
+def test_a_lost_frame_is_recovered_from_the_next_packet() -> None:
+    """In-band FEC gives back the lost frame nearly as loud as it was."""
+    decoder = opus.Decoder()
+    frames = packets(20, bitrate_bps=24_000, expected_loss_percent=30)
+    for packet in frames[:10]:
+        decoder.decode(packet)
+    recovered = decoder.recover(frames[11])
+    assert len(recovered) == LISTEN_FRAME_SAMPLES
+    assert loudness(recovered) > 0.5 * loudness(tone(1))
+    assert len(decoder.decode(frames[11])) == LISTEN_FRAME_SAMPLES
+
+
+def test_concealment_fades_away() -> None:
+    """PLC continues the last sound and then dies down, so a long gap is not a drone."""
+    decoder = opus.Decoder()
+    for packet in packets(10):
+        decoder.decode(packet)
+    invented = [decoder.conceal(LISTEN_FRAME_SAMPLES) for _ in range(40)]
+    assert loudness(invented[0]) > 1000
+    assert loudness(invented[-1]) < 0.2 * loudness(invented[0])
+
+
+def test_silence_frame_is_silent() -> None:
+    assert loudness(opus.Decoder().decode(opus.SILENCE_FRAME)) < 2
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=300, deadline=None)
+def test_garbage_costs_one_frame(garbage: bytes) -> None:
+    """Any bytes give sound or an `OpusError`, and the decoder goes on working."""
+    decoder = opus.Decoder()
+    try:
+        assert len(decoder.decode(garbage)) <= 1920
+    except OpusError as error:
+        assert str(error)  # noqa: PT017 - garbage may also decode
+    assert len(decoder.decode(packets(1)[0])) == LISTEN_FRAME_SAMPLES
+
+
+@pytest.mark.parametrize("samples", [0, -1, 1921, 7])
+def test_impossible_lengths_are_refused(samples: int) -> None:
+    with pytest.raises(OpusError):
+        opus.Decoder().conceal(samples)
+
+
+def test_empty_packets_are_refused() -> None:
+    """libopus would call an empty packet lost and invent sound for it."""
+    decoder = opus.Decoder()
+    with pytest.raises(OpusError):
+        decoder.decode(b"")
+    with pytest.raises(OpusError):
+        decoder.recover(b"")
+
+
+def test_encoder_refuses_impossible_settings_and_lengths() -> None:
+    with pytest.raises(OpusError):
+        opus.Encoder(complexity=11)
+    with pytest.raises(OpusError):
+        opus.Encoder().encode(np.zeros(7, np.int16))
+
+
+def test_packet_tells_its_length() -> None:
+    assert opus.packet_samples(packets(1)[0]) == DISCORD_FRAME_SAMPLES
+    with pytest.raises(OpusError):
+        opus.packet_samples(b"")
+
+
+def test_missing_libopus_says_what_to_do() -> None:
+    """The error names the remedy and what was tried."""
+    with pytest.raises(OpusMissingError, match=r"apt install libopus0.*av"):
+        opus.open_library([])
+    with pytest.raises(OpusMissingError, match=r"/nowhere/libopus\.so"):
+        opus.open_library(["/nowhere/libopus.so"])
+
+
+def test_a_library_that_is_not_opus_is_passed_over() -> None:
+    """The C library loads, but has no Opus in it; the next candidate is taken."""
+    lib = opus.open_library(["libc.so.6", *opus.candidates()])
+    assert b"opus" in lib.opus_get_version_string()
+    assert opus.version().startswith("libopus")
