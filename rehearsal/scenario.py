@@ -1,0 +1,209 @@
+"""A scenario: who is there, who says what and when, what goes wrong, and what is expected.
+
+These are the values of the file that docs/scenarios.md describes. `rehearsal.scenario_file` reads them;
+nothing here plays anything.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from rehearsal.wanted import Wanted
+
+SettingValue: TypeAlias = str | int | float | bool | list[str]
+OptionValue: TypeAlias = str | int | float | bool
+
+# People get made-up snowflakes of the size real ones have, so that nothing depends on small numbers.
+FIRST_PERSON_ID = 410_000_000_000_000_001
+
+# A breath between one speaker's end and the next one's start.
+SPEECH_GAP_S = 0.6
+WAIT_TIMEOUT_S = 30.0
+
+# `after` may name these instead of a step.
+AFTER_REPLY = "reply"
+AFTER_HEARD = "heard"
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PersonSpec(_Value):
+    """Somebody in the room. `present`: already in the voice channel when the scenario starts."""
+
+    key: str
+    name: str = Field(min_length=1)
+    id: int = Field(gt=0)
+    voice: str = ""
+    locale: str = "en-US"
+    present: bool = True
+
+
+class BotSpec(_Value):
+    """The companion as Discord shows it."""
+
+    name: str = Field(default="Roomtone", min_length=1)
+
+
+class NetworkSpec(_Value):
+    """What the network does to voice packets, as shares from 0 to 1."""
+
+    loss: float = Field(default=0.0, ge=0, le=1)
+    padding: float = Field(default=0.0, ge=0, le=1)
+    reorder: float = Field(default=0.0, ge=0, le=1)
+
+
+class HistoryTurn(_Value):
+    """One turn of the stored part. `at`: seconds relative to the live start, so negative.
+
+    `speaker` is a key of `people` or the name of a person; the bot's own turns have kind `assistant`.
+    """
+
+    speaker: str
+    text: str = Field(min_length=1)
+    at: float = Field(lt=0)
+    kind: Literal["speech", "membership", "effect", "assistant"] = "speech"
+
+
+class _Step(_Value):
+    """When a step starts: `at` seconds after the live start, or `gap_s` after something, or overlapping it.
+
+    Without any, it follows the step before it in the file.
+    """
+
+    id: str = ""
+    at: float | None = Field(default=None, ge=0)
+    after: str = ""
+    gap_s: float | None = Field(default=None, ge=0)
+    overlap_s: float | None = Field(default=None, gt=0)
+    timeout_s: float = Field(default=WAIT_TIMEOUT_S, gt=0, le=600)
+
+    @model_validator(mode="after")
+    def _one_time(self) -> _Step:
+        if self.at is not None and (self.after or self.gap_s is not None or self.overlap_s is not None):
+            raise ValueError("`at` is a fixed moment, so it cannot stand beside `after`, `gap_s` or `overlap_s`")
+        if self.gap_s is not None and self.overlap_s is not None:
+            raise ValueError("`gap_s` waits and `overlap_s` hurries; a step can have one of them")
+        return self
+
+
+class Say(_Step):
+    """Somebody says something; `say` is the reference text of what is in the `audio` file."""
+
+    who: str
+    say: str = Field(min_length=1)
+    audio: Path
+
+
+class Command(_Step):
+    """Somebody uses a slash command. `join` ends when the bot hears the room."""
+
+    who: str
+    command: str = Field(min_length=1)
+    options: dict[str, OptionValue] = Field(default_factory=dict)
+
+
+class Join(_Step):
+    """Somebody enters the voice channel."""
+
+    who: str
+    join: Literal[True]
+
+
+class Leave(_Step):
+    """Somebody leaves the voice channel."""
+
+    who: str
+    leave: Literal[True]
+
+
+class SetNetwork(_Step):
+    """From here on, voice packets fare like this."""
+
+    network: NetworkSpec
+
+
+class Fault(_Step):
+    """The local Discord misbehaves once, by name."""
+
+    fault: str = Field(min_length=1)
+
+
+class WaitFor(_Step):
+    """Nothing goes on until it has happened; not happening within `timeout_s` fails the run's report.
+
+    `reply`: the bot has spoken since the step before. `heard`: everything said so far became text.
+    `compaction`: one landed (with `new_cursor`, one that reached it).
+    """
+
+    wait_for: Literal["reply", "heard", "compaction"]
+    new_cursor: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _cursor_belongs_to_compaction(self) -> WaitFor:
+        if self.new_cursor is not None and self.wait_for != "compaction":
+            raise ValueError('`new_cursor` belongs to `wait_for = "compaction"` alone')
+        return self
+
+
+class Bot(_Step):
+    """The bot's process: `kill` ends it at once, `restart` starts it again on what it had stored."""
+
+    bot: Literal["kill", "restart"]
+
+
+Step: TypeAlias = Say | Command | Join | Leave | SetNetwork | Fault | WaitFor | Bot
+
+# The key that tells one kind of step from another.
+STEP_KINDS: dict[str, type[Step]] = {
+    "say": Say,
+    "command": Command,
+    "join": Join,
+    "leave": Leave,
+    "network": SetNetwork,
+    "fault": Fault,
+    "wait_for": WaitFor,
+    "bot": Bot,
+}
+
+
+class Scenario(_Value):
+    """A whole evening in miniature, checked and ready to be played. Paths are absolute."""
+
+    title: str = Field(min_length=1)
+    guild: str = Field(default="The Rehearsal", min_length=1)
+    channel: str = Field(default="Lounge", min_length=1)
+    text_channel: str = Field(default="general", min_length=1)
+    bot: BotSpec = BotSpec()
+    people: tuple[PersonSpec, ...] = Field(min_length=1)
+    settings: dict[str, SettingValue] = Field(default_factory=dict)
+    network: NetworkSpec = NetworkSpec()
+    history: tuple[HistoryTurn, ...] = ()
+    steps: tuple[Step, ...] = Field(min_length=1)
+    expect: tuple[Wanted, ...] = ()
+    # The quiet at the end, in which the last words become text and the last reply is spoken.
+    settle_s: float = Field(default=20.0, ge=0, le=600)
+
+    def person(self, key: str) -> PersonSpec:
+        """Return the person with this key or display name. Raises `KeyError`."""
+        for spec in self.people:
+            if key in (spec.key, spec.name):
+                return spec
+        raise KeyError(key)
+
+    @property
+    def says(self) -> tuple[Say, ...]:
+        """Return the spoken steps, in the order of the file."""
+        return tuple(step for step in self.steps if isinstance(step, Say))
+
+    def with_settings(self, settings: dict[str, SettingValue]) -> Scenario:
+        """Return the same scenario with these settings of the bot over its own."""
+        return self.model_copy(update={"settings": {**self.settings, **settings}})
+
+    def with_network(self, network: NetworkSpec) -> Scenario:
+        """Return the same scenario on another network."""
+        return self.model_copy(update={"network": network})

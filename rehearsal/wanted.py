@@ -1,0 +1,148 @@
+"""What a scenario may expect of a run: declarative values that a person writes as `[[expect]]`.
+
+These are only the words; `rehearsal.expectations` judges them against what happened.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Words: TypeAlias = tuple[Annotated[str, Field(min_length=1)], ...]
+
+
+class _Wanted(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class EveryUtteranceHeardOnce(_Wanted):
+    """Every live utterance became text once: none missing, none twice."""
+
+    kind: Literal["every_utterance_heard_once"]
+
+
+class Attributed(_Wanted):
+    """Every live utterance was written down under the person who said it."""
+
+    kind: Literal["attributed"]
+
+
+class MaxWer(_Wanted):
+    """The word error rate of all live speech is at most `value` (0.15 is 15 %)."""
+
+    kind: Literal["max_wer"]
+    value: float = Field(ge=0, le=1)
+
+
+class DaveFailures(_Wanted):
+    """At most `max` packets failed to decrypt end to end."""
+
+    kind: Literal["dave_failures"]
+    max: int = Field(default=0, ge=0)
+
+
+class Compaction(_Wanted):
+    """A compaction landed that took the cursor from `old_cursor` to `new_cursor`."""
+
+    kind: Literal["compaction"]
+    old_cursor: int = Field(ge=0)
+    new_cursor: int = Field(ge=1)
+
+
+class Answer(_Wanted):
+    """The bot answered the step `to`, and another participant heard the words.
+
+    Every word of `all_of` and at least one of `any_of` (when given) must be in it, after Whisper's English
+    normaliser. `heard`: judge what another participant heard and recognised, or else what the bot wrote.
+    """
+
+    kind: Literal["answer"]
+    to: str
+    all_of: Words = ()
+    any_of: Words = ()
+    heard: bool = True
+
+
+class FactOnlyInSummary(_Wanted):
+    """What was sent to the model for the answer to the step `to` had the words in the summary alone."""
+
+    kind: Literal["fact_only_in_summary"]
+    to: str
+    words: Words = Field(min_length=1)
+
+
+class NoticePosted(_Wanted):
+    """The bot wrote a message in the text channel that contains these words (any message, if empty)."""
+
+    kind: Literal["notice_posted"]
+    contains: str = ""
+
+
+class NothingRaised(_Wanted):
+    """Nothing was logged as an error; with `warnings`, nothing as a warning either."""
+
+    kind: Literal["nothing_raised"]
+    warnings: bool = False
+
+
+class MinBotTurns(_Wanted):
+    """The bot spoke at least `count` times."""
+
+    kind: Literal["min_bot_turns"]
+    count: int = Field(ge=1)
+
+
+class MaxBotTurns(_Wanted):
+    """The bot spoke at most `count` times: it did not interrupt what was not meant for it."""
+
+    kind: Literal["max_bot_turns"]
+    count: int = Field(ge=0)
+
+
+class MaxLatency(_Wanted):
+    """The given percentile of a latency is at most `ms`."""
+
+    kind: Literal["max_latency"]
+    stage: Literal["end_to_text_ms", "end_to_first_audio_ms"]
+    percentile: Literal[50, 95] = 95
+    ms: float = Field(gt=0)
+
+
+class TurnsUnbroken(_Wanted):
+    """Turn numbers of the whole run, restarts included, have no gap and no number twice."""
+
+    kind: Literal["turns_unbroken"]
+
+
+Wanted: TypeAlias = (
+    EveryUtteranceHeardOnce
+    | Attributed
+    | MaxWer
+    | DaveFailures
+    | Compaction
+    | Answer
+    | FactOnlyInSummary
+    | NoticePosted
+    | NothingRaised
+    | MinBotTurns
+    | MaxBotTurns
+    | MaxLatency
+    | TurnsUnbroken
+)
+
+KINDS: dict[str, type[_Wanted]] = {
+    "every_utterance_heard_once": EveryUtteranceHeardOnce,
+    "attributed": Attributed,
+    "max_wer": MaxWer,
+    "dave_failures": DaveFailures,
+    "compaction": Compaction,
+    "answer": Answer,
+    "fact_only_in_summary": FactOnlyInSummary,
+    "notice_posted": NoticePosted,
+    "nothing_raised": NothingRaised,
+    "min_bot_turns": MinBotTurns,
+    "max_bot_turns": MaxBotTurns,
+    "max_latency": MaxLatency,
+    "turns_unbroken": TurnsUnbroken,
+}
