@@ -1,3 +1,272 @@
 """What an operator can tune in `bot`; each field says its unit, its default's reason and when it takes effect."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+
+class DiscordSettings(BaseModel):
+    """Who the bot is on Discord, and where Discord is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    token: Annotated[
+        SecretStr | None,
+        Field(
+            description="The bot's token from Discord's developer portal; DISCORD_TOKEN sets it too. Takes effect "
+            "at start. Without it `roomtone run` plays the rehearsal."
+        ),
+    ] = None
+    api_base: Annotated[
+        str,
+        Field(
+            description="URL of Discord's REST API; empty means Discord itself. Takes effect at start. "
+            "Only a local Discord needs another."
+        ),
+    ] = ""
+    gateway: Annotated[
+        str,
+        Field(
+            description="URL of Discord's gateway (wss:// or ws://); empty means Discord itself. Takes effect at start."
+        ),
+    ] = ""
+    ca_file: Annotated[
+        str,
+        Field(
+            description="Path of a PEM certificate to trust besides the system's, for a local Discord; "
+            "empty means none. Takes effect at start."
+        ),
+    ] = ""
+    connect_timeout_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=300,
+            description="Seconds to wait for Discord's READY at start, and for a voice connection. "
+            "Default 30: discord.py's own reconnects fit inside. Takes effect at the next connection.",
+        ),
+    ] = 30.0
+
+
+class RoomSettings(BaseModel):
+    """How one room, that is one voice session in one channel, behaves."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    leave_when_empty_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=86_400,
+            description="Seconds alone in the channel after which the bot leaves. Default 300: long enough for a "
+            "break, short enough not to haunt a channel. Takes effect at the next join.",
+        ),
+    ] = 300.0
+    resume_within_s: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=86_400,
+            description="Seconds since its last turn within which an open session is gone on with after a crash, and "
+            "the bot rejoins its channel. Default 1800. 0 never resumes. Takes effect at start.",
+        ),
+    ] = 1800.0
+    notice: Annotated[
+        str,
+        Field(
+            max_length=1000,
+            description="What the bot writes into the channel when it joins, so that everybody knows it listens. "
+            "Takes effect at the next join.",
+        ),
+    ] = (
+        "I am listening in this channel: what is said is transcribed and remembered so that I can take part. "
+        "Audio is not kept. Use /leave to send me away."
+    )
+
+
+class BrainSettings(BaseModel):
+    """When the bot answers, and how it speaks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=60,
+            description="The bot's own name, in transcripts and prompts. Takes effect at the next join.",
+        ),
+    ] = "Roomtone"
+    wake_names: Annotated[
+        tuple[str, ...],
+        Field(
+            min_length=1,
+            description="Names that address the bot; mis-hearings close to them count. Takes effect at the next join.",
+        ),
+    ] = ("Roomtone", "Room tone")
+    instructions: Annotated[
+        str,
+        Field(
+            max_length=4000,
+            description="Sentences added to the system prompt: a persona, house rules. Takes effect at the next reply.",
+        ),
+    ] = ""
+    reply_timeout_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=120,
+            description="Seconds after which a reply that has not begun to sound is given up. Default 20: "
+            "later than that the talk has moved on. Takes effect at the next reply.",
+        ),
+    ] = 20.0
+
+
+class LlmSettings(BaseModel):
+    """The language model that the brain thinks with. Without `api_key` and `base_url` the embedded one serves."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_url: Annotated[
+        str,
+        Field(
+            description="URL of any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp …), for example "
+            "http://127.0.0.1:11434/v1; empty means OpenAI itself. Takes effect at start."
+        ),
+    ] = ""
+    api_key: Annotated[
+        SecretStr | None,
+        Field(
+            description="The endpoint's key; OPENAI_API_KEY sets it too. Local servers mostly need none. Takes effect at start."
+        ),
+    ] = None
+    model: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="The model's name at the endpoint. Takes effect at start.",
+        ),
+    ] = "gpt-4.1-mini"
+    max_output_tokens: Annotated[
+        int,
+        Field(
+            ge=16,
+            le=4096,
+            description="Most tokens of one reply. Default 300, about a minute of speech. Takes effect at the next reply.",
+        ),
+    ] = 300
+    first_token_timeout_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=120,
+            description="Seconds to wait for an answer's first piece. Default 10. Takes effect at the next reply.",
+        ),
+    ] = 10.0
+    total_timeout_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=600,
+            description="Seconds one whole answer may take. Default 60. Takes effect at the next call.",
+        ),
+    ] = 60.0
+
+    @property
+    def configured(self) -> bool:
+        """Return whether there is a language model to ask."""
+        return bool(self.base_url or (self.api_key and self.api_key.get_secret_value()))
+
+
+class StorageSettings(BaseModel):
+    """Where turns, notes, segments and sessions are kept."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data_dir: Annotated[
+        Path,
+        Field(
+            description="Directory of everything the bot writes: the database (roomtone.db) and the logs (logs/). "
+            "A relative path starts at the working directory. Takes effect at start."
+        ),
+    ] = Path("data")
+    synchronous: Annotated[
+        Literal["full", "normal"],
+        Field(
+            description="How surely a stored turn stays stored. full: it survives a power cut, for one disk flush "
+            "a turn (1-10 ms, off the reply path). normal: it survives a killed process, but a power cut may take "
+            "the last turns; choose it on slow flash. Takes effect at start."
+        ),
+    ] = "full"
+    busy_timeout_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=60,
+            description="Seconds to wait while another process writes to the database. Default 5: outlasts a backup. "
+            "Takes effect at start.",
+        ),
+    ] = 5.0
+    min_free_mb: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Free megabytes in data_dir below which `roomtone doctor` warns. Default 500: an evening of "
+            "talk takes a few, the logs max_file_mb * (keep_files + 1). Takes effect at once.",
+        ),
+    ] = 500
+
+    @property
+    def database_path(self) -> Path:
+        """Return the file of the embedded database."""
+        return self.data_dir / "roomtone.db"
+
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class LogsSettings(BaseModel):
+    """What is written about the bot's work, and what never is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    level: Annotated[
+        LogLevel,
+        Field(
+            description="Least severe event that goes to the log file (JSON lines, <data_dir>/logs/roomtone.jsonl, "
+            "read by `roomtone tail`): debug, info, warning or error. Takes effect at start."
+        ),
+    ] = "info"
+    console_level: Annotated[
+        LogLevel,
+        Field(
+            description="Least severe event that is also shown on the terminal (stderr): debug, info, warning or "
+            "error. Takes effect at start."
+        ),
+    ] = "warning"
+    max_file_mb: Annotated[
+        float,
+        Field(
+            gt=0,
+            description="Megabytes at which the log file is rotated. Default 20: several evenings. "
+            "Takes effect at start.",
+        ),
+    ] = 20.0
+    keep_files: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=100,
+            description="Rotated log files kept beside the current one. Takes effect at start.",
+        ),
+    ] = 5
+    speech: Annotated[
+        bool,
+        Field(
+            description="Write what people say into the logs too, for debugging. Off: a log is read, copied and kept "
+            "by more people than were in the room. Takes effect at start."
+        ),
+    ] = False
