@@ -170,7 +170,7 @@ Observation: TypeAlias = (
     | CompanionCrashed
 )
 
-Report: TypeAlias = Callable[[Observation], None]
+Reporter: TypeAlias = Callable[[Observation], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class Environment:
 class Companion(Protocol):
     """The bot under rehearsal. One instance lives through kills and restarts and keeps its own store."""
 
-    async def start(self, environment: Environment, report: Report) -> None:
+    async def start(self, environment: Environment, report: Reporter) -> None:
         """Start and return when the bot is connected to the gateway and its commands are registered.
 
         `report` is called on the running loop's thread, in order, and returns at once. Raises any exception
