@@ -96,7 +96,8 @@ class Fact:
     """One thing worth keeping, tied to the turn it was said in.
 
     `speaker` and `at` are taken from that turn, never from a model. `supersedes` names the (segment, index)
-    pairs of facts this one replaces, written `segment_id#index`.
+    pairs of facts this one replaces, written `segment_id#index`. A fact read from a screen names its note in
+    `note_id`; `speaker` is then who shared, and `turn_seq` the first turn of its segment.
     """
 
     turn_seq: Seq
@@ -105,11 +106,15 @@ class Fact:
     at: float
     text: str
     supersedes: tuple[str, ...] = ()
+    note_id: NoteId | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The stored record of one folded batch: turns `start <= seq < end`. Times are UTC epoch seconds."""
+    """The stored record of one folded batch: turns `start <= seq < end`. Times are UTC epoch seconds.
+
+    The range is empty (`start == end == cursor`) when a run folded notes alone.
+    """
 
     id: SegmentId
     session_id: SessionId

@@ -22,7 +22,7 @@ class StoredMemory:
     total_turns: int
     state: CompactionState
     window: tuple[Turn, ...]  # every turn from the cursor on, in order
-    segments: tuple[Segment, ...]  # in order of `start`
+    segments: tuple[Segment, ...]  # in order of `start`; of equal starts, in the order in which they landed
     live_notes: tuple[Note, ...]  # oldest first
     ended: bool
 
@@ -32,8 +32,9 @@ class Landing:
     """One successful run, written as one transaction or not at all.
 
     The store applies it only if the session's stored (cursor, revision) equal `expected_cursor` and
-    `expected_revision`, and then stores `segment` (None for a notes-only run), the new `state`, and drops
-    `folded_note_ids` from the pending notes (they stay searchable).
+    `expected_revision` and the session has not ended, and then stores `segment`, the new `state`, and drops
+    `folded_note_ids` from the pending notes (they stay searchable). `state.pending_notes` is not read: which
+    notes are pending follows from `move_notes_to_pending` and `folded_note_ids` alone.
     """
 
     session_id: SessionId
@@ -51,23 +52,26 @@ class TurnStore(Protocol):
         """Return everything a restart needs; an unknown session is an empty one."""
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """Store one turn. Storing the same (session, seq) again with the same content changes nothing."""
+        """Store one turn. Storing the same (session, seq) again with the same content changes nothing; with
+        other content it is a StoreError, and the first stays."""
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
         """Return the stored turns with `start <= seq < end`, in order; absent ones are simply missing."""
 
     async def add_note(self, session_id: SessionId, note: Note) -> None:
-        """Store one live note."""
+        """Store one live note. A note of that id that is stored already, in whatever place, stays as it is."""
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
-        """Turn live notes into pending ones, keeping their order."""
+        """Turn live notes into pending ones; pending notes are in the order in which notes were added."""
 
     async def land(self, landing: Landing) -> bool:
-        """Apply one landing atomically. Return False when (cursor, revision) moved on or the range of the
-        segment is stored already (the idempotency key is (session, start, end)); nothing changes then."""
+        """Apply one landing atomically. Return False when (cursor, revision) moved on, the session has ended,
+        or the range of the segment is stored already (the idempotency key is (session, start, end), empty
+        ranges aside); nothing changes then."""
 
     async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:
-        """Store the closing segment (cursor unmoved) and the final state, and mark the session ended."""
+        """Store the closing segment (cursor unmoved) and mark the session ended; once more changes nothing.
+        Raises StoreError when the stored (cursor, revision) are not those of `state`."""
 
 
 @dataclass(frozen=True, slots=True)

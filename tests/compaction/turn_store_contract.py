@@ -1,0 +1,409 @@
+"""What every `TurnStore` does, as tests: the in-memory fake and the database adapter both run this class.
+
+A test module inherits `TurnStoreContract` and gives a `store` fixture that yields a fresh, empty store. What
+only a real database can show (surviving SIGKILL, a full disk) is tested beside its adapter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compaction.errors import StoreError
+from compaction.model import (
+    CompactionState,
+    Fact,
+    Note,
+    NoteId,
+    NoteReason,
+    NoteSource,
+    Segment,
+    SegmentId,
+    Seq,
+    SessionId,
+    Slot,
+    Turn,
+    TurnKind,
+    TurnPart,
+)
+from compaction.ports import Landing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.ports import TurnStore
+
+EVENING = SessionId("evening")
+MORNING = SessionId("morning")
+T0 = 1_760_000_000.0
+
+
+def turn(seq: int, text: str | None = None, *, speaker: str = "Ada") -> Turn:
+    """One person saying one thing, two seconds a turn."""
+    return Turn(
+        seq=Seq(seq),
+        kind=TurnKind.SPEECH,
+        started_at=T0 + seq * 3.0,
+        ended_at=T0 + seq * 3.0 + 2.25,
+        parts=(TurnPart(f"id-{speaker}", speaker, text if text is not None else f"This is turn {seq}."),),
+    )
+
+
+def note(name: str, *, at: float = T0) -> Note:
+    """Something seen on Bob's screen."""
+    return Note(
+        id=NoteId(name),
+        at=at,
+        who="Bob",
+        what=f"a map with the mark {name}",
+        why=NoteReason.CUT,
+        source=NoteSource.MODEL,
+        frame_hash="f00d",
+    )
+
+
+def segment(
+    start: int,
+    end: int,
+    *,
+    session_id: SessionId = EVENING,
+    note_ids: Sequence[str] = (),
+    closing: bool = False,
+    name: str | None = None,
+) -> Segment:
+    """The record of turns `start <= seq < end`, with every field set to something of its own."""
+    return Segment(
+        id=SegmentId(name or f"{session_id}:{start}-{end}{'-closing' if closing else ''}"),
+        session_id=session_id,
+        start=Seq(start),
+        end=Seq(end),
+        started_at=T0 + start * 3.0,
+        ended_at=T0 + end * 3.0,
+        gist=f"Ada counted from {start} to {end - 1}: “done”, 1½ times.",
+        facts=(
+            Fact(Seq(start), Slot.DECISION, "Ada", T0 + start * 3.0, "Ada: we leave at nine.", ("old#0", "old#2")),
+            Fact(Seq(start), Slot.PEOPLE, "Bob", T0 + start * 3.0, "Bob: I'm in Genève."),
+            Fact(Seq(start), Slot.ACTIVITY, "Bob", T0 + 1.5, "On Bob's screen: a map.", (), NoteId("n")),
+        ),
+        note_ids=tuple(NoteId(each) for each in note_ids),
+        summariser="extractive",
+        degraded=True,
+        closing=closing,
+        created_at=T0 + 500.5,
+        original_tokens=420,
+        compressed_tokens=42,
+    )
+
+
+def landing(
+    start: int, end: int, *, revision: int, session_id: SessionId = EVENING, note_ids: Sequence[str] = ()
+) -> Landing:
+    """The landing that folds `start..end` on top of (start, revision)."""
+    return Landing(
+        session_id=session_id,
+        expected_cursor=Seq(start),
+        expected_revision=revision,
+        segment=segment(start, end, session_id=session_id, note_ids=note_ids),
+        state=CompactionState(
+            cursor=Seq(end), revision=revision + 1, summary=f"Ada counted to {end - 1}.", last_at=T0 + 600.25
+        ),
+        folded_note_ids=tuple(NoteId(each) for each in note_ids),
+    )
+
+
+async def fill(store: TurnStore, count: int, *, session_id: SessionId = EVENING, start: int = 0) -> list[Turn]:
+    """Store `count` turns in order and return them."""
+    turns = [turn(seq) for seq in range(start, start + count)]
+    for each in turns:
+        await store.append_turn(session_id, each)
+    return turns
+
+
+class TurnStoreContract:
+    """Inherit, and provide the `store` fixture."""
+
+    # -- turns -----------------------------------------------------------------------------------------------
+
+    @pytest.mark.asyncio
+    async def test_unknown_session_is_empty(self, store: TurnStore) -> None:
+        """`load` of a session nobody wrote to gives the state of a new one."""
+        memory = await store.load(EVENING)
+        assert memory.total_turns == 0
+        assert memory.state == CompactionState()
+        assert memory.window == ()
+        assert memory.segments == ()
+        assert memory.live_notes == ()
+        assert memory.ended is False
+
+    @pytest.mark.asyncio
+    async def test_turns_come_back_whole_and_in_order(self, store: TurnStore) -> None:
+        """Every field of a turn of every kind survives, several speakers and odd characters included."""
+        turns = [
+            turn(0, "Grüße, „Ada“ — 你好 🦄\nnew line"),
+            Turn(
+                Seq(1),
+                TurnKind.SPEECH,
+                T0 + 3.125,
+                T0 + 9.0,
+                (TurnPart("1", "Ada", "first"), TurnPart("2", "Bob", "second"), TurnPart("1", "Ada", "third")),
+            ),
+            Turn(Seq(2), TurnKind.MEMBERSHIP, T0 + 10.0, T0 + 10.0, (TurnPart("3", "Cy", "joined"),)),
+            Turn(Seq(3), TurnKind.EFFECT, T0 + 11.0, T0 + 11.0, (TurnPart("3", "Cy", "airhorn"),)),
+            Turn(Seq(4), TurnKind.ASSISTANT, T0 + 12.0, T0 + 13.0, (TurnPart("b", "Roomtone", "Yes."),)),
+            Turn(Seq(5), TurnKind.SPEECH, T0 + 14.0, T0 + 14.0, (), tombstone=True),
+        ]
+        for each in turns:
+            await store.append_turn(EVENING, each)
+        assert tuple(await store.turns(EVENING, Seq(0), Seq(100))) == tuple(turns)
+        assert tuple(await store.turns(EVENING, Seq(1), Seq(3))) == tuple(turns[1:3])
+        assert tuple(await store.turns(EVENING, Seq(3), Seq(3))) == ()
+        memory = await store.load(EVENING)
+        assert memory.total_turns == 6
+        assert memory.window == tuple(turns)
+
+    @pytest.mark.asyncio
+    async def test_same_turn_twice_is_stored_once(self, store: TurnStore) -> None:
+        """A retry after an answer that got lost changes nothing."""
+        await store.append_turn(EVENING, turn(0))
+        await store.append_turn(EVENING, turn(0))
+        assert (await store.load(EVENING)).window == (turn(0),)
+
+    @pytest.mark.asyncio
+    async def test_another_turn_under_a_used_number_is_refused(self, store: TurnStore) -> None:
+        """A number is never reused: the first turn stays, and the caller hears of its mistake."""
+        await store.append_turn(EVENING, turn(0, "the first"))
+        with pytest.raises(StoreError):
+            await store.append_turn(EVENING, turn(0, "another"))
+        assert (await store.load(EVENING)).window == (turn(0, "the first"),)
+
+    @pytest.mark.asyncio
+    async def test_sessions_do_not_see_each_other(self, store: TurnStore) -> None:
+        """Turns, notes, landings and endings belong to one session."""
+        await fill(store, 12)
+        await fill(store, 12, session_id=MORNING)
+        await store.add_note(EVENING, note("n1"))
+        assert await store.land(landing(0, 10, revision=0))
+        await store.close(EVENING, None, CompactionState(cursor=Seq(10), revision=1))
+        morning = await store.load(MORNING)
+        assert (morning.total_turns, morning.state, morning.segments) == (12, CompactionState(), ())
+        assert (morning.live_notes, morning.ended) == ((), False)
+        assert await store.land(landing(0, 10, revision=0, session_id=MORNING))
+
+    # -- notes -----------------------------------------------------------------------------------------------
+
+    @pytest.mark.asyncio
+    async def test_notes_are_live_then_pending_in_their_order(self, store: TurnStore) -> None:
+        """Pending notes keep the order in which they were taken, every field included."""
+        notes = [note(name, at=T0 + at) for at, name in enumerate(("b", "a", "d", "c"))]
+        for each in notes:
+            await store.add_note(EVENING, each)
+        assert (await store.load(EVENING)).live_notes == tuple(notes)
+        await store.move_notes_to_pending(EVENING, [notes[0].id])
+        await store.move_notes_to_pending(EVENING, [notes[1].id, notes[2].id])
+        memory = await store.load(EVENING)
+        assert memory.state.pending_notes == tuple(notes[:3])
+        assert memory.live_notes == (notes[3],)
+
+    @pytest.mark.asyncio
+    async def test_note_operations_can_be_repeated(self, store: TurnStore) -> None:
+        """The same note added or moved twice is there once, and adding it again doesn't bring it back to life."""
+        await store.add_note(EVENING, note("a"))
+        await store.add_note(EVENING, note("a"))
+        await store.move_notes_to_pending(EVENING, [NoteId("a")])
+        await store.move_notes_to_pending(EVENING, [NoteId("a")])
+        await store.add_note(EVENING, note("a"))
+        memory = await store.load(EVENING)
+        assert memory.live_notes == ()
+        assert memory.state.pending_notes == (note("a"),)
+
+    # -- landings --------------------------------------------------------------------------------------------
+
+    @pytest.mark.asyncio
+    async def test_landing_moves_everything_at_once(self, store: TurnStore) -> None:
+        """Segment, cursor, revision, summary and notes land together; the window starts at the new cursor."""
+        turns = await fill(store, 61)
+        for name in ("a", "b", "c"):
+            await store.add_note(EVENING, note(name))
+        await store.move_notes_to_pending(EVENING, [NoteId("a"), NoteId("b")])
+        land = landing(0, 10, revision=0, note_ids=["a"])
+        assert await store.land(land) is True
+        memory = await store.load(EVENING)
+        assert memory.state == replace(land.state, pending_notes=(note("b"),))
+        assert memory.segments == (land.segment,)
+        assert memory.window == tuple(turns[10:])
+        assert memory.total_turns == 61
+        assert memory.live_notes == (note("c"),)
+        assert tuple(await store.turns(EVENING, Seq(0), Seq(10))) == tuple(turns[:10])
+
+    @pytest.mark.asyncio
+    async def test_landing_keeps_notes_that_came_in_flight(self, store: TurnStore) -> None:
+        """Only the carried ids leave pending, whatever the landing's own state says of pending notes."""
+        await fill(store, 20)
+        for name in ("a", "b"):
+            await store.add_note(EVENING, note(name))
+        await store.move_notes_to_pending(EVENING, [NoteId("a"), NoteId("b")])
+        assert await store.land(landing(0, 10, revision=0, note_ids=["a"]))
+        assert (await store.load(EVENING)).state.pending_notes == (note("b"),)
+
+    @pytest.mark.asyncio
+    async def test_same_landing_twice_lands_once(self, store: TurnStore) -> None:
+        """The second is told False, and nothing changes."""
+        await fill(store, 61)
+        assert await store.land(landing(0, 10, revision=0)) is True
+        before = await store.load(EVENING)
+        assert await store.land(landing(0, 10, revision=0)) is False
+        assert await store.load(EVENING) == before
+
+    @pytest.mark.asyncio
+    async def test_stale_landing_is_refused(self, store: TurnStore) -> None:
+        """A landing made on an older cursor or revision changes nothing, notes included."""
+        await fill(store, 80)
+        await store.add_note(EVENING, note("a"))
+        await store.move_notes_to_pending(EVENING, [NoteId("a")])
+        assert await store.land(landing(0, 10, revision=0)) is True
+        before = await store.load(EVENING)
+        stale_cursor = replace(landing(0, 12, revision=1, note_ids=["a"]), expected_cursor=Seq(0))
+        stale_revision = landing(10, 20, revision=0, note_ids=["a"])
+        assert await store.land(stale_cursor) is False
+        assert await store.land(stale_revision) is False
+        assert await store.load(EVENING) == before
+
+    @pytest.mark.asyncio
+    async def test_a_stored_range_is_not_stored_again(self, store: TurnStore) -> None:
+        """(session, start, end) is a key of its own, whatever the segment's id."""
+        await fill(store, 80)
+        assert await store.land(landing(0, 10, revision=0))
+        again = replace(
+            landing(0, 10, revision=1),
+            expected_cursor=Seq(10),
+            segment=segment(0, 10, name="another id"),
+        )
+        before = await store.load(EVENING)
+        assert await store.land(again) is False
+        assert await store.load(EVENING) == before
+
+    @pytest.mark.asyncio
+    async def test_notes_only_landing_has_no_segment(self, store: TurnStore) -> None:
+        """The cursor stays, the revision moves, the notes leave pending."""
+        await fill(store, 5)
+        await store.add_note(EVENING, note("a"))
+        await store.move_notes_to_pending(EVENING, [NoteId("a")])
+        state = CompactionState(cursor=Seq(0), revision=1, summary="On Bob's screen: a map.", last_at=T0)
+        land = Landing(EVENING, Seq(0), 0, None, state, (NoteId("a"),))
+        assert await store.land(land) is True
+        memory = await store.load(EVENING)
+        assert memory.state == state
+        assert memory.segments == ()
+        assert memory.total_turns == 5
+
+    @pytest.mark.asyncio
+    async def test_notes_only_landing_may_keep_a_segment_of_its_own(self, store: TurnStore) -> None:
+        """A notes-only run may store a segment with the empty range `cursor..cursor`; two of them have two ids."""
+        await fill(store, 5)
+        first = replace(segment(0, 0, name="notes-1"), facts=())
+        second = replace(segment(0, 0, name="notes-2"), facts=())
+        assert await store.land(
+            Landing(EVENING, Seq(0), 0, first, CompactionState(revision=1, summary="a", last_at=T0), ())
+        )
+        assert await store.land(
+            Landing(EVENING, Seq(0), 1, second, CompactionState(revision=2, summary="b", last_at=T0), ())
+        )
+        assert await store.land(landing(0, 5, revision=2))
+        assert [each.id for each in (await store.load(EVENING)).segments] == ["notes-1", "notes-2", "evening:0-5"]
+
+    @pytest.mark.asyncio
+    async def test_segments_come_back_in_order_of_start(self, store: TurnStore) -> None:
+        """A chain of landings is a chain of segments."""
+        await fill(store, 100)
+        for revision, start in enumerate(range(0, 50, 10)):
+            assert await store.land(landing(start, start + 10, revision=revision))
+        memory = await store.load(EVENING)
+        assert [(each.start, each.end) for each in memory.segments] == [
+            (start, start + 10) for start in range(0, 50, 10)
+        ]
+        assert memory.state.cursor == 50
+        assert memory.state.revision == 5
+        assert [each.seq for each in memory.window] == list(range(50, 100))
+
+    @pytest.mark.asyncio
+    async def test_one_of_two_rival_landings_wins(self, store: TurnStore) -> None:
+        """Two writers on the same (cursor, revision): exactly one lands."""
+        await fill(store, 61)
+        rivals = [replace(landing(0, 10, revision=0), segment=segment(0, 10, name=name)) for name in ("x", "y")]
+        results = await asyncio.gather(*(store.land(each) for each in rivals))
+        assert sorted(results) == [False, True]
+        memory = await store.load(EVENING)
+        assert len(memory.segments) == 1
+        assert memory.state.revision == 1
+
+    @pytest.mark.asyncio
+    async def test_turns_go_on_while_a_landing_is_written(self, store: TurnStore) -> None:
+        """Appends and a landing at the same time all take effect."""
+        await fill(store, 61)
+        late = [turn(seq) for seq in range(61, 81)]
+        results = await asyncio.gather(
+            store.land(landing(0, 10, revision=0)), *(store.append_turn(EVENING, each) for each in late)
+        )
+        assert results[0] is True
+        memory = await store.load(EVENING)
+        assert memory.total_turns == 81
+        assert [each.seq for each in memory.window] == list(range(10, 81))
+
+    # -- ending ----------------------------------------------------------------------------------------------
+
+    @pytest.mark.asyncio
+    async def test_closing_marks_the_end(self, store: TurnStore) -> None:
+        """The closing segment is stored, and the cursor, window and notes stay what they were."""
+        turns = await fill(store, 30)
+        assert await store.land(landing(0, 10, revision=0))
+        await store.add_note(EVENING, note("a"))
+        await store.move_notes_to_pending(EVENING, [NoteId("a")])
+        before = await store.load(EVENING)
+        closing = segment(10, 30, closing=True)
+        await store.close(EVENING, closing, before.state)
+        memory = await store.load(EVENING)
+        assert memory.ended is True
+        assert memory.state == before.state
+        assert memory.segments == (*before.segments, closing)
+        assert memory.window == tuple(turns[10:])
+
+    @pytest.mark.asyncio
+    async def test_closing_twice_changes_nothing(self, store: TurnStore) -> None:
+        """An ending may be retried after an answer that got lost."""
+        await fill(store, 5)
+        closing = segment(0, 5, closing=True)
+        await store.close(EVENING, closing, CompactionState())
+        before = await store.load(EVENING)
+        await store.close(EVENING, closing, CompactionState())
+        assert await store.load(EVENING) == before
+
+    @pytest.mark.asyncio
+    async def test_late_landing_on_an_ended_session_is_refused(self, store: TurnStore) -> None:
+        """A run that outlived its session leaves no trace."""
+        await fill(store, 61)
+        await store.close(EVENING, segment(0, 61, closing=True), CompactionState())
+        before = await store.load(EVENING)
+        assert await store.land(landing(0, 10, revision=0)) is False
+        assert await store.load(EVENING) == before
+
+    @pytest.mark.asyncio
+    async def test_ending_on_a_stale_state_is_refused(self, store: TurnStore) -> None:
+        """Closing says which (cursor, revision) it closes, so it can't drag a landed cursor back."""
+        await fill(store, 61)
+        assert await store.land(landing(0, 10, revision=0))
+        with pytest.raises(StoreError):
+            await store.close(EVENING, segment(0, 61, closing=True), CompactionState())
+        memory = await store.load(EVENING)
+        assert (memory.state.cursor, memory.state.revision, memory.ended) == (10, 1, False)
+        assert len(memory.segments) == 1
+
+    @pytest.mark.asyncio
+    async def test_empty_session_can_end(self, store: TurnStore) -> None:
+        """A room nobody spoke in ends without a segment."""
+        await store.close(EVENING, None, CompactionState())
+        memory = await store.load(EVENING)
+        assert memory.ended is True
+        assert memory.segments == ()
