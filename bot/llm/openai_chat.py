@@ -1,0 +1,222 @@
+"""The adapter for every endpoint that speaks OpenAI's chat completions: OpenAI, Ollama, vLLM, llama.cpp.
+
+It streams replies for the brain (`ChatModel`), gives whole answers to the compactor (`Completion`), sets the
+deadlines, and turns each of the library's errors into one plain sentence. It decides nothing about content.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self, cast
+
+import httpx
+import openai
+import structlog
+
+from bot.llm.port import ChatModelError, Role
+from bot.llm.trouble import translated
+from compaction.errors import CompletionError
+from compaction.ports import CompletionAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+    from types import TracebackType
+
+    from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
+
+    from bot.llm.port import ChatMessage
+    from bot.settings import LlmSettings
+    from compaction.ports import CompletionRequest
+
+log = structlog.get_logger()
+
+# A TCP connection that takes longer is a wrong address or a dead host, not a slow model.
+CONNECT_TIMEOUT_S = 5.0
+# Said by servers that refuse a parameter: try again without it.
+REFUSED_STATUSES = frozenset({400, 415, 422, 500, 501})
+
+
+class OpenAIChat:
+    """One endpoint and one model.
+
+    *Ownership*: an async context manager; it owns the HTTP connections and closes them on exit. *Cancellation*
+    hangs up the running call. Safe to use from many tasks at once.
+    """
+
+    def __init__(self, settings: LlmSettings) -> None:
+        self._settings = settings
+        self._base_url = settings.base_url or "https://api.openai.com/v1"
+        key = settings.api_key.get_secret_value() if settings.api_key else ""
+        self._client = openai.AsyncOpenAI(
+            # The library insists on some key; servers without keys ignore it.
+            api_key=key or "none",
+            base_url=self._base_url,
+            timeout=httpx.Timeout(settings.total_timeout_s, connect=CONNECT_TIMEOUT_S),
+            # Retrying is decided by who waits: a reply is not worth a second try, the compactor has its backoff.
+            max_retries=0,
+        )
+        # How this endpoint wants the cap named, and the first form of structured output it takes; learnt once.
+        self._cap_name = "max_tokens"
+        self._format_rung = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._client.close()
+
+    @property
+    def model(self) -> str:
+        """Return the model's name, for logs."""
+        return self._settings.model
+
+    async def stream(self, messages: Sequence[ChatMessage], *, max_output_tokens: int) -> AsyncGenerator[str, None]:
+        """Yield the answer piece by piece. Raises `ChatModelError`. See `ChatModel.stream`."""
+        started = asyncio.get_running_loop().time()
+        first_deadline = started + self._settings.first_token_timeout_s
+        last_deadline = started + self._settings.total_timeout_s
+        body = [{"role": message.role.value, "content": message.content} for message in messages]
+        try:
+            async with asyncio.timeout_at(first_deadline):
+                response = await self._open_stream(body, max_output_tokens)
+        except Exception as error:
+            raise self._translated(error) from error
+        understood = heard_anything = False
+        try:
+            chunks = response.__aiter__()
+            while True:
+                try:
+                    async with asyncio.timeout_at(last_deadline if heard_anything else first_deadline):
+                        chunk = await anext(chunks, None)
+                except Exception as error:
+                    raise self._translated(error) from error
+                if chunk is None:
+                    break
+                understood = True
+                piece = _piece_of(chunk)
+                if piece:
+                    heard_anything = True
+                    yield piece
+        finally:
+            await response.close()
+        if not understood:
+            # A web page, say: the client reads no event in it and ends in silence.
+            raise self._translated(ValueError("no event in the stream"))
+        if not heard_anything:
+            raise ChatModelError(
+                f"The language model {self.model} gave an empty answer. Try again, or choose another llm.model.",
+                retryable=True,
+            )
+
+    async def _open_stream(
+        self, body: list[dict[str, str]], max_output_tokens: int
+    ) -> openai.AsyncStream[ChatCompletionChunk]:
+        async def call() -> openai.AsyncStream[ChatCompletionChunk]:
+            return await self._client.chat.completions.create(
+                model=self.model,
+                messages=cast("list[ChatCompletionMessageParam]", body),
+                stream=True,
+                extra_body={self._cap_name: max_output_tokens},
+            )
+
+        try:
+            return await call()
+        except openai.BadRequestError as error:
+            if not self._renames_cap(error):
+                raise
+            return await call()
+
+    def _renames_cap(self, error: openai.APIStatusError) -> bool:
+        """Learn that this endpoint wants `max_completion_tokens`. Return whether a second try is worth it."""
+        if self._cap_name == "max_tokens" and "max_completion_tokens" in str(error):
+            self._cap_name = "max_completion_tokens"
+            return True
+        return False
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.
+
+        A schema is asked for in the first of three forms that the endpoint takes, and else left to the prompt.
+        """
+        formats = _response_formats(request.schema)
+        rung = min(self._format_rung, len(formats) - 1)
+        while True:
+            try:
+                answer = await self._complete_once(request, formats[rung])
+            except openai.APIStatusError as error:
+                if self._renames_cap(error):
+                    continue
+                if error.status_code in REFUSED_STATUSES and rung + 1 < len(formats):
+                    log.info("structured_output_refused", model=self.model, status=error.status_code, form=rung)
+                    rung += 1
+                    continue
+                raise self._completion_error(error) from error
+            except Exception as error:
+                raise self._completion_error(error) from error
+            if request.schema is not None:
+                self._format_rung = rung
+            return answer
+
+    async def _complete_once(
+        self, request: CompletionRequest, response_format: dict[str, object] | None
+    ) -> CompletionAnswer:
+        extra: dict[str, object] = {self._cap_name: request.max_output_tokens}
+        if response_format is not None:
+            extra["response_format"] = response_format
+        async with asyncio.timeout(self._settings.total_timeout_s):
+            response = await self._client.chat.completions.create(
+                model=self.model,
+                messages=[
+                    {"role": Role.SYSTEM.value, "content": request.system},
+                    {"role": Role.USER.value, "content": request.prompt},
+                ],
+                # The same turns give the same summary, as far as the endpoint can.
+                temperature=0,
+                extra_body=extra,
+            )
+        choices = getattr(response, "choices", None)
+        if not choices or choices[0].message is None:
+            raise ValueError("no choices in the answer")
+        usage = response.usage
+        return CompletionAnswer(
+            text=choices[0].message.content or "",
+            finish_reason=choices[0].finish_reason,
+            prompt_tokens=usage.prompt_tokens if usage else None,
+            completion_tokens=usage.completion_tokens if usage else None,
+        )
+
+    def _translated(self, error: Exception) -> ChatModelError:
+        return translated(error, model=self.model, where=self._base_url)
+
+    def _completion_error(self, error: Exception) -> CompletionError:
+        told = self._translated(error)
+        return CompletionError(str(told), retryable=told.retryable, timeout=told.timeout)
+
+
+def _piece_of(chunk: object) -> str:
+    """Return the text of one streamed chunk; raise when the server reports an error inside the stream."""
+    choices = getattr(chunk, "choices", None)
+    if choices is None:
+        raise ValueError("a streamed chunk without choices")
+    if not choices:
+        return ""
+    content = getattr(choices[0].delta, "content", None)
+    return content if isinstance(content, str) else ""
+
+
+def _response_formats(schema: dict[str, object] | None) -> list[dict[str, object] | None]:
+    """Return the ways to ask for structured output, most exact and most local first.
+
+    llama.cpp's server takes `json_object` with a schema and answers 500 to `json_schema`; OpenAI itself is the
+    other way round; a plain `json_object` and, at last, the prompt alone serve the rest.
+    """
+    if schema is None:
+        return [None]
+    return [
+        {"type": "json_object", "schema": schema},
+        {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
+        {"type": "json_object"},
+        None,
+    ]

@@ -1,0 +1,249 @@
+"""A small local server that speaks OpenAI's chat completions, well or badly as asked.
+
+It stands for OpenAI, Ollama, vLLM or llama.cpp where none is: in tests, and in scenarios about a model that is
+slow, down or talks garbage. It has no language model inside; whoever starts it says what is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Self
+
+from aiohttp import web
+
+from rehearsal.errors import RehearsalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+MODEL = "local-chat"
+# Words a minute of a fast local model do not matter here: pieces leave as fast as the client reads them.
+PIECE_WORDS = 2
+# A stalled answer never goes on; the client's own deadline must end it. Past this the server lets go.
+STALL_S = 120.0
+
+
+class ChatMode(StrEnum):
+    """How the server behaves, until told otherwise."""
+
+    ANSWER = "answer"
+    STALL = "stall"  # accepts the request and never answers
+    STALL_AFTER_FIRST = "stall_after_first"  # one piece, then silence
+    CUT = "cut"  # one piece, then the connection drops
+    EMPTY = "empty"  # a proper answer without words
+    GARBAGE = "garbage"  # 200 with something that is not JSON
+    GARBAGE_STREAM = "garbage_stream"  # an event stream of something that is not JSON
+    ERROR_IN_STREAM = "error_in_stream"  # a proper piece, then an error event, as vLLM sends it
+    WRONG_KEY = "wrong_key"
+    UNKNOWN_MODEL = "unknown_model"
+    RATE_LIMITED = "rate_limited"
+    BROKEN = "broken"  # 500
+    LENGTH = "length"  # cut off by its own cap
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCall:
+    """One request as it arrived."""
+
+    messages: tuple[Mapping[str, str], ...]
+    stream: bool
+    body: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class ChatConduct:
+    """How the server answers; may be changed while it runs.
+
+    `answer`: makes the words out of the request. `first_token_delay_s`: how long it thinks. `formats`: the
+    `response_format` shapes it takes (`json_object_schema`, `json_schema`, `json_object`); another one is
+    refused with 400. `cap_name`: what it wants the token cap called; the other name is refused.
+    """
+
+    answer: Callable[[ChatCall], str]
+    mode: ChatMode = ChatMode.ANSWER
+    first_token_delay_s: float = 0.0
+    formats: frozenset[str] = field(
+        default_factory=lambda: frozenset({"json_object_schema", "json_schema", "json_object"})
+    )
+    cap_name: str = "max_tokens"
+
+
+def _say_hello(call: ChatCall) -> str:
+    return "Hello from the local model."
+
+
+class LocalChatServer:
+    """The server on 127.0.0.1.
+
+    *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit.
+    `calls` holds every request since the start.
+    """
+
+    def __init__(self, conduct: ChatConduct | None = None, *, port: int = 0) -> None:
+        self.conduct = conduct or ChatConduct(answer=_say_hello)
+        self.calls: list[ChatCall] = []
+        self._port = port
+        self._released = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def base_url(self) -> str:
+        """Return what `llm.base_url` must be to reach it."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_get("/v1/models", self._models)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self._port)
+        try:
+            await site.start()
+        except OSError as error:
+            await runner.cleanup()
+            raise RehearsalError(
+                f"The local chat server cannot listen on port {self._port}: {error.strerror}. "
+                "Choose another port, or end what uses it."
+            ) from error
+        self._port = runner.addresses[0][1]
+        self._runner = runner
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._released.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _models(self, request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        call = ChatCall(tuple(body.get("messages", ())), bool(body.get("stream")), body)
+        self.calls.append(call)
+        refusal = _refusal(self.conduct, call)
+        if refusal is not None:
+            return refusal
+        if self.conduct.mode is ChatMode.STALL:
+            await self._stall()
+        if self.conduct.first_token_delay_s:
+            await asyncio.sleep(self.conduct.first_token_delay_s)
+        if self.conduct.mode is ChatMode.GARBAGE:
+            return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
+        words = "" if self.conduct.mode is ChatMode.EMPTY else self.conduct.answer(call)
+        if call.stream:
+            return await self._stream(request, words)
+        return web.json_response(_whole(words, self.conduct.mode))
+
+    async def _stream(self, request: web.Request, words: str) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        pieces = _pieces(words)
+        if self.conduct.mode is ChatMode.GARBAGE_STREAM:
+            await response.write(b"data: {not json at all\n\n")
+            return response
+        for number, piece in enumerate(pieces):
+            await response.write(_event(_chunk(piece)))
+            if number > 0:
+                continue
+            match self.conduct.mode:
+                case ChatMode.STALL_AFTER_FIRST:
+                    await self._stall()
+                case ChatMode.CUT:
+                    assert request.transport is not None
+                    request.transport.abort()
+                    return response
+                case ChatMode.ERROR_IN_STREAM:
+                    await response.write(_event({"error": {"message": "the engine died", "code": 500}}))
+                    return response
+                case _:
+                    pass
+        reason = "length" if self.conduct.mode is ChatMode.LENGTH else "stop"
+        await response.write(_event(_chunk("", finish_reason=reason)))
+        await response.write(b"data: [DONE]\n\n")
+        return response
+
+    async def _stall(self) -> None:
+        try:
+            async with asyncio.timeout(STALL_S):
+                await self._released.wait()
+        except TimeoutError:
+            return
+
+
+def _refusal(conduct: ChatConduct, call: ChatCall) -> web.Response | None:
+    """Return the error this conduct answers with before any word, or None."""
+    match conduct.mode:
+        case ChatMode.WRONG_KEY:
+            return _error(401, "Incorrect API key provided.")
+        case ChatMode.UNKNOWN_MODEL:
+            return _error(404, f"The model {call.body.get('model')} does not exist.")
+        case ChatMode.RATE_LIMITED:
+            return _error(429, "Rate limit reached.")
+        case ChatMode.BROKEN:
+            return _error(500, "The engine died.")
+        case _:
+            pass
+    for name in ("max_tokens", "max_completion_tokens"):
+        if name in call.body and name != conduct.cap_name:
+            return _error(400, f"Unsupported parameter: '{name}'. Use '{conduct.cap_name}' instead.")
+    wanted = call.body.get("response_format")
+    if isinstance(wanted, dict) and _format_name(wanted) not in conduct.formats:
+        return _error(400, "Invalid value: 'response_format'.")
+    return None
+
+
+def _format_name(wanted: Mapping[str, Any]) -> str:
+    return "json_object_schema" if "schema" in wanted else str(wanted.get("type"))
+
+
+def _error(status: int, message: str) -> web.Response:
+    return web.json_response(
+        {"error": {"message": message, "type": "error", "param": None, "code": None}}, status=status
+    )
+
+
+def _pieces(words: str) -> list[str]:
+    """Cut the answer as a model streams it; joined again it is unchanged."""
+    parts = words.split(" ")
+    groups = [" ".join(parts[at : at + PIECE_WORDS]) for at in range(0, len(parts), PIECE_WORDS)]
+    return [group if number == 0 else " " + group for number, group in enumerate(groups)]
+
+
+def _event(payload: object) -> bytes:
+    return b"data: " + json.dumps(payload).encode() + b"\n\n"
+
+
+def _chunk(piece: str, *, finish_reason: str | None = None) -> dict[str, object]:
+    return {
+        "id": "chatcmpl-local",
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": MODEL,
+        "choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": finish_reason}],
+    }
+
+
+def _whole(words: str, mode: ChatMode) -> dict[str, object]:
+    return {
+        "id": "chatcmpl-local",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": MODEL,
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": words},
+                "finish_reason": "length" if mode is ChatMode.LENGTH else "stop",
+            }
+        ],
+        "usage": {"prompt_tokens": 11, "completion_tokens": len(words.split()), "total_tokens": 11},
+    }

@@ -1,0 +1,164 @@
+"""The adapter against a local server, through the real openai client: what is sent, what comes, what fails how."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import SecretStr
+
+from bot.llm.openai_chat import OpenAIChat
+from bot.llm.port import ChatMessage, ChatModelError, Role
+from bot.settings import LlmSettings
+from compaction.errors import CompletionError
+from compaction.ports import CompletionRequest
+from rehearsal.servers.chat import ChatConduct, ChatMode, LocalChatServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+WORDS = "Bo brings the lantern. Cy is afraid of spiders."
+QUESTION = (ChatMessage(Role.SYSTEM, "You are in a room."), ChatMessage(Role.USER, "Who brings the lantern?"))
+REQUEST = CompletionRequest(system="Summarise.", prompt="Ada: hello.", max_output_tokens=200)
+SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
+
+
+@asynccontextmanager
+async def endpoint(
+    mode: ChatMode = ChatMode.ANSWER, **settings: object
+) -> AsyncIterator[tuple[OpenAIChat, LocalChatServer]]:
+    """Start a server in `mode` and an adapter that points at it."""
+    conduct = ChatConduct(answer=lambda call: WORDS, mode=mode)
+    async with LocalChatServer(conduct) as server:
+        values = {"base_url": server.base_url, "model": "local-chat", "api_key": SecretStr("sk-secret"), **settings}
+        async with OpenAIChat(LlmSettings.model_validate(values)) as chat:
+            yield chat, server
+
+
+async def heard(chat: OpenAIChat) -> list[str]:
+    """Return the pieces of one streamed answer."""
+    return [piece async for piece in chat.stream(QUESTION, max_output_tokens=50)]
+
+
+@pytest.mark.asyncio
+async def test_streams_the_answer_in_pieces() -> None:
+    """The pieces joined are the answer, none is empty, and the request carried messages, model and cap."""
+    async with endpoint() as (chat, server):
+        pieces = await heard(chat)
+        assert "".join(pieces) == WORDS
+        assert len(pieces) > 2
+        assert all(pieces)
+        body = server.calls[0].body
+        assert body["messages"] == [{"role": m.role.value, "content": m.content} for m in QUESTION]
+        assert (body["model"], body["max_tokens"], body["stream"]) == ("local-chat", 50, True)
+
+
+FAILURES = [
+    (ChatMode.WRONG_KEY, False, False, "llm.api_key"),
+    (ChatMode.UNKNOWN_MODEL, False, False, "llm.model"),
+    (ChatMode.RATE_LIMITED, True, False, "rate limit"),
+    (ChatMode.BROKEN, True, False, "status 500"),
+    (ChatMode.STALL, True, True, "in time"),
+    (ChatMode.GARBAGE, True, False, "llm.base_url"),
+]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("mode", "retryable", "too_slow", "remedy"),
+    [
+        *FAILURES,
+        (ChatMode.GARBAGE_STREAM, True, False, "llm.base_url"),
+        (ChatMode.STALL_AFTER_FIRST, True, True, "in time"),
+        (ChatMode.CUT, True, False, "broke in the middle"),
+        (ChatMode.ERROR_IN_STREAM, True, False, "the engine died"),
+        (ChatMode.EMPTY, True, False, "empty answer"),
+    ],
+)
+async def test_stream_failures_are_plain_sentences(
+    mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
+) -> None:
+    """Each way to fail is one sentence with its remedy, rightly marked, and never holds the key."""
+    async with endpoint(mode, first_token_timeout_s=0.3, total_timeout_s=0.4) as (chat, _):
+        with pytest.raises(ChatModelError, match=remedy) as caught:
+            await heard(chat)
+    assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)
+    assert "sk-secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("mode", "retryable", "too_slow", "remedy"), FAILURES)
+async def test_completion_failures_are_told_to_the_compactor(
+    mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
+) -> None:
+    """The compactor gets its own error type with the same judgement, so that its backoff can decide."""
+    async with endpoint(mode, total_timeout_s=0.3) as (chat, _):
+        with pytest.raises(CompletionError, match=remedy) as caught:
+            await chat.complete(REQUEST)
+    assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)
+
+
+@pytest.mark.asyncio
+async def test_nobody_listening_is_said() -> None:
+    """A refused connection names the address and what to check."""
+    async with endpoint() as (chat, server):
+        await server.__aexit__(None, None, None)
+        with pytest.raises(ChatModelError, match=f"No language model answers at {server.base_url}") as caught:
+            await heard(chat)
+    assert caught.value.retryable
+
+
+@pytest.mark.asyncio
+async def test_hanging_up_early_frees_the_adapter() -> None:
+    """A reply that is superseded closes its stream; the next one works on the same adapter."""
+    async with endpoint() as (chat, _):
+        stream = chat.stream(QUESTION, max_output_tokens=50)
+        assert await anext(stream)
+        await stream.aclose()
+        assert "".join(await heard(chat)) == WORDS
+
+
+@pytest.mark.asyncio
+async def test_a_whole_answer_tells_its_cost_and_ending() -> None:
+    """Text, finish reason and token counts come through; a cut-off answer says `length`."""
+    async with endpoint() as (chat, server):
+        answer = await chat.complete(REQUEST)
+        assert (answer.text, answer.finish_reason, answer.prompt_tokens) == (WORDS, "stop", 11)
+        server.conduct.mode = ChatMode.LENGTH
+        assert (await chat.complete(REQUEST)).finish_reason == "length"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("taken", "tries"),
+    [
+        ({"json_object_schema", "json_object"}, 1),
+        ({"json_schema"}, 2),
+        ({"json_object"}, 3),
+        (set[str](), 4),
+    ],
+)
+async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: set[str], tries: int) -> None:
+    """Each refused form leads to the next, at last to none; what worked is tried first the next time."""
+    request = CompletionRequest(system="s", prompt="p", max_output_tokens=9, schema=SCHEMA)
+    async with endpoint() as (chat, server):
+        server.conduct.answer = lambda call: json.dumps({"gist": "x"})
+        server.conduct.formats = frozenset(taken)
+        assert json.loads((await chat.complete(request)).text) == {"gist": "x"}
+        assert len(server.calls) == tries
+        await chat.complete(request)
+        assert len(server.calls) == tries + 1
+
+
+@pytest.mark.asyncio
+async def test_the_cap_takes_the_name_that_the_endpoint_wants() -> None:
+    """An endpoint that insists on `max_completion_tokens` is understood at once, for streams and answers."""
+    async with endpoint() as (chat, server):
+        server.conduct.cap_name = "max_completion_tokens"
+        assert "".join(await heard(chat)) == WORDS
+        assert server.calls[-1].body["max_completion_tokens"] == 50
+        await chat.complete(REQUEST)
+        assert len(server.calls) == 3
