@@ -171,22 +171,27 @@ STEP_KINDS: dict[str, type[Step]] = {
 }
 
 
-class Scenario(_Value):
-    """A whole evening in miniature, checked and ready to be played. Paths are absolute."""
+class Premises(_Value):
+    """Where it plays: everything of a scenario but people, steps, history and expectations."""
 
     title: str = Field(min_length=1)
     guild: str = Field(default="The Rehearsal", min_length=1)
     channel: str = Field(default="Lounge", min_length=1)
     text_channel: str = Field(default="general", min_length=1)
     bot: BotSpec = BotSpec()
-    people: tuple[PersonSpec, ...] = Field(min_length=1)
     settings: dict[str, SettingValue] = Field(default_factory=dict)
     network: NetworkSpec = NetworkSpec()
+    # The longest quiet at the end, in which the last words become text and the last reply is spoken.
+    settle_s: float = Field(default=20.0, ge=0, le=600)
+
+
+class Scenario(Premises):
+    """A whole evening in miniature, checked and ready to be played. Paths are absolute."""
+
+    people: tuple[PersonSpec, ...] = Field(min_length=1)
     history: tuple[HistoryTurn, ...] = ()
     steps: tuple[Step, ...] = Field(min_length=1)
     expect: tuple[Wanted, ...] = ()
-    # The quiet at the end, in which the last words become text and the last reply is spoken.
-    settle_s: float = Field(default=20.0, ge=0, le=600)
 
     def person(self, key: str) -> PersonSpec:
         """Return the person with this key or display name. Raises `KeyError`."""
