@@ -20,14 +20,31 @@ class Recognition:
     no_speech_probability: float
     duration_s: float  # of the audio
     compute_s: float  # wall time in the model
+    # Of `language`; 1.0 when the caller fixed it.
+    language_probability: float = 1.0
 
 
 class Recognizer(Protocol):
-    """Turns speech into text. Safe to call from many tasks; the implementation queues."""
+    """Turns speech into text. Safe to call from many tasks; the implementation queues.
 
-    async def recognize(self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = ()) -> Recognition:
-        """Return the text of `pcm` (mono int16, 16 kHz). `language` None means: detect it.
+    *Cancellation*: a cancelled caller leaves the queue; a recognition already in the model finishes unheard.
+    """
 
-        `glossary`: names and words to expect. Raises `RecogniserOverloadedError` when the queue is full,
+    async def recognize(
+        self,
+        pcm: Pcm,
+        *,
+        language: str | None = None,
+        glossary: tuple[str, ...] = (),
+        speaker_id: int | None = None,
+        interim: bool = False,
+    ) -> Recognition:
+        """Return the text of `pcm` (mono int16, 16 kHz, at most 30 s). `language` None means: detect it.
+
+        `glossary`: names and words to expect. `speaker_id`: whose turn it is in the queue, so that one person who
+        talks much does not delay the others. `interim`: a guess at unfinished speech; only the speaker's latest
+        one is kept, and it is the first to go under load.
+
+        Raises `RecogniserOverloadedError` when an interim was shed (a final never is: it waits),
         `RecogniserError` when the model failed.
         """
