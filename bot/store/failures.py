@@ -1,0 +1,59 @@
+"""What a database's errors mean to the person who runs the bot: one plain sentence each, with the remedy."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# By the primary part of SQLite's result code (https://www.sqlite.org/rescode.html).
+_SENTENCES: dict[str, str] = {
+    "SQLITE_FULL": "The disk is full, so nothing more can be stored in {path}. Free some space; the bot goes on then.",
+    "SQLITE_READONLY": "{path} cannot be written. Give the user that runs the bot write access to the file and its "
+    "directory, or set storage.data_dir to another directory.",
+    "SQLITE_BUSY": "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
+    "raise storage.busy_timeout_s.",
+    "SQLITE_LOCKED": "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
+    "raise storage.busy_timeout_s.",
+    "SQLITE_CORRUPT": "{path} is damaged. Stop the bot and restore a backup, or try `sqlite3 {path} .recover`; or move "
+    "the file away to begin with an empty one.",
+    "SQLITE_NOTADB": "{path} is not a database. Move the file away, or set storage.data_dir to another directory.",
+    "SQLITE_CANTOPEN": "{path} cannot be opened. Check that its directory exists and that the user that runs the bot "
+    "may write there.",
+    "SQLITE_PERM": "{path} may not be opened. Give the user that runs the bot access to the file and its directory.",
+    "SQLITE_IOERR": "The disk failed while {path} was read or written. Look at the machine's disk and its log.",
+    "SQLITE_NOMEM": "There is no memory left for {path}. Free some memory and start the bot again.",
+}
+
+
+def store_failure(error: BaseException, path: Path) -> StoreError:
+    """Return the `StoreError` that says in a plain sentence what `error` means for the database at `path`."""
+    if isinstance(error, StoreError):
+        return error
+    if isinstance(error, TimeoutError):
+        return StoreError(
+            f"{path} did not answer in time. The machine's disk may be overloaded or stalled: look at it."
+        )
+    cause: BaseException | None = error
+    if isinstance(error, DBAPIError):
+        cause = error.orig
+    name = getattr(cause, "sqlite_errorname", None)
+    if isinstance(name, str):
+        for primary, sentence in _SENTENCES.items():
+            if name == primary or name.startswith(primary + "_"):
+                return StoreError(sentence.format(path=path))
+    if isinstance(error, OSError):
+        return StoreError(f"{path} cannot be used: {error.strerror or error}. Check storage.data_dir and its rights.")
+    # Never str(error): SQLAlchemy puts the statement and its parameters, so what people said, into it.
+    what = f"{type(cause).__name__}: {cause}" if isinstance(cause, sqlite3.Error) else type(error).__name__
+    return StoreError(f"{path} refused a request ({what}).")
+
+
+# What the store's own calls raise when the outside fails; anything else is a bug of ours and passes.
+FAILURES = (SQLAlchemyError, sqlite3.Error, TimeoutError, OSError)

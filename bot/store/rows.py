@@ -1,0 +1,143 @@
+"""Between memory's values and the columns that hold them: nothing is lost on the way there and back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from compaction.model import (
+    Fact,
+    Note,
+    NoteId,
+    NoteReason,
+    NoteSource,
+    Segment,
+    SegmentId,
+    Seq,
+    SessionId,
+    Slot,
+    Turn,
+    TurnKind,
+    TurnPart,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+
+
+def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
+    """Return the columns of a turn."""
+    return {
+        "session_id": session_id,
+        "seq": turn.seq,
+        "kind": turn.kind.value,
+        "started_at": turn.started_at,
+        "ended_at": turn.ended_at,
+        "parts": json.dumps([[part.speaker_id, part.speaker, part.text] for part in turn.parts]),
+        "tombstone": turn.tombstone,
+    }
+
+
+def turn_from_row(row: Row[Any]) -> Turn:
+    """Return the turn a row holds."""
+    return Turn(
+        seq=Seq(row.seq),
+        kind=TurnKind(row.kind),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        parts=tuple(TurnPart(*part) for part in json.loads(row.parts)),
+        tombstone=row.tombstone,
+    )
+
+
+def note_values(session_id: SessionId, note: Note) -> dict[str, object]:
+    """Return the columns of a note, without its place among the others."""
+    return {
+        "session_id": session_id,
+        "id": note.id,
+        "at": note.at,
+        "who": note.who,
+        "what": note.what,
+        "why": note.why.value,
+        "source": note.source.value,
+        "frame_hash": note.frame_hash,
+    }
+
+
+def note_from_row(row: Row[Any]) -> Note:
+    """Return the note a row holds."""
+    return Note(
+        id=NoteId(row.id),
+        at=row.at,
+        who=row.who,
+        what=row.what,
+        why=NoteReason(row.why),
+        source=NoteSource(row.source),
+        frame_hash=row.frame_hash,
+    )
+
+
+def segment_values(session_id: SessionId, segment: Segment) -> dict[str, object]:
+    """Return the columns of a segment, without its place among the others."""
+    return {
+        "session_id": session_id,
+        "id": segment.id,
+        "start_seq": segment.start,
+        "end_seq": segment.end,
+        "started_at": segment.started_at,
+        "ended_at": segment.ended_at,
+        "gist": segment.gist,
+        "facts": json.dumps([_fact_fields(fact) for fact in segment.facts]),
+        "note_ids": json.dumps(segment.note_ids),
+        "summariser": segment.summariser,
+        "degraded": segment.degraded,
+        "closing": segment.closing,
+        "created_at": segment.created_at,
+        "original_tokens": segment.original_tokens,
+        "compressed_tokens": segment.compressed_tokens,
+    }
+
+
+def segment_from_row(row: Row[Any]) -> Segment:
+    """Return the segment a row holds."""
+    return Segment(
+        id=SegmentId(row.id),
+        session_id=SessionId(row.session_id),
+        start=Seq(row.start_seq),
+        end=Seq(row.end_seq),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        gist=row.gist,
+        facts=tuple(_fact(fields) for fields in json.loads(row.facts)),
+        note_ids=tuple(NoteId(note_id) for note_id in json.loads(row.note_ids)),
+        summariser=row.summariser,
+        degraded=row.degraded,
+        closing=row.closing,
+        created_at=row.created_at,
+        original_tokens=row.original_tokens,
+        compressed_tokens=row.compressed_tokens,
+    )
+
+
+def _fact_fields(fact: Fact) -> dict[str, object]:
+    return {
+        "turn_seq": fact.turn_seq,
+        "slot": fact.slot.value,
+        "speaker": fact.speaker,
+        "at": fact.at,
+        "text": fact.text,
+        "supersedes": fact.supersedes,
+        "note_id": fact.note_id,
+    }
+
+
+def _fact(fields: dict[str, Any]) -> Fact:
+    return Fact(
+        turn_seq=Seq(fields["turn_seq"]),
+        slot=Slot(fields["slot"]),
+        speaker=fields["speaker"],
+        at=fields["at"],
+        text=fields["text"],
+        supersedes=tuple(fields["supersedes"]),
+        note_id=fields["note_id"],
+    )

@@ -1,0 +1,164 @@
+"""Whose session is whose: which conversation a channel is in, when it began and whether it ended.
+
+Owns the life of a session's row. What is said in it belongs to `turns`. A process that was killed finds here
+the session it was in; one left alone for too long is ended instead, so that an evening does not run into the
+next.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import case, delete, func, select, update
+
+from bot.store.schema import add_once, sessions, turns
+from compaction.model import SessionId
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row, Select
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.clock import Clock
+    from bot.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """One session. `guild_id` and `channel_id` are Discord's; None for one that no channel holds (a replay).
+
+    Times are UTC epoch seconds; `last_turn_at` is the end of the last stored turn, or `started_at` before one.
+    """
+
+    id: SessionId
+    guild_id: int | None
+    channel_id: int | None
+    started_at: float
+    ended_at: float | None
+    last_turn_at: float
+    turn_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A channel's session, and whether an earlier process began it."""
+
+    session: StoredSession
+    resumed: bool
+
+
+def new_session_id(now: float) -> SessionId:
+    """Return an id a person can read, type and sort: the UTC time and six random hex digits."""
+    return SessionId(f"{datetime.fromtimestamp(now, UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}")
+
+
+class Sessions:
+    """The sessions in an open `Database`. Every method is one transaction and raises `StoreError`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def open(
+        self,
+        *,
+        guild_id: int,
+        channel_id: int,
+        resume_within_s: float,
+        session_id: SessionId | None = None,
+    ) -> Opened:
+        """Return the channel's unfinished session, or begin one.
+
+        An unfinished session whose last turn is more than `resume_within_s` old is marked ended first.
+        `session_id` names the one to begin (a new id by default); it plays no part when one is resumed.
+        """
+        now = self._clock.now()
+        async with self._database.writing() as connection:
+            found = await _one(connection, _open_in(guild_id, channel_id))
+            if found is not None:
+                if now - found.last_turn_at <= resume_within_s:
+                    return Opened(found, resumed=True)
+                await _end(connection, found.id, at=found.last_turn_at)
+            begun = session_id or new_session_id(now)
+            await add_once(
+                connection,
+                sessions,
+                {"id": begun, "guild_id": guild_id, "channel_id": channel_id, "started_at": now},
+            )
+            session = await _one(connection, _overview().where(sessions.c.id == begun))
+            assert session is not None, "the row was inserted above"
+            return Opened(session, resumed=False)
+
+    async def unfinished(self, *, resume_within_s: float) -> tuple[StoredSession, ...]:
+        """Return the sessions a dead process left open in a channel and that are young enough to be gone on with."""
+        oldest = self._clock.now() - resume_within_s
+        async with self._database.reading() as connection:
+            found = await connection.execute(
+                _overview()
+                .where(sessions.c.ended_at.is_(None), sessions.c.channel_id.is_not(None))
+                .order_by(sessions.c.started_at)
+            )
+            return tuple(each for each in map(_session, found) if each.last_turn_at >= oldest)
+
+    async def find(self, session_id: SessionId) -> StoredSession | None:
+        """Return one session, or None for an unknown one."""
+        async with self._database.reading() as connection:
+            return await _one(connection, _overview().where(sessions.c.id == session_id))
+
+    async def recent(self, *, limit: int = 20) -> tuple[StoredSession, ...]:
+        """Return the last sessions, newest first."""
+        async with self._database.reading() as connection:
+            found = await connection.execute(_overview().order_by(sessions.c.started_at.desc()).limit(limit))
+            return tuple(map(_session, found))
+
+    async def end(self, session_id: SessionId) -> None:
+        """Mark a session ended now, without a closing segment; an ended one keeps its time."""
+        async with self._database.writing() as connection:
+            await _end(connection, session_id, at=self._clock.now())
+
+    async def delete(self, session_id: SessionId) -> bool:
+        """Delete a session with all its turns, notes and segments; False when there is none of that name."""
+        async with self._database.writing() as connection:
+            result = await connection.execute(delete(sessions).where(sessions.c.id == session_id))
+            return result.rowcount == 1
+
+
+def _overview() -> Select[Any]:
+    """Ask for sessions with the figures of their turns."""
+    of_session = turns.c.session_id == sessions.c.id
+    last = select(func.max(turns.c.ended_at)).where(of_session).scalar_subquery()
+    count = select(func.count()).where(of_session).scalar_subquery()
+    # A restored session may hold turns older than its row: the later of the two is its last sign of life.
+    last_turn_at = case((last > sessions.c.started_at, last), else_=sessions.c.started_at)
+    return select(sessions, last_turn_at.label("last_turn_at"), count.label("turn_count"))
+
+
+def _open_in(guild_id: int, channel_id: int) -> Select[Any]:
+    return _overview().where(
+        sessions.c.guild_id == guild_id, sessions.c.channel_id == channel_id, sessions.c.ended_at.is_(None)
+    )
+
+
+async def _one(connection: AsyncConnection, wanted: Select[Any]) -> StoredSession | None:
+    row = (await connection.execute(wanted)).one_or_none()
+    return None if row is None else _session(row)
+
+
+async def _end(connection: AsyncConnection, session_id: SessionId, *, at: float) -> None:
+    await connection.execute(
+        update(sessions).where(sessions.c.id == session_id, sessions.c.ended_at.is_(None)).values(ended_at=at)
+    )
+
+
+def _session(row: Row[Any]) -> StoredSession:
+    return StoredSession(
+        id=SessionId(row.id),
+        guild_id=row.guild_id,
+        channel_id=row.channel_id,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        last_turn_at=row.last_turn_at,
+        turn_count=row.turn_count,
+    )

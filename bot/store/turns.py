@@ -1,0 +1,196 @@
+"""Memory's port on the database: turns, notes, segments and the state of compaction (`TurnStore`).
+
+Each method is one transaction. Storing again what is stored already changes nothing, so a caller who does not
+know whether a call went through may repeat it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select, update
+
+from bot.store import rows
+from bot.store.schema import add_once, notes, segments, sessions, turns
+from compaction.errors import StoreError
+from compaction.model import CompactionState, Seq
+from compaction.ports import StoredMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Row, Table
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.clock import Clock
+    from bot.store.database import Database
+    from compaction.model import Note, NoteId, Segment, SessionId, Turn
+    from compaction.ports import Landing
+
+
+class SqlTurnStore:
+    """`compaction.ports.TurnStore` on an open `Database`. Safe for all tasks of one loop."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def load(self, session_id: SessionId) -> StoredMemory:
+        """Return everything a restart needs, read in one transaction; an unknown session is an empty one."""
+        async with self._database.reading() as connection:
+            session = await _session(connection, session_id)
+            cursor = 0 if session is None else session.cursor
+            last = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
+            window = await _turns(connection, session_id, start=cursor, end=None)
+            kept = await connection.execute(
+                select(segments)
+                .where(segments.c.session_id == session_id)
+                .order_by(segments.c.start_seq, segments.c.position)
+            )
+            live = await _notes(connection, session_id, status="live")
+            pending = await _notes(connection, session_id, status="pending")
+            return StoredMemory(
+                total_turns=0 if last is None else last + 1,
+                state=_state(session, pending),
+                window=window,
+                segments=tuple(rows.segment_from_row(row) for row in kept),
+                live_notes=live,
+                ended=session is not None and session.ended_at is not None,
+            )
+
+    async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
+        """Store one turn. The same turn again changes nothing; another one under its number is a `StoreError`."""
+        values = rows.turn_values(session_id, turn)
+        async with self._database.writing() as connection:
+            await _ensure_session(connection, session_id, started_at=turn.started_at)
+            if await add_once(connection, turns, values):
+                return
+            stored = await _turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
+            if stored != (turn,):
+                raise StoreError(
+                    f"Turn {turn.seq} of session {session_id} is stored already with other content. Two processes "
+                    "seem to write the same session: stop one of them."
+                )
+
+    async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
+        """Return the stored turns with `start <= seq < end`, in order; absent ones are simply missing."""
+        async with self._database.reading() as connection:
+            return await _turns(connection, session_id, start=start, end=end)
+
+    async def add_note(self, session_id: SessionId, note: Note) -> None:
+        """Store one live note; a note whose id is stored already changes nothing."""
+        async with self._database.writing() as connection:
+            await _ensure_session(connection, session_id, started_at=note.at)
+            place = {"position": await _next_position(connection, notes, session_id), "status": "live"}
+            await add_once(connection, notes, rows.note_values(session_id, note) | place)
+
+    async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
+        """Turn live notes into pending ones; notes that are not live stay what they are."""
+        async with self._database.writing() as connection:
+            await _move_notes(connection, session_id, note_ids, before="live", after="pending")
+
+    async def land(self, landing: Landing) -> bool:
+        """Apply one landing as one transaction, or nothing of it (False) when it comes too late or twice."""
+        session_id = landing.session_id
+        async with self._database.writing() as connection:
+            await _ensure_session(connection, session_id, started_at=self._clock.now())
+            session = await _session(connection, session_id)
+            expected = (landing.expected_cursor, landing.expected_revision)
+            if session is None or session.ended_at is not None or (session.cursor, session.revision) != expected:
+                return False
+            if landing.segment is not None and not await _add_segment(connection, session_id, landing.segment):
+                return False
+            await _store_state(connection, session_id, landing.state)
+            await _move_notes(connection, session_id, landing.folded_note_ids, before="pending", after="folded")
+            return True
+
+    async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:
+        """Store the closing segment and the final state, and mark the session ended. An ended one stays as it is.
+
+        Raises `StoreError`, and changes nothing, when `state` is not of the stored (cursor, revision).
+        """
+        async with self._database.writing() as connection:
+            now = self._clock.now()
+            await _ensure_session(connection, session_id, started_at=now)
+            session = await _session(connection, session_id)
+            if session is None or session.ended_at is not None:
+                return
+            if (session.cursor, session.revision) != (state.cursor, state.revision):
+                raise StoreError(
+                    f"Session {session_id} cannot end at revision {state.revision}: revision {session.revision} is "
+                    "stored. Two processes seem to hold the same session: stop one of them."
+                )
+            if segment is not None:
+                await _add_segment(connection, session_id, segment)
+            await _store_state(connection, session_id, state)
+            await connection.execute(update(sessions).where(sessions.c.id == session_id).values(ended_at=now))
+
+
+async def _ensure_session(connection: AsyncConnection, session_id: SessionId, *, started_at: float) -> None:
+    """Make the session's row where `Sessions` has not (a replay, a test)."""
+    await add_once(connection, sessions, {"id": session_id, "started_at": started_at})
+
+
+async def _session(connection: AsyncConnection, session_id: SessionId) -> Row[Any] | None:
+    return (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one_or_none()
+
+
+async def _turns(
+    connection: AsyncConnection, session_id: SessionId, *, start: int, end: int | None
+) -> tuple[Turn, ...]:
+    wanted = select(turns).where(turns.c.session_id == session_id, turns.c.seq >= start).order_by(turns.c.seq)
+    if end is not None:
+        wanted = wanted.where(turns.c.seq < end)
+    return tuple(rows.turn_from_row(row) for row in await connection.execute(wanted))
+
+
+async def _notes(connection: AsyncConnection, session_id: SessionId, *, status: str) -> tuple[Note, ...]:
+    found = await connection.execute(
+        select(notes).where(notes.c.session_id == session_id, notes.c.status == status).order_by(notes.c.position)
+    )
+    return tuple(rows.note_from_row(row) for row in found)
+
+
+async def _move_notes(
+    connection: AsyncConnection, session_id: SessionId, note_ids: Sequence[NoteId], *, before: str, after: str
+) -> None:
+    """Give the notes of that status among `note_ids` the next one."""
+    for note_id in note_ids:
+        await connection.execute(
+            update(notes)
+            .where(notes.c.session_id == session_id, notes.c.id == note_id, notes.c.status == before)
+            .values(status=after)
+        )
+
+
+async def _add_segment(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> bool:
+    """Store a segment; False when its id or its range is stored already."""
+    place: dict[str, object] = {"position": await _next_position(connection, segments, session_id)}
+    return await add_once(connection, segments, rows.segment_values(session_id, segment) | place)
+
+
+async def _next_position(connection: AsyncConnection, table: Table, session_id: SessionId) -> int:
+    """Return the place after the last one among a session's rows."""
+    last = await connection.scalar(select(func.max(table.c.position)).where(table.c.session_id == session_id))
+    return 0 if last is None else int(last) + 1
+
+
+async def _store_state(connection: AsyncConnection, session_id: SessionId, state: CompactionState) -> None:
+    """Write the state, pending notes excepted: their rows are the truth, and more may have come meanwhile."""
+    await connection.execute(
+        update(sessions)
+        .where(sessions.c.id == session_id)
+        .values(cursor=state.cursor, revision=state.revision, summary=state.summary, last_at=state.last_at)
+    )
+
+
+def _state(session: Row[Any] | None, pending: tuple[Note, ...]) -> CompactionState:
+    if session is None:
+        return CompactionState(pending_notes=pending)
+    return CompactionState(
+        cursor=Seq(session.cursor),
+        revision=session.revision,
+        summary=session.summary,
+        last_at=session.last_at,
+        pending_notes=pending,
+    )

@@ -1,0 +1,92 @@
+"""The database keeps memory's contract, whatever the words are and whenever the process dies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from bot.store.database import open_database
+from bot.store.turns import SqlTurnStore
+from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.ports import Landing
+from tests.compaction.turn_store_contract import TurnStoreContract, fill, landing, note, turn
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from compaction.ports import TurnStore
+
+EVENING = SessionId("evening")
+
+
+class TestSqlTurnStore(TurnStoreContract):
+    """The database adapter, held to what the in-memory fake is held to."""
+
+    @pytest_asyncio.fixture
+    async def store(self, tmp_path: Path) -> AsyncIterator[TurnStore]:
+        async with open_database(tmp_path / "roomtone.db", synchronous="normal") as database:
+            yield SqlTurnStore(database, FakeClock())
+
+
+@pytest.mark.asyncio
+async def test_everything_is_there_after_reopening(tmp_path: Path) -> None:
+    """Cursor, summary, window, segments and notes are the same for the next process."""
+    path = tmp_path / "roomtone.db"
+    async with open_database(path) as database:
+        store = SqlTurnStore(database, FakeClock())
+        await fill(store, 61)
+        for name in ("a", "b", "c"):
+            await store.add_note(EVENING, note(name))
+        await store.move_notes_to_pending(EVENING, [NoteId("a"), NoteId("b")])
+        assert await store.land(landing(0, 10, revision=0, note_ids=["a"]))
+        before = await store.load(EVENING)
+    async with open_database(path) as database:
+        assert await SqlTurnStore(database, FakeClock()).load(EVENING) == before
+    assert before.state.cursor == 10
+    assert [each.id for each in before.state.pending_notes] == ["b"]
+
+
+@pytest.mark.asyncio
+async def test_two_processes_share_one_database(tmp_path: Path) -> None:
+    """A landing seen by one connection's owner makes the other's stale, and their turns are one sequence."""
+    path = tmp_path / "roomtone.db"
+    async with open_database(path) as first, open_database(path) as second:
+        mine, theirs = SqlTurnStore(first, FakeClock()), SqlTurnStore(second, FakeClock())
+        await fill(mine, 61)
+        assert await theirs.land(landing(0, 10, revision=0))
+        assert not await mine.land(landing(0, 10, revision=0))
+        assert (await mine.load(EVENING)).state.cursor == 10
+
+
+@pytest.mark.asyncio
+async def test_words_no_encoding_can_hold_are_stored(tmp_path: Path) -> None:
+    """A lone surrogate or NUL in what somebody said comes back as it was; in notes and summary it is replaced."""
+    strange = "half \ud83d emoji\x00"
+    odd = Turn(Seq(0), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", strange, strange),))
+    async with open_database(tmp_path / "roomtone.db") as database:
+        store = SqlTurnStore(database, FakeClock())
+        await store.append_turn(EVENING, odd)
+        await store.append_turn(EVENING, odd)
+        await store.add_note(EVENING, Note(NoteId("n"), 1.0, strange, strange))
+        state = CompactionState(revision=1, summary=strange)
+        assert await store.land(Landing(EVENING, Seq(0), 0, None, state, ()))
+        memory = await store.load(EVENING)
+    assert memory.window == (odd,)
+    assert memory.live_notes[0].what == "half � emoji\x00"
+    assert memory.state.summary == "half � emoji\x00"
+
+
+@pytest.mark.asyncio
+async def test_a_number_skipped_leaves_the_total_right(tmp_path: Path) -> None:
+    """The total is one more than the highest number stored, so a lost turn's number is never given again."""
+    async with open_database(tmp_path / "roomtone.db") as database:
+        store = SqlTurnStore(database, FakeClock())
+        await store.append_turn(EVENING, turn(0))
+        await store.append_turn(EVENING, turn(2))
+        memory = await store.load(EVENING)
+    assert memory.total_turns == 3
+    assert [each.seq for each in memory.window] == [0, 2]
