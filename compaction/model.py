@@ -20,6 +20,13 @@ SegmentId = NewType("SegmentId", str)
 Seq = NewType("Seq", int)
 
 
+class Mode(StrEnum):
+    """How a session remembers what has left its recent window."""
+
+    SUMMARY = "summary"
+    OFF = "off"
+
+
 class TurnKind(StrEnum):
     """What sort of contribution a turn is."""
 

@@ -1,3 +1,140 @@
-"""What an operator can tune in `compaction`; each field says its unit, its default's reason and when it takes effect."""
+"""What an operator can tune in `compaction`; each field says its unit, why its default, and when it takes effect.
+
+The shape of the memory itself (50 recent turns, batches of 10, 1,200 characters) is not here: those numbers
+hold each other up, see `window`, `notes` and `rendering`.
+"""
 
 from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from compaction.model import Mode
+
+
+class Trigger(StrEnum):
+    """When the question `is a batch due?` is asked."""
+
+    GENERATION = "generation"
+    TURN = "turn"
+
+
+class SummariserKind(StrEnum):
+    """What folds a batch into a segment."""
+
+    AUTO = "auto"
+    LLM = "llm"
+    EXTRACTIVE = "extractive"
+
+
+class CompactionSettings(BaseModel):
+    """The `[compaction]` section."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Mode = Field(
+        default=Mode.SUMMARY,
+        description="'summary' folds old turns into a rolling summary; 'off' sends the last 50 turns and nothing "
+        "older. Takes effect for sessions opened after a restart.",
+    )
+    trigger: Trigger = Field(
+        default=Trigger.GENERATION,
+        description="When to check whether a batch is due: 'generation', each time the bot is about to speak, so "
+        "that a silent bot costs nothing; 'turn', at every turn, so that the summary is fresh before the first "
+        "question. Takes effect after a restart.",
+    )
+    summariser: SummariserKind = Field(
+        default=SummariserKind.AUTO,
+        description="'llm' asks the text model, 'extractive' picks sentences without any model, 'auto' is 'llm' "
+        "where a text model is configured and 'extractive' elsewhere. Takes effect after a restart.",
+    )
+    timeout_s: float = Field(
+        default=30.0,
+        gt=0.0,
+        le=600.0,
+        description="Seconds one summary may take before it counts as failed. Nobody waits for it, so a slow "
+        "local model may have minutes. Takes effect after a restart.",
+    )
+    max_output_tokens: int = Field(
+        default=700,
+        ge=100,
+        le=8192,
+        description="Tokens the text model may write for one batch: a gist of 300 characters and a dozen facts. "
+        "An answer cut off here counts as failed. Takes effect after a restart.",
+    )
+    retry_base_s: float = Field(
+        default=2.0,
+        gt=0.0,
+        le=300.0,
+        description="Seconds before the first retry of a failed summary; doubled for each further failure, with "
+        "jitter. Takes effect after a restart.",
+    )
+    retry_max_s: float = Field(
+        default=120.0,
+        gt=0.0,
+        le=3600.0,
+        description="Longest pause between retries, in seconds. Takes effect after a restart.",
+    )
+    failures_before_degraded: int = Field(
+        default=3,
+        ge=1,
+        le=20,
+        description="Failures in a row after which the extractive summariser folds the batches until the model "
+        "is back, so that an outage of hours loses nothing. Takes effect after a restart.",
+    )
+    ending_deadline_s: float = Field(
+        default=3.0,
+        ge=0.0,
+        le=60.0,
+        description="Seconds a summary in flight still gets when its session ends. Takes effect after a restart.",
+    )
+    store_timeout_s: float = Field(
+        default=10.0,
+        gt=0.0,
+        le=120.0,
+        description="Seconds one write to the store may take before it counts as failed (and is tried again). "
+        "Takes effect after a restart.",
+    )
+
+    @model_validator(mode="after")
+    def _retries_grow(self) -> CompactionSettings:
+        if self.retry_max_s < self.retry_base_s:
+            raise ValueError("retry_max_s must not be smaller than retry_base_s, for example 2 and 120")
+        return self
+
+
+class BudgetSettings(BaseModel):
+    """The `[budget]` section: how much may be sent to the chat model at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_context_tokens: int = Field(
+        default=32_768,
+        ge=1_024,
+        le=4_000_000,
+        description="Tokens the chat model can take, question and answer together. Takes effect after a restart.",
+    )
+    reserved_output_tokens: int | None = Field(
+        default=None,
+        ge=64,
+        description="Tokens kept free for the answer. Without it: 4,096, or a quarter of max_context_tokens where "
+        "that is less. Takes effect after a restart.",
+    )
+
+    @model_validator(mode="after")
+    def _room_for_the_question(self) -> BudgetSettings:
+        if self.max_input_tokens < 512:
+            raise ValueError(
+                "reserved_output_tokens leaves less than 512 tokens for what is sent; raise max_context_tokens, "
+                "for example to 8192"
+            )
+        return self
+
+    @property
+    def max_input_tokens(self) -> int:
+        """Return how many tokens may be sent in one call."""
+        reserved = self.reserved_output_tokens
+        if reserved is None:
+            reserved = min(4_096, self.max_context_tokens // 4)
+        return self.max_context_tokens - reserved

@@ -1,0 +1,84 @@
+"""Which turns are due for folding: one pure function, asked by everything that builds context for a model.
+
+It decides on numbers alone. Whether the turns are stored already, whether a failure has to rest first and
+whether compaction is on at all is asked by `machine`, which adds its own skip reasons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from compaction.model import Seq
+
+# Turns a model always sees word for word. Spec 1: covers short and medium sessions whole.
+RECENT_WINDOW = 50
+# Turns folded at once. Spec 1: prevents summarising at every turn.
+BATCH_SIZE = 10
+
+
+class SkipReason(StrEnum):
+    """Why a check started no run. The first four come from `plan`, in that order; `machine` adds the others."""
+
+    SESSION_ENDING = "session_ending"
+    ALREADY_IN_FLIGHT = "already_in_flight"
+    BELOW_THRESHOLD = "below_threshold"
+    NO_ELIGIBLE_BATCH = "no_eligible_batch"
+    DISABLED = "disabled"
+    BACKING_OFF = "backing_off"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Turns `start <= seq < end` are due. `recent_start` is the first turn that stays verbatim whatever happens;
+    `eligible` counts the turns before it that are not folded yet."""
+
+    start: Seq
+    end: Seq
+    recent_start: Seq
+    eligible: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Nothing is to be folded now."""
+
+    reason: SkipReason
+
+
+def plan(
+    total_turns: int,
+    cursor: int,
+    *,
+    in_flight: bool = False,
+    ending: bool = False,
+    recent_window: int = RECENT_WINDOW,
+    batch_size: int = BATCH_SIZE,
+) -> Batch | Skip:
+    """Return the batch that is due, or why none is.
+
+    `total_turns` counts all turns of the session, folded and forgotten ones included, so it is also the next
+    seq; `cursor` is the first seq that is not folded. Raises ValueError when they can't belong together.
+    Source: spec 1, 'Exact batch selection'.
+    """
+    if not 0 <= cursor <= total_turns:
+        raise ValueError(f"The cursor must lie between 0 and {total_turns} turns, not at {cursor}.")
+    if recent_window < 0 or batch_size < 1:
+        raise ValueError(f"A window of {recent_window} turns with batches of {batch_size} is not possible.")
+    if ending:
+        return Skip(SkipReason.SESSION_ENDING)
+    if in_flight:
+        return Skip(SkipReason.ALREADY_IN_FLIGHT)
+    if total_turns - cursor <= recent_window + batch_size:
+        return Skip(SkipReason.BELOW_THRESHOLD)
+    eligible = eligible_turns(total_turns, cursor, recent_window=recent_window)
+    if eligible < batch_size:
+        return Skip(SkipReason.NO_ELIGIBLE_BATCH)
+    return Batch(
+        start=Seq(cursor), end=Seq(cursor + batch_size), recent_start=Seq(cursor + eligible), eligible=eligible
+    )
+
+
+def eligible_turns(total_turns: int, cursor: int, *, recent_window: int = RECENT_WINDOW) -> int:
+    """Return how many turns are neither folded nor protected by the recent window."""
+    return max(cursor, total_turns - recent_window) - cursor
