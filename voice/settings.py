@@ -56,7 +56,7 @@ class ListeningSettings(BaseModel):
     )
     near_silence_peak: float = Field(0.012, ge=0, le=1, description="and its loudest sample is below this (0-1),")
     near_silence_active_ratio: float = Field(
-        0.01, ge=0, le=1, description="and the share of samples over near_silence_rms * 2 is below this (0-1)."
+        0.01, ge=0, le=1, description="and the share of its samples over half of near_silence_peak is below this (0-1)."
     )
 
     @model_validator(mode="after")

@@ -1,9 +1,10 @@
-"""One uninterrupted stretch of speech by one person, cut by endpointing and ready for the recogniser."""
+"""What listening tells the room: speech began, an utterance is complete, or sound was dropped and why."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
@@ -24,3 +25,31 @@ class Utterance:
     pcm: Pcm
     # True when the 30 s hard cut ended it and the person was still speaking.
     cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """A person certainly speaks, since `at`. An `Utterance` or an `UtteranceDropped` of theirs follows."""
+
+    user_id: int
+    at: float
+
+
+class DropReason(StrEnum):
+    """Why sound never reached the recogniser."""
+
+    TOO_SHORT = "too_short"  # a click, a cough: less voiced sound than min_speech_s
+    NEAR_SILENCE = "near_silence"  # too faint to be addressed to anybody
+
+
+@dataclass(frozen=True, slots=True)
+class UtteranceDropped:
+    """Sound that is no utterance, by its acoustic start and end."""
+
+    user_id: int
+    started_at: float
+    ended_at: float
+    reason: DropReason
+
+
+ListeningEvent: TypeAlias = SpeechStarted | Utterance | UtteranceDropped

@@ -1,0 +1,231 @@
+"""When one person's speech begins, pauses and ends: a state machine over windows, without audio and without a clock.
+
+It is fed every window of the person's time line in order, silence included, so it counts windows instead of
+seconds and the same sound gives the same utterances however it arrived. The audio itself stays with the listener;
+an effect says which windows an utterance is made of.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from voice.audio import LISTEN_RATE_HZ
+from voice.listening.vad import WINDOW_SAMPLES
+
+if TYPE_CHECKING:
+    from voice.settings import ListeningSettings
+
+WINDOW_S = WINDOW_SAMPLES / LISTEN_RATE_HZ
+# A person who is about to speak does not fall silent for longer within the first quarter of a second of it;
+# separate clicks do.
+ARMING_DIP_S = 0.2
+# Where a hard cut may fall: late enough to keep what was said together, long enough to hold a breath.
+CUT_SEARCH_S = 10.0
+# What follows a hard cut is already known to be speech; less than this is the end of a breath.
+REMAINDER_MIN_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One window of 32 ms as endpointing sees it. `probability` of speech 0-1, `rms` of full scale 0-1."""
+
+    probability: float
+    rms: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechOpened:
+    """Speech is certain. `first` is the window it began in (without pre-roll)."""
+
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechClosed:
+    """An utterance is complete: windows `start` to `end` (exclusive, pre-roll and tail included).
+
+    Voiced sound is from `first` to `last` (exclusive). `cut`: the person was still speaking.
+    """
+
+    start: int
+    end: int
+    first: int
+    last: int
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechDismissed:
+    """Sound that began like speech was too short to be any: voiced windows lie between `first` and `last`."""
+
+    first: int
+    last: int
+
+
+Effect: TypeAlias = SpeechOpened | SpeechClosed | SpeechDismissed
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Speech under way, or a candidate for it. Indices are windows since the beginning of the time line."""
+
+    first: int
+    start: int
+    last: int
+    voiced: int
+    armed: bool
+    min_voiced: int
+
+
+def windows_of(seconds: float) -> int:
+    """Return how many windows `seconds` are, rounded up: a limit is never shorter than asked for."""
+    return math.ceil(round(seconds / WINDOW_S, 6))
+
+
+class Endpointing:
+    """Cuts one person's windows into utterances. Owned by their listener; not thread-safe."""
+
+    def __init__(self, settings: ListeningSettings) -> None:
+        self._on = settings.speech_on
+        self._off = settings.speech_off
+        self._min_voiced = windows_of(settings.min_speech_s)
+        self._pre_roll = windows_of(settings.pre_roll_s)
+        self._end_silence = windows_of(settings.end_silence_s)
+        self._arming_dip = min(windows_of(ARMING_DIP_S), self._end_silence)
+        self._tail = min(windows_of(settings.tail_s), self._end_silence)
+        # Rounded down: the recogniser hears no more than its 30 s.
+        self._longest = int(settings.max_utterance_s / WINDOW_S)
+        self._cut_search = windows_of(CUT_SEARCH_S)
+        self._next = 0
+        self._free_from = 0  # windows before it belong to an utterance already closed
+        self._speaking = False
+        self._stretch: _Stretch | None = None
+        self._loudness: list[float] = []  # of the windows since the stretch's start
+
+    @property
+    def is_speaking(self) -> bool:
+        """Whether speech is certain and has not ended."""
+        return self._stretch is not None and self._stretch.armed
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether neither speech nor a candidate for it is under way."""
+        return self._stretch is None
+
+    @property
+    def oldest_needed(self) -> int:
+        """The first window whose sound may still become part of an utterance."""
+        if self._stretch is not None:
+            return self._stretch.start
+        return max(self._free_from, self._next - self._pre_roll)
+
+    @property
+    def forgetting_silence(self) -> int:
+        """How many windows of silence end whatever is under way and leave nothing before them of any use."""
+        return max(self._end_silence, self._pre_roll) + 1
+
+    def handle(self, window: Window) -> list[Effect]:
+        """Take the next window and return what it decides, in order."""
+        index = self._next
+        self._next += 1
+        self._speaking = window.probability >= (self._off if self._speaking else self._on)
+        stretch = self._stretch
+        if stretch is None:
+            if not self._speaking:
+                return []
+            stretch = self._begin(index)
+        # Pre-roll windows were not measured: they are before any speech, so never the place of a cut.
+        self._loudness.append(window.rms)
+        if self._speaking:
+            return self._on_voiced(stretch, index)
+        return self._on_silence(stretch, index)
+
+    def finish(self) -> list[Effect]:
+        """End whatever is under way: the person left."""
+        stretch = self._stretch
+        if stretch is None:
+            return []
+        self._speaking = False
+        return self._close(stretch)
+
+    def _begin(self, index: int) -> _Stretch:
+        stretch = _Stretch(
+            first=index,
+            start=max(self._free_from, index - self._pre_roll),
+            last=index,
+            voiced=0,
+            armed=False,
+            min_voiced=self._min_voiced,
+        )
+        self._stretch = stretch
+        self._loudness = []
+        return stretch
+
+    def _on_voiced(self, stretch: _Stretch, index: int) -> list[Effect]:
+        stretch.voiced += 1
+        stretch.last = index + 1
+        effects: list[Effect] = []
+        if not stretch.armed and stretch.voiced >= stretch.min_voiced:
+            stretch.armed = True
+            effects.append(SpeechOpened(stretch.first))
+        return effects + self._cut_if_too_long(stretch)
+
+    def _on_silence(self, stretch: _Stretch, index: int) -> list[Effect]:
+        silence = index + 1 - stretch.last
+        if silence >= (self._end_silence if stretch.armed else self._arming_dip):
+            return self._close(stretch)
+        return self._cut_if_too_long(stretch)
+
+    def _close(self, stretch: _Stretch) -> list[Effect]:
+        self._stretch = None
+        self._loudness = []
+        if not stretch.armed:
+            # Its sound stays available as the pre-roll of what may follow.
+            return [SpeechDismissed(stretch.first, stretch.last)] if stretch.voiced else []
+        end = min(stretch.last + self._tail, self._next)
+        self._free_from = end
+        return [SpeechClosed(stretch.start, end, stretch.first, stretch.last, cut=False)]
+
+    def _cut_if_too_long(self, stretch: _Stretch) -> list[Effect]:
+        if self._next - stretch.start < self._longest:
+            return []
+        at = self._quietest(stretch)
+        self._free_from = at
+        remainder_voiced = max(0, stretch.last - at)
+        closed = SpeechClosed(stretch.start, at, stretch.first, min(stretch.last, at), cut=remainder_voiced > 0)
+        self._loudness = self._loudness[at - self._next :] if at < self._next else []
+        if remainder_voiced == 0:
+            self._stretch = None
+            self._loudness = []
+            return [closed]
+        rest = _Stretch(
+            first=at,
+            start=at,
+            last=stretch.last,
+            voiced=remainder_voiced,
+            armed=False,
+            min_voiced=min(self._min_voiced, windows_of(REMAINDER_MIN_S)),
+        )
+        self._stretch = rest
+        if rest.voiced >= rest.min_voiced:
+            rest.armed = True
+            return [closed, SpeechOpened(at)]
+        return [closed]
+
+    def _quietest(self, stretch: _Stretch) -> int:
+        """Return the window before which to cut: the latest among the quietest of the last ten seconds.
+
+        Loudness is taken over three windows (96 ms), so that the closure of a 'p' is not mistaken for a breath.
+        """
+        loudness = self._loudness
+        first_measured = self._next - len(loudness)
+        earliest = max(first_measured + 1, self._next - self._cut_search, stretch.start + 1)
+        best, best_at = math.inf, self._next
+        for at in range(earliest, self._next - 1):
+            here = at - first_measured
+            level = loudness[here - 1] + loudness[here] + loudness[here + 1]
+            if level <= best:
+                best, best_at = level, at
+        return best_at

@@ -1,0 +1,236 @@
+"""One person's time line of sound, and the utterances cut out of it.
+
+Discord sends nothing while a person is silent, so the listener lays silence between what arrives, by the times the
+transport gives, and by the clock when nothing arrives. It owns the sound that may still become part of an
+utterance (30 s at most); where utterances begin and end is decided in `endpointing`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+import numpy as np
+
+from voice.audio import LISTEN_RATE_HZ
+from voice.listening.endpointing import (
+    WINDOW_S,
+    Endpointing,
+    SpeechClosed,
+    SpeechDismissed,
+    SpeechOpened,
+    Window,
+)
+from voice.listening.utterance import DropReason, ListeningEvent, SpeechStarted, Utterance, UtteranceDropped
+from voice.listening.vad import INT16_FULL_SCALE, WINDOW_SAMPLES, VadState, WindowRun
+from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from voice.audio import Pcm
+    from voice.listening.endpointing import Effect
+    from voice.settings import ListeningSettings
+    from voice.transport.heard import Heard
+
+# The transport reports a talkspurt's end after 200 ms without a packet. Should that mark be lost, an utterance
+# must not stay open for ever.
+STALL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One window of the time line. `silent`: laid by us, so it needs no model to be known as silence."""
+
+    start_at: float
+    pcm: Pcm
+    silent: bool
+
+
+class SpeakerListener:
+    """Turns one person's frames into utterances. Owned by `Ears`; not thread-safe.
+
+    In three steps, so that windows of several people can be scored in one call: `hear` and `pass_time` lay the
+    time line, `unscored` gives the windows that need a probability, `decide` takes the probabilities.
+    """
+
+    def __init__(self, user_id: int, settings: ListeningSettings, *, new_id: Callable[[], str]) -> None:
+        self.user_id = user_id
+        self._settings = settings
+        self._new_id = new_id
+        self._endpointing = Endpointing(settings)
+        self._left = False
+        # The time line: `_laid` samples since `_anchor`; None before the first sound and after long silence.
+        self._anchor: float | None = None
+        self._laid = 0
+        self._partial = np.zeros(WINDOW_SAMPLES, dtype=np.int16)
+        self._partial_samples = 0
+        self._partial_silent = True
+        self._silent_windows = 0
+        self._talkspurt_over = True
+        self._vad_state = VadState()
+        self._pending: list[_Piece] = []
+        # Windows already decided about that an utterance may still need; `_kept_from` is the first one's index.
+        self._kept: deque[_Piece] = deque()
+        self._kept_from = 0
+
+    @property
+    def is_speaking(self) -> bool:
+        """Whether speech is certain and has not ended."""
+        return self._endpointing.is_speaking
+
+    def hear(self, event: Heard) -> None:
+        """Lay what the transport handed on."""
+        match event:
+            case SpeechFrames():
+                self._talkspurt_over = False
+                self._lay_silence_until(event.captured_at)
+                if self._anchor is None:
+                    self._anchor = event.captured_at
+                self._lay(event.pcm, silent=False)
+            case TalkspurtEnded():
+                self._talkspurt_over = True
+            case SpeakerLeft():
+                self._left = True
+            case _:
+                assert_never(event)
+
+    def pass_time(self, now: float) -> None:
+        """Lay silence up to what cannot arrive any more, if the person's packets have stopped."""
+        if self._anchor is None:
+            return
+        if not self._talkspurt_over and now - self._position(self._anchor) < STALL_S:
+            return
+        self._lay_silence_until(now - self._settings.late_packets_s)
+
+    def unscored(self) -> list[WindowRun]:
+        """Return the windows that need a probability, as runs between silences."""
+        runs: list[WindowRun] = []
+        run: list[Pcm] = []
+        for piece in self._pending:
+            if not piece.silent:
+                run.append(piece.pcm)
+                continue
+            if run:
+                runs.append(WindowRun(self._vad_state, np.concatenate(run)))
+                run = []
+            # What comes after silence of our making has nothing to do with what was before.
+            self._vad_state = VadState()
+        if run:
+            runs.append(WindowRun(self._vad_state, np.concatenate(run)))
+        return runs
+
+    def decide(self, probabilities: Iterable[float], now: float) -> list[ListeningEvent]:
+        """Return what the laid windows amount to. `probabilities`: of the windows of `unscored`, in order."""
+        scores = iter(probabilities)
+        pending, self._pending = self._pending, []
+        events: list[ListeningEvent] = []
+        for piece in pending:
+            probability = 0.0 if piece.silent else next(scores)
+            self._kept.append(piece)
+            window = Window(probability, 0.0 if piece.silent else _rms(piece.pcm))
+            events.extend(self._event(effect, now) for effect in self._endpointing.handle(window))
+            self._drop_unneeded()
+        if self._left:
+            events.extend(self._event(effect, now) for effect in self._endpointing.finish())
+            self._drop_unneeded()
+        return events
+
+    def _position(self, anchor: float) -> float:
+        return anchor + self._laid / LISTEN_RATE_HZ
+
+    def _lay_silence_until(self, at: float) -> None:
+        """Lay silence up to `at`. Sound that is earlier than what was laid is not moved back: it follows."""
+        if self._anchor is None:
+            return
+        missing = round((at - self._anchor) * LISTEN_RATE_HZ) - self._laid
+        # After so much the time line may begin anew with the next sound: an absence of hours costs no more than
+        # one of a second.
+        enough = self._endpointing.forgetting_silence
+        while missing > 0:
+            count = min(missing, WINDOW_SAMPLES - self._partial_samples)
+            self._lay(np.zeros(count, dtype=np.int16), silent=True)
+            missing -= count
+            if self._silent_windows >= enough:
+                self._anchor = None
+                self._laid = 0
+                self._partial_samples = 0
+                self._partial_silent = True
+                self._silent_windows = 0
+                return
+
+    def _lay(self, pcm: Pcm, *, silent: bool) -> None:
+        assert self._anchor is not None, "sound is laid on a time line that has begun"
+        offset = 0
+        while offset < len(pcm):
+            count = min(len(pcm) - offset, WINDOW_SAMPLES - self._partial_samples)
+            self._partial[self._partial_samples : self._partial_samples + count] = pcm[offset : offset + count]
+            self._partial_samples += count
+            self._partial_silent = self._partial_silent and silent
+            self._laid += count
+            offset += count
+            if self._partial_samples == WINDOW_SAMPLES:
+                self._complete_window(self._position(self._anchor) - WINDOW_S)
+
+    def _complete_window(self, start_at: float) -> None:
+        self._pending.append(_Piece(start_at, self._partial.copy(), self._partial_silent))
+        self._silent_windows = self._silent_windows + 1 if self._partial_silent else 0
+        self._partial_samples = 0
+        self._partial_silent = True
+
+    def _event(self, effect: Effect, now: float) -> ListeningEvent:
+        match effect:
+            case SpeechOpened(first):
+                return SpeechStarted(self.user_id, self._start_of(first))
+            case SpeechDismissed(first, last):
+                return self._dropped(first, last, DropReason.TOO_SHORT)
+            case SpeechClosed():
+                pcm = self._sound(effect.start, effect.end)
+                if self._is_near_silence(pcm):
+                    return self._dropped(effect.first, effect.last, DropReason.NEAR_SILENCE)
+                return Utterance(
+                    id=self._new_id(),
+                    user_id=self.user_id,
+                    started_at=self._start_of(effect.first),
+                    ended_at=self._end_of(effect.last),
+                    closed_at=now,
+                    pcm=pcm,
+                    cut=effect.cut,
+                )
+            case _:
+                assert_never(effect)
+
+    def _dropped(self, first: int, last: int, reason: DropReason) -> UtteranceDropped:
+        return UtteranceDropped(self.user_id, self._start_of(first), self._end_of(last), reason)
+
+    def _start_of(self, index: int) -> float:
+        return self._kept[index - self._kept_from].start_at
+
+    def _end_of(self, index: int) -> float:
+        """Return when the window before `index` ended."""
+        return self._start_of(index - 1) + WINDOW_S
+
+    def _sound(self, start: int, end: int) -> Pcm:
+        pieces = [self._kept[index - self._kept_from].pcm for index in range(start, end)]
+        return np.concatenate(pieces)
+
+    def _drop_unneeded(self) -> None:
+        while self._kept_from < self._endpointing.oldest_needed and self._kept:
+            self._kept.popleft()
+            self._kept_from += 1
+
+    def _is_near_silence(self, pcm: Pcm) -> bool:
+        loudness = np.abs(pcm.astype(np.float32)) / INT16_FULL_SCALE
+        settings = self._settings
+        return bool(
+            _rms(pcm) < settings.near_silence_rms
+            and loudness.max() < settings.near_silence_peak
+            and (loudness > settings.near_silence_peak / 2).mean() < settings.near_silence_active_ratio
+        )
+
+
+def _rms(pcm: Pcm) -> float:
+    """Return the loudness of `pcm`, full scale being 1."""
+    sound = pcm.astype(np.float32) / INT16_FULL_SCALE
+    return float(np.sqrt(np.dot(sound, sound) / len(sound)))

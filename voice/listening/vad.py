@@ -1,0 +1,124 @@
+"""How likely it is that a window of sound holds speech: the port that policies see, and Silero behind it.
+
+The model is recurrent, so every speaker owns a `VadState`. A call takes runs of several speakers at once; today's
+model file scores one speaker's run in one go, another one can stack the speakers, and no caller would notice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import faster_whisper
+import numpy as np
+import onnxruntime
+
+from voice.errors import VoiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from voice.audio import Pcm
+
+# What Silero v6 takes at 16 kHz: 32 ms, and the last 64 samples of the window before.
+WINDOW_SAMPLES = 512
+CONTEXT_SAMPLES = 64
+HIDDEN_SIZE = 128
+INT16_FULL_SCALE = 32_768.0
+
+
+class VadError(VoiceError):
+    """Voice activity could not be told: the model's file is missing or not the one we know."""
+
+
+def _zeros(size: int) -> NDArray[np.float32]:
+    return np.zeros(size, dtype=np.float32)
+
+
+@dataclass(slots=True)
+class VadState:
+    """What the model remembers of one speaker. Owned by the speaker's listener, written by the model."""
+
+    hidden: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
+    cell: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
+    context: NDArray[np.float32] = field(default_factory=lambda: _zeros(CONTEXT_SAMPLES))
+
+    def reset(self) -> None:
+        """Forget: what comes next does not follow what came before."""
+        self.hidden = _zeros(HIDDEN_SIZE)
+        self.cell = _zeros(HIDDEN_SIZE)
+        self.context = _zeros(CONTEXT_SAMPLES)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRun:
+    """Consecutive windows of one speaker: mono int16 at 16 kHz, n * 512 samples. `state` moves on when scored."""
+
+    state: VadState
+    pcm: Pcm
+
+
+class SpeechProbability(Protocol):
+    """Scores windows of sound. Called from one task at a time; must not block for longer than it computes."""
+
+    def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
+        """Return, for each run, one probability (0.0-1.0) per window. At most one run per state in a call."""
+
+
+class SileroVad:
+    """Silero VAD v6 as the faster-whisper wheel carries it (MIT). About 75 us a window on one thread.
+
+    Holds one ONNX session for any number of speakers. Raises `VadError` when the file cannot be used.
+    """
+
+    def __init__(self, model_file: Path | None = None) -> None:
+        path = model_file or Path(faster_whisper.__file__).parent / "assets" / "silero_vad_v6.onnx"
+        options = onnxruntime.SessionOptions()
+        # A window is too little work to share: a second thread only spins.
+        options.inter_op_num_threads = 1
+        options.intra_op_num_threads = 1
+        options.enable_cpu_mem_arena = False
+        options.log_severity_level = 4
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(path), sess_options=options, providers=["CPUExecutionProvider"]
+            )
+            names = {node.name for node in self._session.get_inputs()}
+        except Exception as exc:
+            raise VadError(f"The voice-activity model {path} could not be read; install faster-whisper again.") from exc
+        if names != {"input", "h", "c"}:
+            raise VadError(
+                f"The voice-activity model {path} takes {sorted(names)} and not input, h and c; "
+                "install the faster-whisper version of uv.lock."
+            )
+
+    def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
+        """See `SpeechProbability.score`. Windows of one run go through the model in one call."""
+        return [self._score_run(run) for run in runs]
+
+    def _score_run(self, run: WindowRun) -> list[float]:
+        count, rest = divmod(len(run.pcm), WINDOW_SAMPLES)
+        if rest:
+            raise ValueError(f"a run is a multiple of {WINDOW_SAMPLES} samples, this one has {len(run.pcm)}")
+        if count == 0:
+            return []
+        state = run.state
+        sound = run.pcm.astype(np.float32) / INT16_FULL_SCALE
+        # Each window is preceded by the end of the one before.
+        line = np.concatenate([state.context, sound])
+        windows = np.lib.stride_tricks.sliding_window_view(line, CONTEXT_SAMPLES + WINDOW_SAMPLES)[::WINDOW_SAMPLES]
+        probabilities, hidden, cell = self._session.run(
+            None,
+            {
+                "input": np.ascontiguousarray(windows),
+                "h": state.hidden.reshape(1, 1, HIDDEN_SIZE),
+                "c": state.cell.reshape(1, 1, HIDDEN_SIZE),
+            },
+        )
+        state.hidden = hidden.reshape(HIDDEN_SIZE)
+        state.cell = cell.reshape(HIDDEN_SIZE)
+        state.context = line[-CONTEXT_SAMPLES:].copy()
+        return [float(probability) for probability in probabilities]
