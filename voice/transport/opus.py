@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from voice.audio import DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ
-from voice.errors import OpusError, OpusMissingError
+from voice.errors import OpusError as OpusError  # exported: rehearsal may import this module alone
+from voice.errors import OpusMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
