@@ -1,0 +1,168 @@
+"""One voice session of one person: its keys, its numbers, who else is there. No I/O.
+
+A session begins with an identify (op 0) and survives its websocket when that is resumed. It turns the gateway's
+messages into answers, Opus into datagrams, and datagrams into Opus with a name on it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.people.dave import DaveParty, Message, UndecryptableError
+from rehearsal.people.rtp import MODE, Packet, Sealer, open_packet
+from voice.transport.opus import SILENCE_FRAME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.people.credentials import VoiceCredentials
+
+READY = 2
+SESSION_DESCRIPTION = 4
+SPEAKING = 5
+CLIENTS_CONNECT = 11
+CLIENT_DISCONNECT = 13
+
+# UDP overtakes op 5 by a frame or two; half a second bounds what a stranger can make us keep.
+HELD_PACKETS = 25
+
+
+@dataclass(slots=True)
+class PacketCounts:
+    """What became of a person's packets, both ways, over all their sessions."""
+
+    sent: int = 0
+    unsent: int = 0
+    received: int = 0
+    foreign: int = 0
+    nameless: int = 0
+    dave_failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HeardOpus:
+    """One Opus packet of one person."""
+
+    user_id: int
+    ssrc: int
+    sequence: int
+    timestamp: int
+    opus: bytes
+    arrived_at: float
+
+
+@dataclass(slots=True)
+class Call:
+    """The state of one voice session. Owned by one link; not thread-safe."""
+
+    credentials: VoiceCredentials
+    counts: PacketCounts
+    ssrc: int = 0
+    server: tuple[str, int] = ("", 0)
+    seq_ack: int = -1
+    key: bytes | None = None
+    members: set[int] = field(default_factory=set)
+    speakers: dict[int, int] = field(default_factory=dict)
+    dave: DaveParty = field(init=False)
+    _sealer: Sealer | None = None
+    _held: deque[tuple[Packet, float]] = field(default_factory=lambda: deque(maxlen=HELD_PACKETS))
+
+    def __post_init__(self) -> None:
+        """Begin outside any group."""
+        self.dave = DaveParty(user_id=self.credentials.user_id, channel_id=self.credentials.channel_id)
+
+    @property
+    def can_send(self) -> bool:
+        """Return whether sound can leave now."""
+        return self._sealer is not None and self.dave.can_send
+
+    def handle_json(self, op: int, body: Mapping[str, Any]) -> list[Message]:
+        """Take one JSON message of the gateway; return what to answer."""
+        if op == READY:
+            self.ssrc = int(body["ssrc"])
+            self.server = (str(body["ip"]), int(body["port"]))
+            if MODE not in body["modes"]:
+                raise ValueError(f"the voice server does not offer {MODE}")
+        elif op == SESSION_DESCRIPTION:
+            self.key = bytes(body["secret_key"])
+            self._sealer = Sealer(self.key, self.ssrc)
+            return self.dave.begin(int(body.get("dave_protocol_version") or 0))
+        elif op == SPEAKING:
+            self.speakers[int(body["ssrc"])] = int(body["user_id"])
+            self.members.add(int(body["user_id"]))
+        elif op == CLIENTS_CONNECT:
+            self.members.update(int(user_id) for user_id in body["user_ids"])
+        elif op == CLIENT_DISCONNECT:
+            self._forget(int(body["user_id"]))
+        else:
+            return self.dave.handle_json(op, body)
+        return []
+
+    def handle_binary(self, message: bytes) -> list[Message]:
+        """Take one binary message (two bytes of sequence, one of opcode, the body)."""
+        if len(message) < 3:
+            return []
+        self.seq_ack = int.from_bytes(message[:2], "big")
+        return self.dave.handle_binary(message[2], message[3:], self.members)
+
+    def seal(self, opus: bytes) -> bytes | None:
+        """Return the datagram for the next 20 ms of speech, or None while there are no keys for it."""
+        if self._sealer is None:
+            return None
+        frame = self.dave.encrypt(opus)
+        if frame is None:
+            self._sealer.skip()
+            return None
+        return self._sealer.seal(frame)
+
+    def open(self, datagram: bytes, arrived_at: float) -> list[HeardOpus]:
+        """Return what a datagram (and any held before it) brought, in order."""
+        packet = open_packet(datagram, self.key) if self.key is not None else None
+        if packet is None:
+            self.counts.foreign += 1
+            return []
+        self.counts.received += 1
+        waiting = [(packet, arrived_at)]
+        if self._held:
+            waiting = [*self._held, *waiting]
+            self._held.clear()
+        heard = (self._name(each, at) for each, at in waiting)
+        return [each for each in heard if each is not None]
+
+    def _name(self, packet: Packet, arrived_at: float) -> HeardOpus | None:
+        """Decrypt one packet under its speaker's key; an unknown SSRC is tried against everyone present."""
+        user_id = self.speakers.get(packet.ssrc)
+        if user_id is None:
+            return self._guess(packet, arrived_at)
+        try:
+            opus = self.dave.decrypt(user_id, packet.payload)
+        except UndecryptableError:
+            self.counts.dave_failures += 1
+            return None
+        return _heard(user_id, packet, opus, arrived_at)
+
+    def _guess(self, packet: Packet, arrived_at: float) -> HeardOpus | None:
+        # Keys are per sender, so at most one member's fits; plain frames and silence fit everybody's.
+        if self.dave.version and packet.payload != SILENCE_FRAME:
+            for user_id in sorted(self.members):
+                try:
+                    opus = self.dave.decrypt(user_id, packet.payload)
+                except UndecryptableError:
+                    continue
+                self.speakers[packet.ssrc] = user_id
+                return _heard(user_id, packet, opus, arrived_at)
+        if len(self._held) == HELD_PACKETS:
+            self.counts.nameless += 1
+        self._held.append((packet, arrived_at))
+        return None
+
+    def _forget(self, user_id: int) -> None:
+        self.members.discard(user_id)
+        for ssrc in [ssrc for ssrc, speaker in self.speakers.items() if speaker == user_id]:
+            del self.speakers[ssrc]
+
+
+def _heard(user_id: int, packet: Packet, opus: bytes, arrived_at: float) -> HeardOpus:
+    return HeardOpus(user_id, packet.ssrc, packet.sequence, packet.timestamp, opus, arrived_at)

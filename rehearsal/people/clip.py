@@ -1,0 +1,162 @@
+"""What a person says, ready for the wire: one recording as 20 ms Opus packets, with the bounds of its voice.
+
+Ogg/Opus files with 20 ms packets are taken packet by packet, never decoded and encoded again. Anything else
+that PyAV reads (FLAC, WAV, Opus in other frame sizes) is encoded once, at load time, so that nothing is
+encoded while people speak.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import av
+import numpy as np
+from av.error import FFmpegError
+
+from rehearsal.errors import PersonError
+from rehearsal.people.voiced import VoicedBounds, voiced_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+RATE_HZ = 48_000
+FRAME_MS = 20
+FRAME_S = FRAME_MS / 1000
+FRAME_SAMPLES = RATE_HZ * FRAME_MS // 1000
+
+# Enough that Whisper hears a clip exactly as it hears its source, at half of Discord's default 64 kbit/s.
+BITRATE_BPS = 32_000
+# Opus starts every stream this late (RFC 7845, pre-skip); libopus writes 312 samples at 48 kHz.
+_PRE_SKIP_SAMPLES = 312
+# RFC 6716, section 3.1, table 2: frame length in units of 0.5 ms, by the configuration number's class.
+_SILK_HALF_MS = (20, 40, 80, 120)
+_HYBRID_HALF_MS = (20, 40)
+_CELT_HALF_MS = (5, 10, 20, 40)
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One recording. `packets`: Opus, 20 ms each. `voiced`: the first and the last packet that carry voice."""
+
+    name: str
+    packets: tuple[bytes, ...]
+    voiced: VoicedBounds
+
+    @property
+    def duration_s(self) -> float:
+        """Return how long the clip takes to say, its silence included."""
+        return len(self.packets) * FRAME_S
+
+    @property
+    def voiced_start_s(self) -> float:
+        """Return where the voice begins, in seconds from the start of the clip."""
+        return self.voiced.first * FRAME_S
+
+    @property
+    def voiced_end_s(self) -> float:
+        """Return where the voice ends, in seconds from the start of the clip."""
+        return (self.voiced.last + 1) * FRAME_S
+
+    @classmethod
+    def load(cls, path: Path) -> Clip:
+        """Read a recording. Blocking: a FLAC of ten seconds takes about 50 ms.
+
+        Raises `PersonError` with one plain sentence when the file is missing, is no sound, or is silent.
+        """
+        try:
+            packets = _opus_packets(path)
+            if packets is None:
+                packets = _opus_packets(io.BytesIO(encode_ogg(_sound(path))))
+            pcm = _joined(_sound(path))
+        except FileNotFoundError as exc:
+            raise PersonError(f"{path}: there is no such recording.") from exc
+        except (FFmpegError, OSError, ValueError, IndexError) as exc:
+            reason = getattr(exc, "strerror", None) or exc
+            raise PersonError(f"{path}: this is no recording that can be played ({reason}).") from exc
+        bounds = voiced_bounds(np.concatenate([np.zeros(_PRE_SKIP_SAMPLES, np.int16), pcm]), FRAME_SAMPLES)
+        if not packets or bounds is None:
+            raise PersonError(f"{path}: nothing is said in this recording.")
+        last = min(bounds.last, len(packets) - 1)
+        return cls(path.name, packets, VoicedBounds(min(bounds.first, last), last))
+
+
+def packet_ms(packet: bytes) -> float:
+    """Return how long one Opus packet lasts (RFC 6716, section 3.1). Raises `IndexError` on an empty one."""
+    config, code = packet[0] >> 3, packet[0] & 3
+    if config < 12:
+        half_ms = _SILK_HALF_MS[config & 3]
+    elif config < 16:
+        half_ms = _HYBRID_HALF_MS[config & 1]
+    else:
+        half_ms = _CELT_HALF_MS[config & 3]
+    frames = packet[1] & 0x3F if code == 3 else 1 if code == 0 else 2
+    return half_ms * frames / 2
+
+
+def encode_ogg(sound: Iterator[NDArray[np.int16]], *, bitrate_bps: int = BITRATE_BPS) -> bytes:
+    """Return an Ogg/Opus file of `sound` (blocks of 48 kHz mono int16): 20 ms packets with in-band FEC.
+
+    FEC is on as in Discord's own clients, so that a rehearsal with packet loss is honest.
+    """
+    file = io.BytesIO()
+    with av.open(file, "w", format="ogg") as container:
+        options = {"application": "voip", "frame_duration": str(FRAME_MS), "fec": "1", "packet_loss": "10"}
+        stream = container.add_stream("libopus", rate=RATE_HZ, options=options)
+        stream.bit_rate = bitrate_bps
+        stream.layout = "mono"
+        fifo = av.AudioFifo()
+        for block in sound:
+            fifo.write(_frame(block))
+            while (frame := fifo.read(FRAME_SAMPLES)) is not None:
+                container.mux(stream.encode(frame))
+        rest = fifo.read(FRAME_SAMPLES, partial=True)
+        if rest is not None:
+            container.mux(stream.encode(rest))
+        container.mux(stream.encode(None))
+    return file.getvalue()
+
+
+def _frame(block: NDArray[np.int16]) -> Any:
+    frame = av.AudioFrame.from_ndarray(block.reshape(1, -1), format="s16", layout="mono")
+    frame.sample_rate = RATE_HZ
+    return frame
+
+
+def _opus_packets(source: Path | io.BytesIO) -> tuple[bytes, ...] | None:
+    """Return the packets of an Ogg/Opus file, or None where it is something else or not cut in 20 ms."""
+    with av.open(source if isinstance(source, io.BytesIO) else str(source), "r") as container:
+        stream = _audio_stream(container)
+        if stream.codec_context.name not in {"opus", "libopus"}:
+            return None
+        # PyAV ends a stream with an empty flush packet.
+        packets = tuple(bytes(packet) for packet in container.demux(stream) if packet.size)
+    if any(packet_ms(packet) != FRAME_MS for packet in packets):
+        return None
+    return packets
+
+
+def _sound(path: Path) -> Iterator[NDArray[np.int16]]:
+    """Yield the sound of a file in blocks of 48 kHz mono int16."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE_HZ)
+    with av.open(str(path)) as container:
+        for frame in container.decode(_audio_stream(container)):
+            for block in resampler.resample(frame):
+                yield block.to_ndarray()[0]
+    for block in resampler.resample(None):
+        yield block.to_ndarray()[0]
+
+
+def _audio_stream(container: Any) -> Any:
+    if not container.streams.audio:
+        raise ValueError("it holds no sound")
+    return container.streams.audio[0]
+
+
+def _joined(sound: Iterator[NDArray[np.int16]]) -> NDArray[np.int16]:
+    blocks = list(sound)
+    return np.concatenate(blocks) if blocks else np.zeros(0, np.int16)

@@ -1,0 +1,53 @@
+"""What a member needs to enter a voice channel: Discord's two gateway events, joined and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from rehearsal.errors import PersonError
+
+# Makes the member join (again) and returns `{"state": VOICE_STATE_UPDATE data, "server": VOICE_SERVER_UPDATE
+# data}`, as `POST /control/members/{user_id}/join` answers.
+Join: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
+# Makes the member leave the channel.
+Leave: TypeAlias = Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceCredentials:
+    """One member's right to one voice server. `endpoint`: host and port, without a scheme."""
+
+    user_id: int
+    guild_id: int
+    channel_id: int
+    session_id: str
+    endpoint: str
+    token: str
+
+    @classmethod
+    def parse(cls, answer: Mapping[str, Any]) -> VoiceCredentials:
+        """Read the two events. Raises `PersonError` when a part is missing (an endpoint may be null)."""
+        try:
+            state, server = answer["state"], answer["server"]
+            return cls(
+                user_id=int(state["user_id"]),
+                guild_id=int(server["guild_id"]),
+                channel_id=int(state["channel_id"]),
+                session_id=str(state["session_id"]),
+                endpoint=_text(server["endpoint"]),
+                token=_text(server["token"]),
+            )
+        except (KeyError, TypeError, ValueError) as exc:
+            raise PersonError(f"The local Discord answered a join without what a member needs: {exc!r}.") from exc
+
+    def __repr__(self) -> str:
+        """Leave the token out."""
+        return f"VoiceCredentials(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("an empty endpoint or token")
+    return value

@@ -1,0 +1,197 @@
+"""One person's end of DAVE, the end-to-end encryption of a call, without any I/O.
+
+Fed with the voice gateway's messages it answers with the messages to send; it holds the MLS session and knows
+which protocol version is in force. It never logs or prints the session (davey 0.1.7's `repr` leaks memory).
+
+Source: the DAVE protocol whitepaper (daveprotocol.com), opcodes 21-31.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import davey
+
+from voice.transport.opus import SILENCE_FRAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MAX_VERSION = 1
+
+PREPARE_TRANSITION = 21
+EXECUTE_TRANSITION = 22
+TRANSITION_READY = 23
+PREPARE_EPOCH = 24
+EXTERNAL_SENDER = 25
+KEY_PACKAGE = 26
+PROPOSALS = 27
+COMMIT_WELCOME = 28
+ANNOUNCE_COMMIT = 29
+WELCOME = 30
+INVALID_COMMIT_WELCOME = 31
+
+# The first epoch of an MLS group: op 24 with it means "make a new group".
+_FIRST_EPOCH = 1
+# Every DAVE frame ends with it (whitepaper, "payload format").
+_MAGIC = b"\xfa\xfa"
+# How long frames of the other kind may still come after a switch between plain and encrypted.
+_PASSTHROUGH_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class JsonMessage:
+    """A message to send as `{"op": op, "d": body}`."""
+
+    op: int
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryMessage:
+    """A message to send as the opcode's byte and `body`."""
+
+    op: int
+    body: bytes
+
+
+Message: TypeAlias = JsonMessage | BinaryMessage
+
+
+class UndecryptableError(Exception):
+    """A frame could not be decrypted: wrong key, wrong user, or damage on the way."""
+
+
+class DaveParty:
+    """One person's membership in the encrypted call. Owned by one voice session; not thread-safe."""
+
+    def __init__(self, *, user_id: int, channel_id: int) -> None:
+        """Begin outside any group; `begin` follows when op 4 names the version."""
+        self._user_id = user_id
+        self._channel_id = channel_id
+        self._session: Any = None
+        self._pending: dict[int, int] = {}
+        self.version = 0
+        self.epochs_landed = 0
+        self.recoveries = 0
+
+    @property
+    def can_send(self) -> bool:
+        """Return whether a frame can be made now: plain (version 0), or encrypted with a group's keys."""
+        return self.version == 0 or self._ready
+
+    def begin(self, version: int) -> list[Message]:
+        """Take up the version of op 4."""
+        self.version = version
+        self._pending.clear()
+        return self._new_group(version) if version else []
+
+    def handle_json(self, op: int, body: Mapping[str, Any]) -> list[Message]:
+        """Take one JSON message (ops 21, 22, 24); others are ignored."""
+        if op == PREPARE_TRANSITION:
+            return self._prepare(int(body["transition_id"]), int(body["protocol_version"]))
+        if op == EXECUTE_TRANSITION:
+            self._execute(int(body["transition_id"]))
+        elif op == PREPARE_EPOCH and int(body["epoch"]) == _FIRST_EPOCH:
+            version = int(body["protocol_version"])
+            if self.version:
+                self.version = version
+            return self._new_group(version)
+        return []
+
+    def handle_binary(self, op: int, body: bytes, members: Iterable[int]) -> list[Message]:
+        """Take one binary message (ops 25, 27, 29, 30). `members`: everyone the gateway said is connected.
+
+        A message that MLS refuses makes us leave the group and ask to be added again (op 31, then op 26).
+        """
+        if self._session is None:
+            return []
+        try:
+            if op == EXTERNAL_SENDER:
+                self._session.set_external_sender(body)
+            elif op == PROPOSALS:
+                return self._propose(body, members)
+            elif op in {ANNOUNCE_COMMIT, WELCOME}:
+                return self._land(op, body)
+        # davey raises ValueError for all that MLS refuses; struct and index errors are truncated messages.
+        except (ValueError, RuntimeError, struct.error, IndexError):
+            self.recoveries += 1
+            transition = int.from_bytes(body[:2], "big") if op in {ANNOUNCE_COMMIT, WELCOME} else 0
+            refusal = JsonMessage(INVALID_COMMIT_WELCOME, {"transition_id": transition})
+            return [refusal, *self._new_group(max(self.version, _FIRST_EPOCH))]
+        return []
+
+    def encrypt(self, opus: bytes) -> bytes | None:
+        """Return the frame to send for one Opus packet, or None while there is no key to make it with."""
+        if self.version == 0 or opus == SILENCE_FRAME:
+            return opus
+        if not self._ready:
+            return None
+        return bytes(self._session.encrypt_opus(opus))
+
+    def decrypt(self, user_id: int, frame: bytes) -> bytes:
+        """Return the Opus packet in a frame that `user_id` sent. Raises `UndecryptableError`."""
+        if frame == SILENCE_FRAME:
+            return frame
+        # Around a switch a sender may be a step ahead of us or behind: the trailer tells.
+        if self.version == 0 and not (self._ready and frame.endswith(_MAGIC)):
+            return frame
+        if not self._ready:
+            raise UndecryptableError("there is no group yet")
+        try:
+            return bytes(self._session.decrypt(user_id, davey.MediaType.audio, frame))
+        except ValueError as exc:
+            raise UndecryptableError(str(exc)) from exc
+
+    @property
+    def _ready(self) -> bool:
+        return self._session is not None and bool(self._session.ready)
+
+    def _new_group(self, version: int) -> list[Message]:
+        if self._session is None:
+            self._session = davey.DaveSession(version, self._user_id, self._channel_id)
+        else:
+            self._session.reinit(version, self._user_id, self._channel_id)
+        return [BinaryMessage(KEY_PACKAGE, bytes(self._session.get_serialized_key_package()))]
+
+    def _propose(self, body: bytes, members: Iterable[int]) -> list[Message]:
+        kinds = davey.ProposalsOperationType
+        kind = kinds.append if body[0] == 0 else kinds.revoke
+        expected = sorted({*members, self._user_id})
+        answer = self._session.process_proposals(kind, body[1:], expected)
+        if answer is None:
+            return []
+        return [BinaryMessage(COMMIT_WELCOME, bytes(answer.commit) + bytes(answer.welcome or b""))]
+
+    def _land(self, op: int, body: bytes) -> list[Message]:
+        (transition,) = struct.unpack_from(">H", body)
+        if op == WELCOME:
+            self._session.process_welcome(body[2:])
+        else:
+            self._session.process_commit(body[2:])
+        self.epochs_landed += 1
+        self._pending[transition] = self._session.protocol_version
+        if transition == 0:
+            self._execute(0)
+            return []
+        return [JsonMessage(TRANSITION_READY, {"transition_id": transition})]
+
+    def _prepare(self, transition: int, version: int) -> list[Message]:
+        self._pending[transition] = version
+        if transition == 0:
+            self._execute(0)
+            return []
+        if version == 0 and self._session is not None:
+            self._session.set_passthrough_mode(True, _PASSTHROUGH_S)
+        return [JsonMessage(TRANSITION_READY, {"transition_id": transition})]
+
+    def _execute(self, transition: int) -> None:
+        version = self._pending.pop(transition, None)
+        if version is None:
+            return
+        upgraded = self.version == 0 and version > 0
+        self.version = version
+        if upgraded and self._session is not None:
+            self._session.set_passthrough_mode(True, _PASSTHROUGH_S)

@@ -1,0 +1,160 @@
+"""What a person heard of one other: Opus packets as they arrived, turned into sound when somebody asks.
+
+Decoding waits until a stretch is wanted, so a long run costs memory for Opus alone (about 8 kB a second of
+speech) and no CPU beside the bot that is being measured.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rehearsal.people.rtp import TIMESTAMP_STEP
+from rehearsal.people.voiced import frame_rms
+from voice.transport.opus import SILENCE_FRAME, Decoder, OpusError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+RATE_HZ = 16_000
+FRAME_S = 0.02
+FRAME_SAMPLES = 320
+
+# Ten minutes of unbroken speech.
+MAX_PACKETS = 30_000
+# -44 dBFS: far below any synthesised voice, above what Opus makes of digital silence.
+VOICED_RMS = 200.0
+# A decoder that starts in mid-speech needs a few frames to find its state.
+_WARM_UP_PACKETS = 5
+# Longer gaps are pauses of the speaker, not loss.
+_MAX_CONCEALED_FRAMES = 5
+# A stretch that is cut for a recogniser keeps its pauses up to this long.
+_MAX_PAUSE_S = 1.0
+_LOST = np.zeros(FRAME_SAMPLES, np.int16)
+
+
+@dataclass(frozen=True, slots=True)
+class HeardPacket:
+    """One decrypted Opus packet. `arrived_at`: monotonic seconds; `position`: unwrapped RTP sequence."""
+
+    arrived_at: float
+    ssrc: int
+    position: int
+    timestamp: int
+    opus: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HeardFrame:
+    """20 ms of sound, mono int16 at 16 kHz, and when it arrived (for a concealed one: when it was missed)."""
+
+    arrived_at: float
+    pcm: NDArray[np.int16]
+
+
+class HeardSpeech:
+    """Everything that one person heard of one other, the last ten minutes of it. Not thread-safe."""
+
+    def __init__(self, *, max_packets: int = MAX_PACKETS) -> None:
+        """Begin with nothing heard."""
+        self._packets: deque[HeardPacket] = deque(maxlen=max_packets)
+        self._ssrc: int | None = None
+        self._position = 0
+        self.last_sound_at: float | None = None
+
+    def __len__(self) -> int:
+        """Return how many packets are kept."""
+        return len(self._packets)
+
+    def add(self, *, arrived_at: float, ssrc: int, sequence: int, timestamp: int, opus: bytes) -> None:
+        """Keep one packet. The silence frames that end a talkspurt are kept for their numbers, not as sound."""
+        if ssrc == self._ssrc:
+            # RFC 3550, appendix A.1: the nearest number with these 16 bits.
+            step = (sequence - self._position + 0x8000) % 0x10000 - 0x8000
+            position = self._position + step
+            self._position = max(self._position, position)
+        else:
+            self._ssrc, self._position, position = ssrc, sequence, sequence
+        self._packets.append(HeardPacket(arrived_at, ssrc, position, timestamp, opus))
+        if opus != SILENCE_FRAME:
+            self.last_sound_at = arrived_at
+
+    def frames(self, *, since: float, until: float = float("inf")) -> list[HeardFrame]:
+        """Return the sound that arrived from `since` to `until`, reordered, short gaps concealed."""
+        packets = list(self._packets)
+        first = next((i for i, packet in enumerate(packets) if packet.arrived_at >= since), len(packets))
+        chosen = [packet for packet in packets[max(0, first - _WARM_UP_PACKETS) :] if packet.arrived_at <= until]
+        return [frame for frame in _decoded(chosen) if frame.arrived_at >= since]
+
+    def pcm(self, *, since: float, until: float = float("inf")) -> NDArray[np.int16]:
+        """Return that sound in one piece (mono int16 at 16 kHz), with its pauses, for a recogniser."""
+        pieces: list[NDArray[np.int16]] = []
+        previous: float | None = None
+        for frame in self.frames(since=since, until=until):
+            if previous is not None:
+                # Jitter of a frame or two is not a pause.
+                pause_s = frame.arrived_at - previous - FRAME_S
+                if pause_s > 3 * FRAME_S:
+                    pieces.append(np.zeros(int(min(pause_s, _MAX_PAUSE_S) * RATE_HZ), np.int16))
+            pieces.append(frame.pcm)
+            previous = frame.arrived_at
+        return np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
+
+    def first_voiced_at(self, *, since: float, until: float = float("inf")) -> float | None:
+        """Return when the first frame with a voice in it arrived, or None."""
+        return next((frame.arrived_at for frame in self._voiced(since, until)), None)
+
+    def last_voiced_at(self, *, since: float, until: float = float("inf")) -> float | None:
+        """Return when the last frame with a voice in it arrived, or None."""
+        last: float | None = None
+        for frame in self._voiced(since, until):
+            last = frame.arrived_at
+        return last
+
+    def _voiced(self, since: float, until: float) -> Iterator[HeardFrame]:
+        for frame in self.frames(since=since, until=until):
+            if float(frame_rms(frame.pcm, FRAME_SAMPLES).max(initial=0.0)) > VOICED_RMS:
+                yield frame
+
+
+def _decoded(packets: list[HeardPacket]) -> Iterator[HeardFrame]:
+    """Decode in the speaker's order, one decoder for each SSRC."""
+    decoder = Decoder(rate_hz=RATE_HZ)
+    previous: HeardPacket | None = None
+    for packet in _in_order(packets):
+        if previous is not None and previous.ssrc != packet.ssrc:
+            decoder, previous = Decoder(rate_hz=RATE_HZ), None
+        if previous is not None:
+            lost = packet.position - previous.position - 1
+            if 0 < lost <= _MAX_CONCEALED_FRAMES and _continues(previous, packet, lost):
+                for _ in range(lost):
+                    yield HeardFrame(packet.arrived_at, decoder.conceal(FRAME_SAMPLES))
+        yield HeardFrame(packet.arrived_at, _decode(decoder, packet.opus))
+        previous = packet
+
+
+def _in_order(packets: list[HeardPacket]) -> list[HeardPacket]:
+    """Sort each SSRC's packets by position; the SSRCs stay in the order in which they came."""
+    order: dict[int, int] = {}
+    for packet in packets:
+        order.setdefault(packet.ssrc, len(order))
+    kept = {(packet.ssrc, packet.position): packet for packet in packets}
+    return sorted(kept.values(), key=lambda packet: (order[packet.ssrc], packet.position))
+
+
+def _continues(previous: HeardPacket, packet: HeardPacket, lost: int) -> bool:
+    """Return whether the timestamps say that the gap was sound, not a pause between talkspurts."""
+    step = (packet.timestamp - previous.timestamp) & 0xFFFFFFFF
+    return step == (lost + 1) * TIMESTAMP_STEP
+
+
+def _decode(decoder: Decoder, opus: bytes) -> NDArray[np.int16]:
+    try:
+        return decoder.decode(opus)
+    except OpusError:
+        return _LOST

@@ -1,0 +1,360 @@
+"""The shell of a person's voice connection: one websocket, one UDP socket, and what to do when they break.
+
+Task list: `person-link-USER`, owned by the link, runs the websocket; `person-heartbeat-USER`, owned by that
+websocket's stay. A broken websocket is resumed (op 7); what cannot be resumed is joined again with fresh credentials.
+The protocol itself lives in `call` and `dave`; this file only moves bytes and waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+import structlog
+
+from rehearsal.errors import PersonError, RehearsalError
+from rehearsal.people.call import READY, SESSION_DESCRIPTION, Call, HeardOpus, PacketCounts
+from rehearsal.people.credentials import Join, Leave, VoiceCredentials
+from rehearsal.people.dave import MAX_VERSION, JsonMessage, Message
+from rehearsal.people.rtp import MODE, discovery_reply, discovery_request
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncIterator, Callable, Mapping
+    from types import TracebackType
+
+_log = structlog.get_logger()
+
+_IDENTIFY, _SELECT_PROTOCOL, _HEARTBEAT, _SPEAKING = 0, 1, 3, 5
+_RESUME, _HELLO, _RESUMED = 7, 8, 9
+
+# Close codes after which the old session is gone and op 7 would be refused (Discord's voice close codes: session
+# no longer valid, session timeout, disconnected or moved).
+_NOT_RESUMABLE = frozenset({4006, 4009, 4014})
+# Everything is on 127.0.0.1: an answer that takes this long will not come.
+_ANSWER_S = 5.0
+_DISCOVERY_RESEND_S = 0.3
+# Attempts in a row that end before a session description, and the waits between them.
+_BACKOFF_S = (0.1, 0.3, 0.6, 1.0, 2.0)
+
+
+class _Datagrams(asyncio.DatagramProtocol):
+    """The UDP socket's reader: hands over each datagram with its arrival time."""
+
+    def __init__(self, on_datagram: Callable[[bytes, float], None], clock: Callable[[], float]) -> None:
+        self._on_datagram = on_datagram
+        self._clock = clock
+
+    def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
+        """Take one datagram."""
+        self._on_datagram(data, self._clock())
+
+    def error_received(self, exc: Exception) -> None:
+        """Ignore an ICMP refusal: the server's restart is seen on the websocket."""
+
+
+class VoiceLink:
+    """Keeps one person in the call from `__aenter__` to `__aexit__`.
+
+    *Cancellation*: leaving the context cancels the link's task and closes both sockets. *Ownership*: the
+    caller keeps `join`, `leave` and the TLS context alive.
+    """
+
+    def __init__(
+        self,
+        *,
+        join: Join,
+        leave: Leave | None,
+        tls: ssl.SSLContext,
+        on_opus: Callable[[HeardOpus], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`on_opus` is called in the event loop for every packet heard. `tls` trusts the server's certificate."""
+        self._join = join
+        self._leave = leave
+        self._tls = tls
+        self._on_opus = on_opus
+        self._clock = clock
+        self.counts = PacketCounts()
+        self.sessions = 0
+        self.resumes = 0
+        self._call: Call | None = None
+        self._websocket: aiohttp.ClientWebSocketResponse | None = None
+        self._socket: asyncio.DatagramTransport | None = None
+        self._discovered: asyncio.Future[tuple[str, int]] | None = None
+        self._opening: asyncio.Timeout | None = None
+        self._moved_to: VoiceCredentials | None = None
+        self._speaking = False
+        self._changed = asyncio.Condition()
+        self._failure: RehearsalError | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Join and wait until the voice server has described the session. Raises `PersonError`."""
+        credentials = VoiceCredentials.parse(await self._join())
+        self._task = asyncio.create_task(self._run(credentials), name=f"person-link-{credentials.user_id}")
+        try:
+            await self._wait(lambda call: call.key is not None, _ANSWER_S, "was not let into the call")
+        except BaseException:
+            await self._stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close both sockets and leave the channel."""
+        await self._stop()
+        if self._leave is not None:
+            await self._leave()
+
+    @property
+    def call(self) -> Call | None:
+        """Return the session of the moment."""
+        return self._call
+
+    async def wait_until_can_send(self, timeout_s: float) -> None:
+        """Wait until sound can be encrypted and sent. Raises `PersonError` when it cannot in time."""
+        await self._wait(
+            lambda call: call.can_send and self._websocket is not None,
+            timeout_s,
+            "has no keys to speak with (alone in the call?)",
+        )
+
+    async def wait_until_with(self, user_id: int, timeout_s: float) -> None:
+        """Wait until `user_id` is in the call too. Raises `PersonError`."""
+        await self._wait(lambda call: user_id in call.members, timeout_s, f"never met member {user_id}")
+
+    def send(self, opus: bytes) -> bool:
+        """Send the next 20 ms; return False where it could not leave (no keys, reconnecting)."""
+        datagram = self._call.seal(opus) if self._call is not None else None
+        if datagram is None or self._socket is None or self._socket.is_closing():
+            self.counts.unsent += 1
+            return False
+        self._socket.sendto(datagram)
+        self.counts.sent += 1
+        return True
+
+    async def set_speaking(self, speaking: bool) -> None:
+        """Tell the others (op 5); a new session in mid-speech tells them again."""
+        self._speaking = speaking
+        await self._announce()
+
+    async def move(self, answer: Mapping[str, Any]) -> None:
+        """Take a VOICE_SERVER_UPDATE in mid-call: change over to another endpoint."""
+        self._moved_to = VoiceCredentials.parse(answer)
+        if self._websocket is not None:
+            await self._websocket.close()
+
+    async def _announce(self) -> None:
+        if self._call is not None and self._call.key is not None:
+            body = {"speaking": int(self._speaking), "delay": 0, "ssrc": self._call.ssrc}
+            await self._send(JsonMessage(_SPEAKING, body))
+
+    # ---- the link's task ----
+
+    async def _run(self, credentials: VoiceCredentials) -> None:
+        """Serve one session after another until cancelled; a failure is kept for whoever waits."""
+        failures = 0
+        try:
+            async with aiohttp.ClientSession() as http:
+                while True:
+                    before = self.sessions
+                    await self._serve(http, Call(credentials, self.counts))
+                    failures = 0 if self.sessions > before else failures + 1
+                    if failures > len(_BACKOFF_S):
+                        raise PersonError(
+                            f"Member {credentials.user_id} could not enter the call at {credentials.endpoint}."
+                        )
+                    await asyncio.sleep(_BACKOFF_S[failures - 1] if failures else 0)
+                    credentials = await self._fresh_credentials()
+        except RehearsalError as exc:
+            self._failure = exc
+            await self._notify()
+
+    async def _fresh_credentials(self) -> VoiceCredentials:
+        if self._moved_to is not None:
+            credentials, self._moved_to = self._moved_to, None
+            return credentials
+        # Discord hands out a voice server for a change of channel only, so a member leaves first.
+        if self._leave is not None:
+            await self._leave()
+        return VoiceCredentials.parse(await self._join())
+
+    async def _serve(self, http: aiohttp.ClientSession, call: Call) -> None:
+        """Run one session to its end, resuming its websocket as long as the server agrees."""
+        self._call = call
+        code = await self._attend(http, call, resume=False)
+        try:
+            while call.key is not None and code not in _NOT_RESUMABLE and self._moved_to is None:
+                resumes = self.resumes
+                code = await self._attend(http, call, resume=True)
+                if self.resumes == resumes:
+                    break
+        finally:
+            if self._socket is not None:
+                self._socket.close()
+                self._socket = None
+
+    async def _attend(self, http: aiohttp.ClientSession, call: Call, *, resume: bool) -> int | None:
+        """Serve one websocket until it closes; return its close code."""
+        address = f"wss://{call.credentials.endpoint}/?v=8"
+        try:
+            async with (
+                asyncio.timeout(_ANSWER_S) as opening,
+                http.ws_connect(address, ssl=self._tls, max_msg_size=0) as websocket,
+            ):
+                hello = await websocket.receive_json()
+                interval_s = float(hello["d"]["heartbeat_interval"]) / 1000
+                self._websocket = websocket
+                # Lifted when the server has described or resumed the session.
+                self._opening = opening
+                await self._send(_opening(call, resume=resume))
+                async with self._heartbeat(websocket, call, interval_s):
+                    await self._listen(websocket, call, silence_s=2.5 * interval_s + 1)
+                return websocket.close_code
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError, TypeError, KeyError) as exc:
+            _log.info("voice_websocket_failed", user_id=call.credentials.user_id, error=type(exc).__name__)
+            return None
+        finally:
+            self._websocket = self._opening = None
+            await self._notify()
+
+    @contextlib.asynccontextmanager
+    async def _heartbeat(
+        self, websocket: aiohttp.ClientWebSocketResponse, call: Call, interval_s: float
+    ) -> AsyncIterator[None]:
+        async def beat() -> None:
+            while not websocket.closed:
+                body = {"t": int(self._clock() * 1000), "seq_ack": call.seq_ack}
+                await self._send(JsonMessage(_HEARTBEAT, body))
+                await asyncio.sleep(interval_s)
+
+        # Not a TaskGroup: it would wrap what breaks the websocket in an ExceptionGroup.
+        task = asyncio.create_task(beat(), name=f"person-heartbeat-{call.credentials.user_id}")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _listen(self, websocket: aiohttp.ClientWebSocketResponse, call: Call, *, silence_s: float) -> None:
+        """Answer messages until the websocket closes or falls silent for longer than its heartbeat allows."""
+        while True:
+            try:
+                message = await websocket.receive(timeout=silence_s)
+            except TimeoutError:
+                await websocket.close()
+                return
+            if message.type is aiohttp.WSMsgType.BINARY:
+                answers = call.handle_binary(message.data)
+            elif message.type is aiohttp.WSMsgType.TEXT:
+                answers = await self._take(call, json.loads(message.data))
+            else:
+                return
+            for answer in answers:
+                await self._send(answer)
+            await self._notify()
+
+    async def _take(self, call: Call, message: Mapping[str, Any]) -> list[Message]:
+        op, body = int(message["op"]), message.get("d") or {}
+        call.seq_ack = int(message.get("seq", call.seq_ack))
+        answers = call.handle_json(op, body) if isinstance(body, dict) else []
+        if op == READY:
+            address, port = await self._open_socket(call)
+            data = {"address": address, "port": port, "mode": MODE}
+            answers = [JsonMessage(_SELECT_PROTOCOL, {"protocol": "udp", "data": data})]
+        elif op == SESSION_DESCRIPTION:
+            self._opened()
+            self.sessions += 1
+            _log.info("voice_session_described", user_id=call.credentials.user_id, ssrc=call.ssrc)
+            # Discord wants our SSRC before the first packet, so op 5 goes out even in silence.
+            await self._announce()
+        elif op == _RESUMED:
+            self._opened()
+            self.resumes += 1
+            _log.info("voice_session_resumed", user_id=call.credentials.user_id)
+        return answers
+
+    def _opened(self) -> None:
+        if self._opening is not None:
+            self._opening.reschedule(None)
+
+    async def _open_socket(self, call: Call) -> tuple[str, int]:
+        """Open the UDP socket and ask the server how it sees us."""
+        loop = asyncio.get_running_loop()
+        self._discovered = loop.create_future()
+        socket, _ = await loop.create_datagram_endpoint(
+            lambda: _Datagrams(lambda data, at: self._on_datagram(call, data, at), self._clock),
+            remote_addr=call.server,
+        )
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = socket
+        async with asyncio.timeout(_ANSWER_S):
+            while True:
+                socket.sendto(discovery_request(call.ssrc))
+                with contextlib.suppress(TimeoutError):
+                    return await asyncio.wait_for(asyncio.shield(self._discovered), _DISCOVERY_RESEND_S)
+
+    def _on_datagram(self, call: Call, data: bytes, at: float) -> None:
+        if self._discovered is not None and not self._discovered.done():
+            reply = discovery_reply(data)
+            if reply is not None:
+                self._discovered.set_result(reply)
+                return
+        for heard in call.open(data, at):
+            self._on_opus(heard)
+
+    # ---- small things ----
+
+    async def _send(self, message: Message) -> None:
+        """Send, or drop the message when the websocket is going down: the next session starts afresh."""
+        websocket = self._websocket
+        if websocket is None or websocket.closed:
+            return
+        with contextlib.suppress(ConnectionError, TimeoutError, aiohttp.ClientError):
+            async with asyncio.timeout(_ANSWER_S):
+                if isinstance(message, JsonMessage):
+                    await websocket.send_str(json.dumps({"op": message.op, "d": message.body}))
+                else:
+                    await websocket.send_bytes(bytes([message.op]) + message.body)
+
+    async def _notify(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _wait(self, condition: Callable[[Call], bool], timeout_s: float, otherwise: str) -> None:
+        def settled() -> bool:
+            return self._failure is not None or (self._call is not None and condition(self._call))
+
+        try:
+            async with asyncio.timeout(timeout_s), self._changed:
+                await self._changed.wait_for(settled)
+        except TimeoutError as exc:
+            who = self._call.credentials.user_id if self._call is not None else "?"
+            raise PersonError(f"Member {who} {otherwise} within {timeout_s:g} s.") from exc
+        if self._failure is not None:
+            raise self._failure
+
+    async def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+
+def _opening(call: Call, *, resume: bool) -> JsonMessage:
+    """Return op 7 or op 0."""
+    who = call.credentials
+    body: dict[str, Any] = {"server_id": str(who.guild_id), "session_id": who.session_id, "token": who.token}
+    if resume:
+        return JsonMessage(_RESUME, {**body, "seq_ack": call.seq_ack})
+    identity = {"user_id": str(who.user_id), "max_dave_protocol_version": MAX_VERSION}
+    return JsonMessage(_IDENTIFY, {**body, **identity})

@@ -1,0 +1,47 @@
+"""The clock of a mouth: when each 20 ms frame is due, and how late it left."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+# A frame that leaves later than this after its time would be heard as jitter.
+LATE_S = 0.01
+
+
+class Pacer:
+    """Waits for each frame's own deadline, so lateness never adds up: a late frame does not delay the next.
+
+    One for each talkspurt. *Cancellation*: a wait can be cancelled; the pacer stays usable.
+    """
+
+    def __init__(
+        self,
+        frame_s: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Begin now: frame 0 is due at once."""
+        self._frame_s = frame_s
+        self._clock = clock
+        self._sleep = sleep
+        self.started_at = clock()
+        self.late_frames = 0
+        self.worst_late_s = 0.0
+
+    async def until(self, index: int) -> float:
+        """Wait until frame `index` is due and return the time at which it leaves."""
+        due = self.started_at + index * self._frame_s
+        # Even a late frame yields once, so that a burst after a stall does not starve the loop.
+        await self._sleep(max(0.0, due - self._clock()))
+        now = self._clock()
+        late = now - due
+        if late > LATE_S:
+            self.late_frames += 1
+        self.worst_late_s = max(self.worst_late_s, late)
+        return now

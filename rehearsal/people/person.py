@@ -1,0 +1,205 @@
+"""A scripted person: a mouth and ears in a voice channel, nothing of Roomtone's own code between.
+
+Speaks clips at the pace of a real client and tells when the last voiced frame left; hears everyone else and
+keeps what it heard. The voice protocol is a second, independent implementation beside discord.py, so that what
+works in a rehearsal was not agreed upon with the bot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import structlog
+
+from rehearsal.errors import PersonError
+from rehearsal.people.clip import FRAME_S
+from rehearsal.people.hearing import HeardSpeech
+from rehearsal.people.link import VoiceLink
+from rehearsal.people.pacing import Pacer
+from voice.transport.opus import SILENCE_FRAME
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any
+
+    from rehearsal.people.call import HeardOpus, PacketCounts
+    from rehearsal.people.clip import Clip
+    from rehearsal.people.credentials import Join, Leave
+
+_log = structlog.get_logger()
+
+# How long a person waits for the call's keys before a first word.
+READY_TIMEOUT_S = 15.0
+# What every client sends when a talkspurt ends, so that decoders do not invent a tail.
+_CLOSING_FRAMES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How one clip went out. Times: monotonic seconds at which a frame left; `speech_*`: voiced frames only."""
+
+    started_at: float
+    speech_started_at: float
+    speech_ended_at: float
+    sent_packets: int
+    unsent_packets: int
+    late_frames: int
+    worst_late_s: float
+
+
+class Person:
+    """One member of the call, from `__aenter__` (join) to `__aexit__` (leave).
+
+    *Cancellation*: a cancelled `say` stops in mid-word, closes the talkspurt's op 5 and leaves the person usable.
+    """
+
+    def __init__(
+        self,
+        *,
+        user_id: int,
+        name: str,
+        join: Join,
+        tls: ssl.SSLContext,
+        leave: Leave | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`join`, `leave`: act on the local Discord. `tls`: trusts the certificate of its voice websocket."""
+        self.user_id = user_id
+        self.name = name
+        self._clock = clock
+        self._heard: dict[int, HeardSpeech] = {}
+        self._sound = asyncio.Event()
+        self._mouth = asyncio.Lock()
+        self._link = VoiceLink(join=join, leave=leave, tls=tls, on_opus=self._on_opus, clock=clock)
+
+    async def __aenter__(self) -> Self:
+        """Join the channel. Raises `PersonError` when the voice server does not let the person in."""
+        await self._link.__aenter__()
+        _log.info("person_joined", user_id=self.user_id)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the channel."""
+        await self._link.__aexit__(kind, error, trace)
+        _log.info("person_left", user_id=self.user_id)
+
+    @property
+    def counts(self) -> PacketCounts:
+        """Return what became of the packets, both ways, since the person joined."""
+        return self._link.counts
+
+    @property
+    def sessions(self) -> int:
+        """Return how many voice sessions the person has had; a reconnect without resume makes a new one."""
+        return self._link.sessions
+
+    @property
+    def resumes(self) -> int:
+        """Return how often a broken websocket was resumed."""
+        return self._link.resumes
+
+    @property
+    def epochs(self) -> int:
+        """Return how many DAVE epochs (commits and welcomes) this session has landed."""
+        return self._link.call.dave.epochs_landed if self._link.call is not None else 0
+
+    @property
+    def dave_version(self) -> int:
+        """Return the DAVE version in force: 1, or 0 while the call is downgraded to plain Opus."""
+        return self._link.call.dave.version if self._link.call is not None else 0
+
+    def heard(self, user_id: int) -> HeardSpeech:
+        """Return what this person heard of `user_id`; it grows while they speak."""
+        return self._heard.setdefault(user_id, HeardSpeech())
+
+    async def meet(self, user_id: int, *, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Wait until `user_id` is in the call and there are keys to be heard with. Raises `PersonError`."""
+        await self._link.wait_until_with(user_id, timeout_s)
+        await self._link.wait_until_can_send(timeout_s)
+
+    async def move(self, answer: Mapping[str, Any]) -> None:
+        """Change over to another voice server; `answer` as from a join."""
+        await self._link.move(answer)
+
+    async def say(self, clip: Clip, *, ready_timeout_s: float = READY_TIMEOUT_S) -> Said:
+        """Say one clip at its own pace; one at a time. Raises `PersonError` when there is no way to speak.
+
+        Frames that come while the connection is being remade are lost, as in life, and counted as unsent.
+        """
+        async with self._mouth:
+            await self._link.wait_until_can_send(ready_timeout_s)
+            await self._link.set_speaking(True)
+            try:
+                return await self._utter(clip)
+            finally:
+                await self._link.set_speaking(False)
+
+    async def _utter(self, clip: Clip) -> Said:
+        pacer = Pacer(FRAME_S, clock=self._clock)
+        sent = 0
+        speech_started_at = speech_ended_at = pacer.started_at
+        for index, packet in enumerate(clip.packets):
+            left_at = await pacer.until(index)
+            sent += self._link.send(packet)
+            if index == clip.voiced.first:
+                speech_started_at = left_at
+            if index == clip.voiced.last:
+                speech_ended_at = left_at
+        for index in range(_CLOSING_FRAMES):
+            await pacer.until(len(clip.packets) + index)
+            self._link.send(SILENCE_FRAME)
+        return Said(
+            started_at=pacer.started_at,
+            speech_started_at=speech_started_at,
+            speech_ended_at=speech_ended_at,
+            sent_packets=sent,
+            unsent_packets=len(clip.packets) - sent,
+            late_frames=pacer.late_frames,
+            worst_late_s=pacer.worst_late_s,
+        )
+
+    async def wait_for_sound(self, user_id: int, *, since: float, timeout_s: float) -> None:
+        """Wait until sound of `user_id` arrives after `since`. Raises `PersonError`."""
+        heard = self.heard(user_id)
+        try:
+            async with asyncio.timeout(timeout_s):
+                while heard.last_sound_at is None or heard.last_sound_at < since:
+                    self._sound.clear()
+                    await self._sound.wait()
+        except TimeoutError as exc:
+            raise PersonError(f"{self.name} heard nothing of member {user_id} within {timeout_s:g} s.") from exc
+
+    async def wait_for_quiet(self, user_id: int, *, quiet_s: float, timeout_s: float) -> None:
+        """Wait until nothing came of `user_id` for `quiet_s` (counted from now at the earliest).
+
+        Raises `PersonError` when they are still talking after `timeout_s`.
+        """
+        heard = self.heard(user_id)
+        asked_at = self._clock()
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    quiet_at = max(asked_at, heard.last_sound_at or asked_at) + quiet_s
+                    left_s = quiet_at - self._clock()
+                    if left_s <= 0:
+                        return
+                    await asyncio.sleep(left_s)
+        except TimeoutError as exc:
+            raise PersonError(f"Member {user_id} was still talking after {timeout_s:g} s.") from exc
+
+    def _on_opus(self, packet: HeardOpus) -> None:
+        self.heard(packet.user_id).add(
+            arrived_at=packet.arrived_at,
+            ssrc=packet.ssrc,
+            sequence=packet.sequence,
+            timestamp=packet.timestamp,
+            opus=packet.opus,
+        )
+        self._sound.set()
