@@ -1,0 +1,82 @@
+"""What English words do: carry meaning, ask, count, place. Pure; the embedded responder reads with it."""
+
+from __future__ import annotations
+
+import re
+
+WORD = re.compile(r"\d+(?:[.:,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+STOPWORDS = _set(
+    """a about above after again ago all also am an and any are aren't as at be because been before being but by can
+    could did do does doing don't down each earlier else ever few for from further get got had has have having he
+    her here hers him his how i i'd i'll i'm i've if in into is isn't it it's its just know let like me mean might
+    more most much my no nor not of off ok okay on once one only or other our out over own please really remember
+    remind right said say says she should so some someone something still such tell than that that's the their them
+    then there there's these they thing think this those through to told too um under until up us very was we well
+    were what what's when where which while who who's whom whose why will with would yes you your"""
+)
+NUMBER_WORDS = _set(
+    """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand half quarter dozen noon
+    midnight first second third"""
+)
+ASKING_WORDS = _set("who whom whose what which when where why how")
+ASKING_VERBS = _set(
+    """is are was were do does did can could will would should shall have has had may might isn't aren't wasn't
+    weren't don't doesn't didn't can't couldn't won't wouldn't shouldn't haven't hasn't hadn't"""
+)
+FILLERS = _set("and so but well okay ok hey please now then um uh")
+# They ask without a question mark.
+REQUESTS = frozenset({"tell me", "tell us", "remind me", "remind us", "let's hear", "say what", "say who"})
+PLACE_WORDS = _set("in at on near under behind inside beside by beneath above below between")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words and numbers of `text` in lower case, in order."""
+    return [word.casefold().replace("’", "'") for word in WORD.findall(text)]
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """Return the stems of the words in `text` that carry meaning."""
+    return frozenset(stem(word) for word in words_of(text) if word not in STOPWORDS)
+
+
+def is_question(text: str) -> bool:
+    """Return whether `text` asks rather than tells; recognisers often lose the question mark."""
+    stripped = text.strip()
+    if stripped.endswith("?"):
+        return True
+    words = words_of(stripped)[:6]
+    if not words:
+        return False
+    # 'So what time …': an asking word up front, before any statement has begun.
+    opening = words[1:] if words[0] in FILLERS else words
+    if not opening:
+        return False
+    if opening[0] in ASKING_VERBS or " ".join(opening[:2]) in REQUESTS:
+        return True
+    if opening[0].endswith("'s") and opening[0].removesuffix("'s") in ASKING_WORDS:
+        return True
+    return opening[0] in ASKING_WORDS and len(opening) > 1 and not _tells_after_asking_word(opening)
+
+
+def _tells_after_asking_word(words: list[str]) -> bool:
+    """Return whether an opening asking word begins a statement ('When I was young …', 'What I want is …')."""
+    return words[1] in {"i", "we", "you", "he", "she", "they", "it", "the", "a", "my", "our"} and words[0] != "how"
+
+
+def stem(word: str) -> str:
+    """Return `word` without its commonest English endings; crude, but the same on both sides."""
+    word = word.removesuffix("'s").replace("'", "")
+    for ending, kept in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            word = word.removesuffix(ending) + kept
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+        word = word[:-1]  # running -> runn -> run
+    return word.removesuffix("e") if len(word) > 3 else word

@@ -1,0 +1,96 @@
+"""The responder that serves where no language model is configured: deterministic, local, and honest about itself.
+
+It answers questions with the best-fitting sentence of what a model would have been sent, and says whose words
+they are and when they were said. It invents nothing, because it has no words of its own beyond the frames here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.brain.evidence import Origin, asks_about_something, best_match
+from bot.brain.lexicon import is_question, words_of
+from bot.brain.wording import ago, earlier
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from bot.brain.evidence import Evidence
+
+NO_MODEL = "No language model is configured, so I answer only with what was said here."
+# Longer quotes are read to their last whole word within this, or the answer becomes a lecture.
+QUOTE_CHARS = 260
+GREETINGS = frozenset({"hello", "hi", "hey", "morning", "evening", "afternoon", "welcome", "good"})
+THANKS = frozenset({"thanks", "thank", "cheers"})
+PARTINGS = frozenset({"bye", "goodbye", "goodnight", "night"})
+
+
+def answer(
+    question: str,
+    evidence: Sequence[Evidence],
+    *,
+    asker: str,
+    now: float,
+    names: Sequence[str],
+    zone: tzinfo | None = None,
+    introduce: bool = False,
+) -> str:
+    """Return what the bot says to `question`.
+
+    `evidence`: the sentences of the payload, oldest first, without the question itself. `now`: UTC epoch
+    seconds. `names`: what the bot is called; they carry no meaning in a question. `introduce`: say once that no
+    model is configured.
+    """
+    said = _reply(question, evidence, asker=asker, now=now, names=names, zone=zone)
+    return f"{said} {NO_MODEL}" if introduce else said
+
+
+def _reply(
+    question: str, evidence: Sequence[Evidence], *, asker: str, now: float, names: Sequence[str], zone: tzinfo | None
+) -> str:
+    words = set(words_of(question))
+    small_talk = GREETINGS | THANKS | PARTINGS
+    if not asks_about_something(question, ignore=[*names, *small_talk]):
+        return _small_talk(words, asker)
+    found = best_match(question, evidence, ignore=names)
+    if found is not None:
+        return quote(found, now=now, zone=zone)
+    if is_question(question):
+        return f"I have heard nothing about that here, {asker}."
+    return f"I heard you, {asker}. I can tell you what was said here, if you ask me."
+
+
+def _small_talk(words: set[str], asker: str) -> str:
+    if words & THANKS:
+        return f"You are welcome, {asker}."
+    if words & PARTINGS:
+        return f"Goodbye, {asker}."
+    if words & GREETINGS:
+        return f"Hello, {asker}."
+    return f"I am here, {asker}. Ask me about what was said."
+
+
+def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> str:
+    """Return one sentence of the payload with who said it and when, as far as the payload tells."""
+    words = _shortened(found.text)
+    match found.origin:
+        case Origin.NOTE:
+            when = "" if found.until is None else f" {ago(now - found.until)}"
+            return f"On the screen{when}: {words}"
+        case Origin.TURN:
+            who = found.speaker or "Somebody"
+            when = "" if found.until is None else f" {ago(now - found.until)}"
+            return f"{who} said{when}: {words}"
+        case Origin.SUMMARY:
+            when = "Earlier in this session"
+            if found.since is not None and found.until is not None:
+                when = earlier(found.since, found.until, now=now, zone=zone)
+            return f"{when}, {found.speaker} said: {words}" if found.speaker else f"{when}: {words}"
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    if len(text) > QUOTE_CHARS:
+        text = text[:QUOTE_CHARS].rsplit(" ", 1)[0].rstrip(",;: ") + " …"
+    return text if text[-1:] in ".!?…" else text + "."

@@ -1,0 +1,67 @@
+"""What the bot says where no language model is configured."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.brain.evidence import Evidence, Origin
+from bot.llm.embedded import NO_MODEL, answer
+
+NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC).timestamp()
+SUMMARISED_FROM, SUMMARISED_TO = NOW - 58 * 60, NOW - 52 * 60
+MEMORY = [
+    Evidence("The vault code is four seven one nine.", Origin.SUMMARY, 0, "Ada", SUMMARISED_FROM, SUMMARISED_TO),
+    Evidence("The group plans a trip to Lisbon.", Origin.SUMMARY, 1, None, SUMMARISED_FROM, SUMMARISED_TO),
+    Evidence("I am afraid of spiders.", Origin.TURN, 2, "Cy", NOW - 41 * 60, NOW - 41 * 60),
+    Evidence("James is sharing Marvel Rivals on the Tokyo map.", Origin.NOTE, 3, None, NOW - 300, NOW - 300),
+]
+
+
+def ask(question: str, *, introduce: bool = False) -> str:
+    """Return what the bot says to Bo."""
+    return answer(question, MEMORY, asker="Bo", now=NOW, names=("Roomtone", "Room tone"), zone=UTC, introduce=introduce)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (
+            "Roomtone, what is the vault code?",
+            "Earlier this evening, between 19:02 and 19:08, Ada said: The vault code is four seven one nine.",
+        ),
+        (
+            "Where is the trip going?",
+            "Earlier this evening, between 19:02 and 19:08: The group plans a trip to Lisbon.",
+        ),
+        ("Roomtone, who is afraid of spiders?", "Cy said about forty minutes ago: I am afraid of spiders."),
+        (
+            "What is James sharing?",
+            "On the screen about five minutes ago: James is sharing Marvel Rivals on the Tokyo map.",
+        ),
+        ("What is the capital of Peru?", "I have heard nothing about that here, Bo."),
+        ("Hello Roomtone!", "Hello, Bo."),
+        ("Thanks, Roomtone.", "You are welcome, Bo."),
+        ("Good night, Roomtone.", "Goodbye, Bo."),
+        ("Roomtone?", "I am here, Bo. Ask me about what was said."),
+        ("I painted the fence green.", "I heard you, Bo. I can tell you what was said here, if you ask me."),
+    ],
+)
+def test_answers_come_from_memory_with_who_and_when(question: str, said: str) -> None:
+    """Whose words, when, and the words; or plainly that there are none."""
+    assert ask(question) == said
+
+
+def test_it_says_once_that_no_model_is_configured() -> None:
+    """People should know whom they talk to, and not be told each time."""
+    assert ask("Hello!", introduce=True) == f"Hello, Bo. {NO_MODEL}"
+
+
+def test_a_very_long_quote_is_cut_at_a_word() -> None:
+    """Nobody wants a minute of reading aloud."""
+    long = Evidence("The vault " + "really " * 100, Origin.TURN, 9, "Cy", NOW - 60, NOW - 60)
+    said = answer("What about the vault?", [long], asker="Bo", now=NOW, names=())
+    assert said.startswith("Cy said about a minute ago: The vault really")
+    assert said.endswith("really …")
+    assert len(said) < 320
