@@ -1,0 +1,181 @@
+"""Whisper on CTranslate2, for one utterance at a time: short encoder window, greedy, no timestamps.
+
+`WhisperEngine` blocks while it computes and belongs to one thread (`voice.asr.scheduler` gives it one). Set
+OMP_NUM_THREADS=1 before numpy is imported anywhere: numpy's own threads spin beside the model's, which costs a
+third of the CPU of a recognition and gives nothing.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ctranslate2
+import numpy as np
+from faster_whisper import WhisperModel
+from faster_whisper.tokenizer import Tokenizer
+from faster_whisper.transcribe import get_suppressed_tokens
+
+from voice.asr.glossary import glossary_prompt
+from voice.asr.port import Recognition
+from voice.asr.window import FULL_WINDOW_S, MAX_TOKENS, encoder_window
+from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.errors import RecogniserError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from voice.audio import Pcm
+    from voice.settings import AsrSettings
+
+FRAMES_PER_S = 100
+INT16_FULL_SCALE = 32_768.0
+NEEDED_FILES = ("config.json", "model.bin", "tokenizer.json")
+VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a model runs and with which numbers, as CTranslate2 names them."""
+
+    device: str
+    compute_type: str
+
+
+def placement(settings: AsrSettings, *, cuda_devices: int) -> Placement:
+    """Return where to run, `auto` resolved. Raises `RecogniserError` when CUDA was asked for and is not there."""
+    device = settings.device
+    if device == "auto":
+        device = "cuda" if cuda_devices else "cpu"
+    if device == "cuda" and not cuda_devices:
+        raise RecogniserError('asr.device is cuda, but no CUDA device was found; set asr.device = "cpu" or "auto".')
+    compute_type = settings.compute_type
+    if compute_type == "auto":
+        compute_type = "float16" if device == "cuda" else "int8"
+    return Placement(device, compute_type)
+
+
+class WhisperEngine:
+    """One loaded model. Not thread-safe.
+
+    Raises `RecogniserError` when the model cannot be loaded, in a plain sentence with the remedy.
+    """
+
+    def __init__(self, settings: AsrSettings) -> None:
+        _check_model_dir(settings.model_dir)
+        place = placement(settings, cuda_devices=ctranslate2.get_cuda_device_count())
+        try:
+            self._model = WhisperModel(
+                str(settings.model_dir),
+                device=place.device,
+                compute_type=place.compute_type,
+                cpu_threads=settings.cpu_threads,
+                local_files_only=True,
+            )
+        # CTranslate2 raises RuntimeError and ValueError, tokenizers plain Exception.
+        except Exception as exc:
+            raise RecogniserError(_unreadable(settings.model_dir, str(exc))) from exc
+        self.placement = place
+        self._beam_size = settings.beam_size
+        self._is_multilingual = bool(self._model.model.is_multilingual)
+        self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
+
+    def recognize(self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = ()) -> Recognition:
+        """Return the text of `pcm`: mono int16, 16 kHz; beyond 30 s it is not heard. Blocks.
+
+        `language` None: it is detected from the same encoding, which costs one decoder step. Raises `RecogniserError`.
+        """
+        started = time.perf_counter()
+        heard = pcm[: int(FULL_WINDOW_S * LISTEN_RATE_HZ)]
+        try:
+            return self._recognize(heard, language, glossary, started)
+        except RecogniserError:
+            raise
+        except Exception as exc:
+            raise RecogniserError(f"The speech model failed on {duration_s(heard):.1f} s of sound: {exc}") from exc
+
+    def _recognize(self, pcm: Pcm, language: str | None, glossary: tuple[str, ...], started: float) -> Recognition:
+        window = encoder_window(duration_s(pcm))
+        encoded = self._model.encode(self._features(pcm, window.length_s))
+        probability = 1.0
+        if not self._is_multilingual:
+            language = "en"
+        elif language is None:
+            token, probability = self._model.model.detect_language(encoded)[0][0]
+            language = token.removeprefix("<|").removesuffix("|>")
+        tokenizer, suppressed = self._tokenizer(language)
+        prompt = self._prompt(tokenizer, glossary)
+        result: Any = self._model.model.generate(
+            encoded,
+            [prompt],
+            beam_size=self._beam_size,
+            max_length=min(MAX_TOKENS, len(prompt) + window.token_cap),
+            return_scores=True,
+            return_no_speech_prob=True,
+            suppress_blank=True,
+            suppress_tokens=list(suppressed),
+        )[0]
+        tokens = result.sequences_ids[0]
+        text = tokenizer.decode(tokens).strip()
+        return Recognition(
+            text=text,
+            language=language,
+            # The score is the mean over the tokens; the end-of-text token counts as one more, as in Whisper.
+            mean_logprob=result.scores[0] * len(tokens) / (len(tokens) + 1),
+            compression_ratio=compression_ratio(text),
+            no_speech_probability=float(result.no_speech_prob),
+            duration_s=duration_s(pcm),
+            compute_s=time.perf_counter() - started,
+            language_probability=float(probability),
+        )
+
+    def _features(self, pcm: Pcm, length_s: float) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Return the log-mel spectrogram of `pcm` followed by silence up to `length_s`: (mels, frames)."""
+        frames = round(length_s * FRAMES_PER_S)
+        features = self._model.feature_extractor(pcm.astype(np.float32) / INT16_FULL_SCALE)[:, :frames]
+        # Zeros are what faster-whisper pads with, and what its published error rates rest on.
+        return np.pad(features, ((0, 0), (0, frames - features.shape[1]))).astype(np.float32)
+
+    def _prompt(self, tokenizer: Tokenizer, glossary: tuple[str, ...]) -> list[int]:
+        text = glossary_prompt(glossary)
+        before = tokenizer.encode(" " + text) if text else []
+        prompt: list[int] = self._model.get_prompt(tokenizer, before, without_timestamps=True)
+        return prompt
+
+    def _tokenizer(self, language: str) -> tuple[Tokenizer, tuple[int, ...]]:
+        known = self._tokenizers.get(language)
+        if known is None:
+            try:
+                tokenizer = Tokenizer(
+                    self._model.hf_tokenizer, self._is_multilingual, task="transcribe", language=language
+                )
+            except ValueError as exc:
+                raise RecogniserError(f"Whisper does not know the language '{language}'; an example is 'en'.") from exc
+            known = (tokenizer, tuple(get_suppressed_tokens(tokenizer, [-1]) or ()))
+            self._tokenizers[language] = known
+        return known
+
+
+def compression_ratio(text: str) -> float:
+    """Return how far `text` compresses: over 2.4 it repeats itself (Whisper's own measure)."""
+    raw = text.encode()
+    return len(raw) / len(zlib.compress(raw))
+
+
+def _check_model_dir(model_dir: Path) -> None:
+    if not model_dir.is_dir():
+        raise RecogniserError(_unreadable(model_dir, "there is no such directory"))
+    missing = [name for name in NEEDED_FILES if not (model_dir / name).is_file()]
+    if not any((model_dir / name).is_file() for name in VOCABULARIES):
+        missing.append(VOCABULARIES[0])
+    if missing:
+        raise RecogniserError(_unreadable(model_dir, f"{', '.join(missing)} is missing"))
+
+
+def _unreadable(model_dir: Path, why: str) -> str:
+    return (
+        f"The speech model in {model_dir} cannot be read ({why}); "
+        "get one with `roomtone models pull whisper`, or set asr.model_dir to a CTranslate2 Whisper directory."
+    )
