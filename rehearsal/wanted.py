@@ -115,6 +115,12 @@ class TurnsUnbroken(_Wanted):
     kind: Literal["turns_unbroken"]
 
 
+class TimelineComplete(_Wanted):
+    """Every word that was heard stands in the timeline under its speaker, once."""
+
+    kind: Literal["timeline_complete"]
+
+
 Wanted: TypeAlias = (
     EveryUtteranceHeardOnce
     | Attributed
@@ -129,6 +135,7 @@ Wanted: TypeAlias = (
     | MaxBotTurns
     | MaxLatency
     | TurnsUnbroken
+    | TimelineComplete
 )
 
 KINDS: dict[str, type[_Wanted]] = {
@@ -145,4 +152,5 @@ KINDS: dict[str, type[_Wanted]] = {
     "max_bot_turns": MaxBotTurns,
     "max_latency": MaxLatency,
     "turns_unbroken": TurnsUnbroken,
+    "timeline_complete": TimelineComplete,
 }

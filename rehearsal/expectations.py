@@ -1,0 +1,224 @@
+"""Judge what a scenario expects against what happened. Pure: evidence in, one result for each promise out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from rehearsal.report import ExpectationResult
+from rehearsal.wanted import (
+    Answer,
+    Attributed,
+    Compaction,
+    DaveFailures,
+    EveryUtteranceHeardOnce,
+    FactOnlyInSummary,
+    MaxBotTurns,
+    MaxLatency,
+    MaxWer,
+    MinBotTurns,
+    NothingRaised,
+    NoticePosted,
+    TimelineComplete,
+    TurnsUnbroken,
+)
+from rehearsal.wer import normalised, word_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rehearsal.observation import ContextPart, Problem, TurnRecorded, UtteranceHeard
+    from rehearsal.report import (
+        BotTurnReport,
+        CompactionReport,
+        LatencyReport,
+        StrayReport,
+        UtteranceReport,
+    )
+    from rehearsal.wanted import Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a run showed, as far as promises are about it."""
+
+    utterances: tuple[UtteranceReport, ...]
+    strays: tuple[StrayReport, ...]
+    bot_turns: tuple[BotTurnReport, ...]
+    compactions: tuple[CompactionReport, ...]
+    latency: LatencyReport
+    wer: float | None
+    packets: Mapping[str, int]
+    messages: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    turns: tuple[TurnRecorded, ...]
+    heard: tuple[UtteranceHeard, ...]
+    stored_turns: int = 0
+
+
+def judge(wanted: Wanted, evidence: Evidence) -> ExpectationResult:
+    """Return whether one promise was kept, and a detail that explains it."""
+    passed, detail = _verdict(wanted, evidence)
+    return ExpectationResult(_name(wanted), passed, detail)
+
+
+def _name(wanted: Wanted) -> str:
+    match wanted:
+        case Answer() | FactOnlyInSummary():
+            return f"{wanted.kind} {wanted.to}"
+        case Compaction():
+            return f"compaction {wanted.old_cursor} -> {wanted.new_cursor}"
+        case MaxLatency():
+            return f"{wanted.kind} {wanted.stage} p{wanted.percentile}"
+        case _:
+            return wanted.kind
+
+
+def _verdict(wanted: Wanted, evidence: Evidence) -> tuple[bool, str]:
+    match wanted:
+        case EveryUtteranceHeardOnce():
+            return _heard_once(evidence)
+        case Attributed():
+            return _attributed(evidence)
+        case MaxWer():
+            if evidence.wer is None:
+                return False, "nothing was said"
+            return evidence.wer <= wanted.value, f"{evidence.wer:.1%} of the words, at most {wanted.value:.1%}"
+        case DaveFailures():
+            received, failures = evidence.packets.get("received", 0), evidence.packets.get("dave_failures", 0)
+            return received > 0 and failures <= wanted.max, f"{failures} of {received} packets"
+        case Compaction():
+            steps = [(done.old_cursor, done.new_cursor) for done in evidence.compactions]
+            seen = ", ".join(f"{old} -> {new}" for old, new in steps) or "none"
+            return (wanted.old_cursor, wanted.new_cursor) in steps, f"landed: {seen}"
+        case Answer():
+            return _answered(wanted, evidence.bot_turns)
+        case FactOnlyInSummary():
+            return _only_in_summary(wanted, evidence.bot_turns)
+        case NoticePosted():
+            return _notice_posted(wanted, evidence.messages)
+        case NothingRaised():
+            return _nothing_raised(wanted, evidence.problems)
+        case MinBotTurns():
+            return len(evidence.bot_turns) >= wanted.count, f"it spoke {len(evidence.bot_turns)} times"
+        case MaxBotTurns():
+            return len(evidence.bot_turns) <= wanted.count, f"it spoke {len(evidence.bot_turns)} times"
+        case MaxLatency():
+            return _fast_enough(wanted, evidence.latency)
+        case TurnsUnbroken():
+            return _unbroken(evidence.turns, evidence.stored_turns)
+        case TimelineComplete():
+            return _timeline_complete(evidence.heard, evidence.turns)
+        case _:
+            assert_never(wanted)
+
+
+def _heard_once(evidence: Evidence) -> tuple[bool, str]:
+    missing = [row for row in evidence.utterances if not row.heard_as]
+    twice = [row for row in evidence.utterances if row.twice]
+    wrong = [f"not heard: {_quoted(row)}" for row in missing] + [f"heard twice: {_quoted(row)}" for row in twice]
+    wrong += [f'nobody said: {stray.speaker}, "{stray.transcript}"' for stray in evidence.strays]
+    if not evidence.utterances:
+        return False, "nothing was said"
+    return not wrong, "; ".join(wrong) or f"{len(evidence.utterances)} of {len(evidence.utterances)}"
+
+
+def _quoted(row: UtteranceReport) -> str:
+    return f'{row.speaker}, "{row.reference}"'
+
+
+def _attributed(evidence: Evidence) -> tuple[bool, str]:
+    heard = [row for row in evidence.utterances if row.heard_as]
+    taken = [stray for stray in evidence.strays if stray.really]
+    wrong = [f'"{stray.transcript}" was said by {stray.really}, not {stray.speaker}' for stray in taken]
+    detail = "; ".join(wrong) or f"{len(heard)} of {len(evidence.utterances)}"
+    return not wrong and len(heard) == len(evidence.utterances) and bool(heard), detail
+
+
+def _answered(wanted: Answer, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:
+    answers = [turn for turn in turns if turn.answers == wanted.to]
+    if not answers:
+        return False, "the bot did not answer it"
+    text = " ".join(turn.heard_by_others if wanted.heard else turn.text for turn in answers)
+    missing = [word for word in wanted.all_of if not _holds(text, word)]
+    none_of = bool(wanted.any_of) and not any(_holds(text, word) for word in wanted.any_of)
+    reasons = [f"missing {', '.join(missing)}"] if missing else []
+    reasons += [f"none of {', '.join(wanted.any_of)}"] if none_of else []
+    said = f'{"heard" if wanted.heard else "said"}: "{text}"'
+    return not reasons, "; ".join([*reasons, said])
+
+
+def _holds(text: str, words: str) -> bool:
+    """Return whether the words stand in the text, whole and in this order, however they are written."""
+    return f" {normalised(words)} " in f" {normalised(text)} "
+
+
+def _only_in_summary(wanted: FactOnlyInSummary, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:
+    payloads = [turn.payload for turn in turns if turn.answers == wanted.to and turn.payload]
+    if not payloads:
+        return False, "what the model was sent for it is not known, or the bot did not answer"
+    reasons = []
+    for word in wanted.words:
+        holding = [part for part in payloads[-1] if _holds(part.content, word)]
+        if not any(part.kind == "summary" for part in holding):
+            reasons.append(f'the summary does not hold "{word}"')
+        elsewhere = [_where(part) for part in holding if part.kind != "summary"]
+        if elsewhere:
+            reasons.append(f'"{word}" also stands in {", ".join(elsewhere)}')
+    return not reasons, "; ".join(reasons) or f"the summary alone holds {', '.join(wanted.words)}"
+
+
+def _where(part: ContextPart) -> str:
+    return f"the {part.kind} part" + (f" of turn {part.seq_from}" if part.seq_from is not None else "")
+
+
+def _notice_posted(wanted: NoticePosted, messages: Sequence[str]) -> tuple[bool, str]:
+    found = [text for text in messages if wanted.contains.casefold() in text.casefold()]
+    if found:
+        return True, f'"{found[0]}"'
+    return False, f"{len(messages)} messages, none of them with it" if messages else "the bot wrote no message"
+
+
+def _nothing_raised(wanted: NothingRaised, problems: Sequence[Problem]) -> tuple[bool, str]:
+    counted = [problem for problem in problems if wanted.warnings or problem.level == "error"]
+    return not counted, "; ".join(f"{problem.event}: {problem.detail}" for problem in counted) or "nothing"
+
+
+def _fast_enough(wanted: MaxLatency, latency: LatencyReport) -> tuple[bool, str]:
+    spread = latency.end_to_text_ms if wanted.stage == "end_to_text_ms" else latency.end_to_first_audio_ms
+    measured = spread.p50 if wanted.percentile == 50 else spread.p95
+    if measured is None:
+        return False, "nothing was measured"
+    return measured <= wanted.ms, f"{measured:.0f} ms of {spread.count}, at most {wanted.ms:.0f} ms"
+
+
+def _unbroken(turns: Sequence[TurnRecorded], stored: int) -> tuple[bool, str]:
+    # A turn of several people is reported once for each; the same person twice in it is a turn written twice.
+    parts = [(turn.seq, turn.speaker_id) for turn in turns]
+    numbers = {seq for seq, _ in parts}
+    twice = sorted({seq for seq, speaker in parts if parts.count((seq, speaker)) > 1})
+    missing = sorted(set(range(stored, max(numbers, default=stored - 1) + 1)) - numbers)
+    reasons = [f"written twice: {_listed(twice)}"] if twice else []
+    reasons += [f"missing: {_listed(missing)}"] if missing else []
+    if not numbers:
+        return False, "no turn was recorded"
+    return not reasons, "; ".join(reasons) or f"turns {min(numbers)} to {max(numbers)}"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:10])) + (" …" if len(numbers) > 10 else "")
+
+
+def _timeline_complete(heard: Sequence[UtteranceHeard], turns: Sequence[TurnRecorded]) -> tuple[bool, str]:
+    spoken: dict[str, list[str]] = {}
+    for utterance in sorted(heard, key=lambda one: one.started_at):
+        spoken.setdefault(str(utterance.speaker_id), []).append(utterance.text)
+    written: dict[str, list[str]] = {}
+    for turn in sorted(turns, key=lambda one: one.seq):
+        if turn.kind == "speech":
+            written.setdefault(turn.speaker_id, []).append(turn.text)
+    wrong = 0
+    for speaker in spoken.keys() | written.keys():
+        wrong += word_errors(" ".join(spoken.get(speaker, [])), " ".join(written.get(speaker, []))).errors
+    total = sum(len(texts) for texts in spoken.values())
+    return total > 0 and not wrong, f"{total} utterances, {wrong} words missing or twice"

@@ -1,0 +1,399 @@
+"""Play a scenario: people, bot and local Discord together, on the loop's clock, and report what came of it.
+
+The stage owns the run. Each step of the scenario is a task that waits for its own moment; the bot's reports
+arrive in a `Record`; when all is said and the room is quiet the bot is stopped, and the record becomes a
+report. Every wait is bounded: a wait that passes its bound is a failed expectation, and what makes going on
+pointless (the bot crashed, a person could not speak) ends the run with a sentence in the report.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+from rehearsal.audience import NoAudience
+from rehearsal.cue import Cue
+from rehearsal.errors import RehearsalError, StageError
+from rehearsal.matching import complete
+from rehearsal.observation import (
+    CompactionFailed,
+    CompactionLanded,
+    CompanionCrashed,
+    Environment,
+    Problem,
+    ReplySpoken,
+    StoredTurn,
+    UtteranceHeard,
+)
+from rehearsal.record import Record, Spoken
+from rehearsal.scenario import SPEECH_GAP_S, Bot, Command, Fault, Join, Leave, Say, SetNetwork, WaitFor
+from rehearsal.tally import span_of, tally
+
+if TYPE_CHECKING:
+    from rehearsal.audience import Audience
+    from rehearsal.observation import Companion, Observation, Recogniser
+    from rehearsal.report import Report
+    from rehearsal.scenario import HistoryTurn, Scenario, Step
+    from rehearsal.venue import OpenVenue, Venue
+
+# Loading a recogniser and a voice on a slow machine, once.
+START_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 60.0
+ENTER_TIMEOUT_S = 30.0
+# The room is quiet when nothing was reported for this long.
+QUIET_S = 2.5
+
+
+async def play(
+    scenario: Scenario,
+    *,
+    companion: Companion,
+    recogniser: Recogniser,
+    open_venue: OpenVenue,
+    audience: Audience | None = None,
+) -> Report:
+    """Play `scenario` to its end and return the report; `passed` tells whether every expectation was kept.
+
+    `open_venue`: `rehearsal.local_venue.open_local_venue`, except in tests.
+
+    Raises `RehearsalError` when it could not begin (the local Discord or the bot did not start). A failure
+    later is part of the report (`ended_by`, `passed` false). *Cancellation*: the bot and the local Discord are
+    ended in order.
+    """
+    async with open_venue(scenario) as venue:
+        run = _Run(scenario, venue, companion, audience or NoAudience())
+        begun = asyncio.get_running_loop().time()
+        ended_by = await run.play()
+        duration_s = asyncio.get_running_loop().time() - begun
+        return await tally(scenario, run.record, venue, recogniser, ended_by=ended_by, duration_s=duration_s)
+
+
+class _Run:
+    """One playing of one scenario."""
+
+    def __init__(self, scenario: Scenario, venue: Venue, companion: Companion, audience: Audience) -> None:
+        self.record = Record()
+        self._scenario = scenario
+        self._venue = venue
+        self._companion = companion
+        self._audience = audience
+        self._cues = tuple(Cue() for _ in scenario.steps)
+        self._mouths = {person.key: asyncio.Lock() for person in scenario.people}
+        self._loop = asyncio.get_running_loop()
+        self._environment = _environment(scenario, venue, live_epoch_s=time.time())
+        # A bot that was killed on purpose has not crashed.
+        self._bot_expected = False
+
+    async def play(self) -> str:
+        """Play to the end and return why it ended early, or nothing."""
+        self._audience.opened(self._scenario)
+        self._venue.set_network(self._scenario.network)
+        self.record.live_at = self._loop.time()
+        await self._start_bot(self._environment)
+        ended_by = ""
+        try:
+            await self._perform()
+        except* RehearsalError as group:
+            ended_by = str(_first(group))
+        finally:
+            await self._stop_bot()
+        return ended_by
+
+    async def _perform(self) -> None:
+        for person in self._scenario.people:
+            if person.present:
+                await self._enter(person.key)
+        self.record.live_at = self._loop.time()
+        async with asyncio.TaskGroup() as around:
+            watch = around.create_task(self._watch_for_crash(), name="rehearsal-crash-watch")
+            async with asyncio.TaskGroup() as group:
+                for number, step in enumerate(self._scenario.steps):
+                    group.create_task(self._step(number, step), name=f"rehearsal-step-{number + 1}")
+            await self._settle()
+            watch.cancel()
+
+    async def _watch_for_crash(self) -> None:
+        while True:
+            if await self.record.until(lambda: self.record.crash is not None, timeout_s=3600):
+                crash = self.record.crash
+                raise StageError(f"The bot ended in the middle of the run: {crash.detail if crash else ''}")
+
+    async def _settle(self) -> None:
+        """Let the last words become text and the last reply be spoken."""
+        deadline = self._loop.time() + self._scenario.settle_s
+        await self.record.until(self._all_heard, timeout_s=max(0.0, deadline - self._loop.time()))
+        while (left := deadline - self._loop.time()) > 0:
+            seen = self.record.activity
+            if not await self.record.until(
+                lambda seen=seen: self.record.activity > seen,  # type: ignore[misc]
+                timeout_s=min(QUIET_S, left),
+            ):
+                return
+
+    # -- the moment of a step ------------------------------------------------------------------------------
+
+    async def _step(self, number: int, step: Step) -> None:
+        await self._moment(number, step)
+        cue = self._cues[number]
+        try:
+            await self._act(number, step, cue)
+        finally:
+            cue.end(self._loop.time())
+
+    async def _moment(self, number: int, step: Step) -> None:
+        """Wait until `step` is due."""
+        if step.at is not None:
+            await self._sleep_until(self.record.live_at + step.at)
+            return
+        if number == 0:
+            await self._sleep_until(self.record.live_at + (step.gap_s or 0.0))
+            return
+        before = self._before(number, step)
+        if step.overlap_s is not None:
+            spoken_until = await self._cues[before].promised_end()
+            await self._sleep_until(spoken_until - step.overlap_s)
+            return
+        await self._cues[before].ended()
+        if step.after == "reply":
+            await self._wait_for_reply(number, step.timeout_s)
+        elif step.after == "heard":
+            await self._wait_for_text(number, step.timeout_s)
+        await self._sleep_until(self._loop.time() + _gap_s(step))
+
+    def _before(self, number: int, step: Step) -> int:
+        """Return the number of the step that this one follows."""
+        for earlier in range(number):
+            if step.after and self._scenario.steps[earlier].id == step.after:
+                return earlier
+        return number - 1
+
+    async def _sleep_until(self, moment: float) -> None:
+        delay_s = moment - self._loop.time()
+        if delay_s > 0:
+            await asyncio.sleep(delay_s)
+
+    # -- what a step does ----------------------------------------------------------------------------------
+
+    async def _act(self, number: int, step: Step, cue: Cue) -> None:
+        match step:
+            case Say():
+                await self._say(number, step, cue)
+            case Command():
+                await self._command(step)
+            case Join():
+                await self._enter(step.who)
+                self._tell(f"{self._scenario.person(step.who).name} joins")
+            case Leave():
+                await self._leave(step.who)
+            case SetNetwork():
+                self._venue.set_network(step.network)
+                self._tell(f"network: {_shares(step)}")
+            case Fault():
+                self._tell(f"fault: {step.fault}")
+                await self._venue.fault(step.fault)
+            case WaitFor():
+                await self._wait(number, step)
+            case Bot():
+                await self._bot(step)
+            case _:
+                assert_never(step)
+
+    async def _say(self, number: int, step: Say, cue: Cue) -> None:
+        person = self._scenario.person(step.who)
+        async with self._mouths[step.who]:
+            begun = self._loop.time()
+            promised = begun + self._venue.speech_s(step.audio)
+            cue.begin(promised)
+            spoken = Spoken(number, step.id, person.id, person.name, step.say, begun, promised)
+            self.record.say(spoken)
+            self._audience.spoken(begun - self.record.live_at, person.name, step.say)
+            speech = await self._venue.say(person.id, step.audio)
+            self.record.say(
+                replace(
+                    spoken, voice_started_at=speech.voice_started_at, voice_ended_at=speech.voice_ended_at, over=True
+                )
+            )
+
+    async def _command(self, step: Command) -> None:
+        person = self._scenario.person(step.who)
+        rooms = self.record.rooms_ready
+        self._tell(f"{person.name} uses /{step.command}")
+        await self._venue.invoke(person.id, step.command, step.options)
+        if step.command == "join" and not await self.record.until(
+            lambda: self.record.rooms_ready > rooms, timeout_s=step.timeout_s
+        ):
+            raise StageError(
+                f"The bot did not come into the voice channel within {step.timeout_s:g} s of /join. "
+                "`roomtone tail` shows what it was doing."
+            )
+
+    async def _enter(self, key: str) -> None:
+        person = self._scenario.person(key)
+        try:
+            async with asyncio.timeout(ENTER_TIMEOUT_S):
+                await self._venue.enter(person.id)
+        except TimeoutError as exc:
+            raise StageError(f"{person.name} could not enter the voice channel in {ENTER_TIMEOUT_S:g} s.") from exc
+        self.record.enter(person.id, self._loop.time())
+
+    async def _leave(self, key: str) -> None:
+        person = self._scenario.person(key)
+        self.record.leave(person.id, self._loop.time())
+        self._tell(f"{person.name} leaves")
+        await self._venue.leave(person.id)
+
+    async def _bot(self, step: Bot) -> None:
+        if step.bot == "kill":
+            self._tell("the bot is killed")
+            self._bot_expected = False
+            await self._companion.kill()
+            return
+        self._tell("the bot starts again")
+        self.record.new_process()
+        await self._start_bot(replace(self._environment, history=()))
+
+    # -- waiting -------------------------------------------------------------------------------------------
+
+    async def _wait(self, number: int, step: WaitFor) -> None:
+        match step.wait_for:
+            case "reply":
+                await self._wait_for_reply(number, step.timeout_s)
+            case "heard":
+                await self._wait_for_text(number, step.timeout_s)
+            case "compaction":
+                cursor = step.new_cursor or 1
+                landed = await self.record.until(
+                    lambda: any(done.new_cursor >= cursor for done in self.record.compactions),
+                    timeout_s=step.timeout_s,
+                )
+                if not landed:
+                    self._waited_in_vain(number, f"no compaction reached cursor {cursor}", step.timeout_s)
+
+    async def _wait_for_reply(self, number: int, timeout_s: float) -> None:
+        asked = max((other for other in self.record.spoken if other < number), default=None)
+        since = self.record.spoken[asked].voice_started_at if asked is not None else self.record.live_at
+        answered = await self.record.until(
+            lambda: any(reply.first_audio_at >= since for reply in self.record.replies), timeout_s=timeout_s
+        )
+        if not answered:
+            self._waited_in_vain(number, "the bot did not speak", timeout_s)
+
+    async def _wait_for_text(self, number: int, timeout_s: float) -> None:
+        if not await self.record.until(self._all_heard, timeout_s=timeout_s):
+            self._waited_in_vain(number, "not all that was said became text", timeout_s)
+
+    def _all_heard(self) -> bool:
+        heard = [span_of(utterance) for utterance in self.record.heard]
+        return all(spoken.over and complete(spoken.span, heard) for spoken in self.record.speeches)
+
+    def _waited_in_vain(self, number: int, what: str, timeout_s: float) -> None:
+        text = f"step {number + 1}: {what} within {timeout_s:g} s"
+        self.record.failed_waits.append(text)
+        self._audience.troubled(self._loop.time() - self.record.live_at, text)
+
+    # -- the bot -------------------------------------------------------------------------------------------
+
+    async def _start_bot(self, environment: Environment) -> None:
+        self._bot_expected = True
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                await self._companion.start(environment, self._observe)
+        except TimeoutError as exc:
+            raise StageError(f"The bot did not start within {START_TIMEOUT_S:g} s.") from exc
+        except RehearsalError:
+            raise
+        # Whatever the bot raises is its own kind of error, which the rehearsal must not know.
+        except Exception as exc:
+            raise StageError(f"The bot could not start: {exc}") from exc
+
+    async def _stop_bot(self) -> None:
+        self._bot_expected = False
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await self._companion.stop()
+        except TimeoutError:
+            await self._companion.kill()
+            self._observe(Problem("bot_stop_timed_out", f"it was killed after {STOP_TIMEOUT_S:g} s"))
+        except Exception as exc:  # noqa: BLE001 - the report must be written whatever the bot does at its end
+            self._observe(Problem("bot_stop_failed", f"{type(exc).__name__}: {exc}"))
+
+    def _observe(self, observation: Observation) -> None:
+        """Take one report of the bot's, and tell the audience what it can see of it."""
+        if isinstance(observation, CompanionCrashed) and not self._bot_expected:
+            return
+        self.record.observe(observation)
+        now_s = self._loop.time() - self.record.live_at
+        match observation:
+            case UtteranceHeard():
+                latency_ms = (observation.text_at - observation.ended_at) * 1000
+                self._audience.heard(now_s, self._name(observation.speaker_id), observation, latency_ms)
+            case ReplySpoken():
+                self._audience.replied(now_s, observation, self._latency_ms(observation))
+            case CompactionLanded() | CompactionFailed():
+                self._audience.compacted(now_s, observation)
+            case Problem():
+                self._audience.troubled(now_s, f"{observation.level}: {observation.event} {observation.detail}".strip())
+            case CompanionCrashed():
+                self._audience.troubled(now_s, f"the bot ended: {observation.detail}")
+            case _:
+                pass
+
+    def _latency_ms(self, reply: ReplySpoken) -> float | None:
+        """Return the time from what it answers to its first sound, as far as it is known already."""
+        asked = [
+            heard
+            for heard in self.record.taken
+            if heard.ended_at <= reply.first_audio_at and reply.utterance_id in (None, heard.utterance_id)
+        ]
+        return (reply.first_audio_at - max(heard.ended_at for heard in asked)) * 1000 if asked else None
+
+    def _name(self, user_id: int) -> str:
+        return next((person.name for person in self._scenario.people if person.id == user_id), str(user_id))
+
+    def _tell(self, text: str) -> None:
+        self._audience.happened(self._loop.time() - self.record.live_at, text)
+
+
+def _environment(scenario: Scenario, venue: Venue, *, live_epoch_s: float) -> Environment:
+    at = venue.addresses
+    return Environment(
+        api_base=at.api_base,
+        gateway_url=at.gateway_url,
+        certificate_path=at.certificate_path,
+        token=at.token,
+        guild_id=at.guild_id,
+        voice_channel_id=at.voice_channel_id,
+        text_channel_id=at.text_channel_id,
+        bot_name=scenario.bot.name,
+        settings=scenario.settings,
+        history=tuple(_stored(scenario, turn, live_epoch_s) for turn in scenario.history),
+    )
+
+
+def _stored(scenario: Scenario, turn: HistoryTurn, live_epoch_s: float) -> StoredTurn:
+    if turn.kind == "assistant":
+        speaker_id, name = "assistant", scenario.bot.name
+    else:
+        person = scenario.person(turn.speaker)
+        speaker_id, name = str(person.id), person.name
+    return StoredTurn(speaker_id, name, turn.text, live_epoch_s + turn.at, turn.kind)
+
+
+def _gap_s(step: Step) -> float:
+    if step.gap_s is not None:
+        return step.gap_s
+    return SPEECH_GAP_S if isinstance(step, Say) else 0.0
+
+
+def _shares(step: SetNetwork) -> str:
+    return ", ".join(f"{value:.0%} {name}" for name, value in step.network.model_dump().items())
+
+
+def _first(group: BaseExceptionGroup[RehearsalError]) -> BaseException:
+    """Return the first error inside; several steps may fail of the same cause."""
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
