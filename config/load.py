@@ -1,0 +1,95 @@
+"""The settings in force: defaults, the operator's file, the environment and overrides, each over the one before.
+
+The defaults are the schema's own. `default.toml` says the same for people, is written out of the schema by
+`document`, and is held to it by a test; it is not read here, so that an edited copy cannot mislead.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from config.errors import ConfigError
+from config.problems import from_validation
+from config.schema import Settings
+from config.sources import (
+    CONFIG_VARIABLE,
+    Reading,
+    Variable,
+    read_env_file,
+    read_overrides,
+    read_toml,
+    read_variables,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from config.problems import Origin
+    from config.schema import Key
+
+FILE_NAME = "roomtone.toml"
+
+
+def load(
+    *,
+    config_file: Path | None = None,
+    directory: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, object] | None = None,
+) -> Settings:
+    """Return the settings in force.
+
+    `config_file`: the operator's file; by default the one ROOMTONE_CONFIG names, else `roomtone.toml` in
+    `directory` if there is one. `directory`: where `roomtone.toml` and `.env` are looked for, by default the
+    working directory. `environ`: by default the process's; it wins over `.env`. `overrides`: values by dotted
+    name, stronger than all else, for a caller that composes (the rehearsal).
+
+    Raises `ConfigError` with every mistake found, in all sources at once.
+    """
+    directory = directory if directory is not None else Path.cwd()
+    environ = environ if environ is not None else os.environ
+    from_file, env_problems = read_env_file(directory / ".env")
+    variables = [*from_file, *(Variable(name, value, "the environment") for name, value in environ.items())]
+    readings = [
+        _operators_file(config_file, directory, variables),
+        Reading(problems=env_problems),
+        read_variables(variables),
+        read_overrides(overrides or {}),
+    ]
+    return _assemble(readings)
+
+
+def _operators_file(config_file: Path | None, directory: Path, variables: Sequence[Variable]) -> Reading:
+    named = config_file
+    if named is None:
+        by_variable = [each.value for each in variables if each.name == CONFIG_VARIABLE and each.value.strip()]
+        named = directory / by_variable[-1] if by_variable else None
+    if named is not None:
+        return read_toml(named, name=str(named))
+    usual = directory / FILE_NAME
+    return read_toml(usual, name=FILE_NAME) if usual.exists() else Reading()
+
+
+def _assemble(readings: Sequence[Reading]) -> Settings:
+    """Lay the readings over one another, the later the stronger, and validate the whole."""
+    problems = [problem for reading in readings for problem in reading.problems]
+    tree: dict[str, Any] = {}
+    origins: dict[Key, Origin] = {}
+    for given in (given for reading in readings for given in reading.given):
+        branch = tree
+        for part in given.key[:-1]:
+            branch = branch.setdefault(part, {})
+        branch[given.key[-1]] = given.value
+        origins[given.key] = given.origin
+    try:
+        settings = Settings.model_validate(tree)
+    except ValidationError as exc:
+        # from None: the original message shows values, secrets among them.
+        raise ConfigError((*problems, *from_validation(exc, origins))) from None
+    if problems:
+        raise ConfigError(tuple(problems))
+    return settings

@@ -1,0 +1,222 @@
+"""Mistakes in a configuration, each as a plain sentence: which key, from where, what is wrong, an example.
+
+Never shows the value of a secret, nor of anything that may be one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from config.schema import SETTINGS, Setting, is_section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+    from config.schema import Key
+
+SHOWN_CHARS = 60
+VARIABLE_PREFIX = "ROOMTONE_"
+
+# Discord's tokens have three parts, others a prefix; somebody may have pasted one into the wrong key.
+_LOOKS_SECRET = re.compile(r"[\w-]{20,}\.[\w-]{5,}\.[\w-]{20,}|\b(sk|pk|ghp|hf|xox[a-z])[-_][\w-]{8,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value was set. `place` reads after "in"; `variable` is the name of the variable it came from."""
+
+    place: str
+    variable: str | None = None
+
+
+BUILT_IN = Origin("the built-in defaults")
+
+# What a pydantic error asks for, by its type; the words in braces come from the error's context.
+_DEMANDS: dict[str, str] = {
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_type": "must be text in quotes",
+    "path_type": "must be a path in quotes",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a table",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} entries",
+    "too_long": "must have at most {max_length} entries",
+}
+
+
+def unknown_key(key: Key, origin: Origin) -> str:
+    """Say that a file or an override names a setting that does not exist."""
+    name = ".".join(key)
+    what = f"section [{name}]" if len(key) == 1 else name
+    return f"{what} in {origin.place} is not a setting.{_did_you_mean(name, _key_candidates(key))}"
+
+
+def unknown_variable(name: str, place: str) -> str:
+    """Say that a ROOMTONE_ variable names no setting."""
+    variables = {setting.variable: setting.variable for setting in SETTINGS.values()}
+    hint = _did_you_mean(name, variables) or (
+        f" Variables are named {VARIABLE_PREFIX}SECTION__FIELD, for example ROOMTONE_ASR__LANGUAGE=en."
+    )
+    return f"{name} in {place} is not a setting.{hint}"
+
+
+def not_a_section(key: Key, origin: Origin, value: object) -> str:
+    """Say that a plain value stands where a section belongs."""
+    name = ".".join(key)
+    first = next(setting for setting in SETTINGS.values() if setting.key[: len(key)] == key)
+    return (
+        f"{name} in {origin.place} must be a section, but is {_shown(value)}. For example: [{name}] and below it "
+        f"{example(first, origin)}"
+    )
+
+
+def from_validation(error: ValidationError, origins: Mapping[Key, Origin]) -> list[str]:
+    """Return one sentence for each mistake pydantic found. `origins` tells where each key was set."""
+    sentences: dict[tuple[Key, str], str] = {}
+    for detail in error.errors(include_url=False):
+        key = _key_of(detail["loc"])
+        sentence = _sentence(key, detail, origins)
+        # Each member of a union reports for itself; the first says enough.
+        sentences.setdefault((key, "" if key in SETTINGS else sentence), sentence)
+    return list(sentences.values())
+
+
+def example(setting: Setting, origin: Origin) -> str:
+    """Return a line that sets `setting` rightly, in the notation of the place it came from."""
+    value = _example_value(setting)
+    if origin.variable is not None:
+        return f"{origin.variable}={','.join(map(str, value)) if setting.collection else value}"
+    return f"{setting.key[-1]} = {toml_value(value)}"
+
+
+def toml_value(value: Any) -> str:
+    """Return `value` in TOML's notation. Secrets come out empty."""
+    match value:
+        case SecretStr():
+            return '""'
+        case Enum():
+            return toml_value(value.value)
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str() | PurePath():
+            return json.dumps(str(value), ensure_ascii=False)
+        case dict():
+            return (
+                "{ " + ", ".join(f"{json.dumps(str(key))} = {toml_value(each)}" for key, each in value.items()) + " }"
+            )
+        case _:
+            return "[" + ", ".join(toml_value(each) for each in value) + "]"
+
+
+def _sentence(key: Key, detail: ErrorDetails, origins: Mapping[Key, Origin]) -> str:
+    setting = SETTINGS.get(key)
+    demand = _demand(detail)
+    if setting is None:
+        return f"[{'.'.join(key)}] {_places(key, origins)}does not fit together: {demand}."
+    origin = origins.get(key, BUILT_IN)
+    value = "" if setting.secret else f", but is {_shown(detail['input'])}"
+    if detail["type"] == "value_error":
+        demand, value = f"is not usable: {demand}", ""
+    return f"{setting.name} in {origin.place} {demand}{value}. For example: {example(setting, origin)}"
+
+
+def _demand(detail: ErrorDetails) -> str:
+    context = detail.get("ctx", {})
+    if detail["type"] == "value_error":
+        return str(context.get("error", detail["msg"])).rstrip(".")
+    if detail["type"] == "string_pattern_mismatch":
+        return f"must look like {context.get('pattern', '')}"
+    template = _DEMANDS.get(detail["type"])
+    return template.format(**context) if template is not None else f"is not usable ({detail['msg']})"
+
+
+def _places(key: Key, origins: Mapping[Key, Origin]) -> str:
+    """Return where the keys of a section were set, as `(a in x, b in y) `; nothing when none was."""
+    found = [f"{each[-1]} in {origin.place}" for each, origin in origins.items() if each[: len(key)] == key]
+    return f"({', '.join(found)}) " if found else ""
+
+
+def _key_of(location: tuple[int | str, ...]) -> Key:
+    """Return the key an error's location belongs to: pydantic adds union members and list places to it."""
+    key: Key = ()
+    for part in location:
+        longer = (*key, str(part))
+        if longer not in SETTINGS and not is_section(longer):
+            break
+        key = longer
+    return key
+
+
+def _key_candidates(key: Key) -> dict[str, str]:
+    """Return what could have been meant: sections for a section, else dotted names; bare names lead there too."""
+    if len(key) == 1:
+        return {each[0]: f"[{each[0]}]" for each in SETTINGS} | {each[-1]: ".".join(each) for each in SETTINGS}
+    same_section = {".".join(each): ".".join(each) for each in SETTINGS if each[:-1] == key[:-1]}
+    elsewhere = {".".join((*key[:-1], each[-1])): ".".join(each) for each in SETTINGS if each[-1] == key[-1]}
+    return {".".join(each): ".".join(each) for each in SETTINGS} | elsewhere | same_section
+
+
+def _did_you_mean(name: str, candidates: Mapping[str, str]) -> str:
+    near = difflib.get_close_matches(name, _ordered(candidates), n=1, cutoff=0.6)
+    return f" Did you mean {candidates[near[0]]}?" if near else ""
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    return sorted(names)
+
+
+def _example_value(setting: Setting) -> Any:
+    if setting.field.examples:
+        return setting.field.examples[0]
+    if setting.secret:
+        return "…"
+    default = setting.default
+    if isinstance(default, Enum):
+        return default.value
+    if default is None:
+        return _smallest(setting)
+    return default
+
+
+def _smallest(setting: Setting) -> Any:
+    """Return a value for a setting without a default: its lower bound where it has one."""
+    for constraint in setting.field.metadata:
+        bound = getattr(constraint, "ge", getattr(constraint, "gt", None))
+        if bound is not None:
+            return bound
+    return "…"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    if _LOOKS_SECRET.search(text):
+        return "hidden here, for it looks like a secret"
+    return text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…"

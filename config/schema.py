@@ -1,0 +1,124 @@
+"""Every setting there is, assembled out of the packages' own settings classes, and how to walk through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from bot.settings import (
+    BrainSettings,
+    DiscordSettings,
+    LlmSettings,
+    LogsSettings,
+    ModelsSettings,
+    RoomSettings,
+    StorageSettings,
+)
+from compaction.settings import BudgetSettings, CompactionSettings
+from voice.settings import AsrSettings, ListeningSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pydantic.fields import FieldInfo
+
+Key = tuple[str, ...]
+
+Section = TypeVar("Section", bound=BaseModel)
+
+
+def _defaults(section: type[Section]) -> Callable[[], Section]:
+    """Return what makes a section nobody wrote anything into."""
+    return lambda: section.model_validate({})
+
+
+class Settings(BaseModel):
+    """All sections, in the order in which `default.toml` shows them. Every field has a default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    discord: DiscordSettings = Field(default_factory=_defaults(DiscordSettings))
+    room: RoomSettings = Field(default_factory=_defaults(RoomSettings))
+    listening: ListeningSettings = Field(default_factory=_defaults(ListeningSettings))
+    asr: AsrSettings = Field(default_factory=_defaults(AsrSettings))
+    brain: BrainSettings = Field(default_factory=_defaults(BrainSettings))
+    llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
+    compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))
+    budget: BudgetSettings = Field(default_factory=_defaults(BudgetSettings))
+    models: ModelsSettings = Field(default_factory=_defaults(ModelsSettings))
+    storage: StorageSettings = Field(default_factory=_defaults(StorageSettings))
+    logs: LogsSettings = Field(default_factory=_defaults(LogsSettings))
+
+
+# Names other programs use too; each sets one setting, less strongly than that setting's own variable.
+WELL_KNOWN_VARIABLES: dict[str, Key] = {
+    "DISCORD_TOKEN": ("discord", "token"),
+    "OPENAI_API_KEY": ("llm", "api_key"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the schema: `key` is its path, such as ("asr", "beam_size")."""
+
+    key: Key
+    field: FieldInfo
+
+    @property
+    def name(self) -> str:
+        """Return the dotted name, for example `asr.beam_size`."""
+        return ".".join(self.key)
+
+    @property
+    def variable(self) -> str:
+        """Return the environment variable that sets it, for example ROOMTONE_ASR__BEAM_SIZE."""
+        return "ROOMTONE_" + "__".join(self.key).upper()
+
+    @property
+    def default(self) -> Any:
+        """Return the value it has when nobody sets it."""
+        return self.field.get_default(call_default_factory=True)
+
+    @property
+    def secret(self) -> bool:
+        """Return whether its value must never be shown."""
+        return _mentions(self.field.annotation, SecretStr)
+
+    @property
+    def collection(self) -> bool:
+        """Return whether it takes several values."""
+        return any(_mentions_origin(self.field.annotation, kind) for kind in (tuple, list, set, frozenset, dict))
+
+
+def settings_of(model: type[BaseModel] = Settings, *, under: Key = ()) -> Iterator[Setting]:
+    """Yield every setting below `model`, in the schema's order."""
+    for name, field in model.model_fields.items():
+        section = section_type(field)
+        if section is None:
+            yield Setting((*under, name), field)
+        else:
+            yield from settings_of(section, under=(*under, name))
+
+
+def section_type(field: FieldInfo) -> type[BaseModel] | None:
+    """Return the settings class of a section, or None for a single setting."""
+    annotation = field.annotation
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+
+
+SETTINGS: dict[Key, Setting] = {setting.key: setting for setting in settings_of()}
+
+
+def is_section(key: Key) -> bool:
+    """Return whether settings lie below `key`."""
+    return key not in SETTINGS and any(each[: len(key)] == key for each in SETTINGS)
+
+
+def _mentions(annotation: Any, wanted: type) -> bool:
+    return annotation is wanted or any(_mentions(part, wanted) for part in get_args(annotation))
+
+
+def _mentions_origin(annotation: Any, wanted: type) -> bool:
+    return get_origin(annotation) is wanted or any(_mentions_origin(part, wanted) for part in get_args(annotation))

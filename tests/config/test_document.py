@@ -1,0 +1,91 @@
+"""`default.toml` and the schema say the same, key for key and value for value, and explain each key."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from config.document import DEFAULTS, render
+from config.load import load
+from config.schema import SETTINGS, Setting
+
+TEXT = DEFAULTS.read_text(encoding="utf-8")
+
+
+def in_toml(value: Any) -> Any:
+    """Return a default as TOML holds it."""
+    match value:
+        case SecretStr():
+            return value.get_secret_value()
+        case tuple() | list() | frozenset():
+            return [in_toml(each) for each in value]
+        case Path():
+            return str(value)
+        case _:
+            return value
+
+
+def stated(setting: Setting) -> Any:
+    """Return what default.toml says of a setting; None when it is commented out."""
+    tree: Any = tomllib.loads(TEXT)
+    for part in setting.key:
+        tree = tree.get(part, {})
+    return None if tree == {} else tree
+
+
+def test_the_file_is_what_the_schema_writes() -> None:
+    """After changing a settings class, `python -m config.document` writes the file anew."""
+    assert render() == TEXT, "default.toml is not of this schema: run `python -m config.document`"
+
+
+def test_every_value_is_the_schemas() -> None:
+    """Key for key: what the file states is the default in force, and it states nothing else."""
+    for setting in SETTINGS.values():
+        assert stated(setting) == in_toml(setting.default), setting.name
+
+    def leaves(tree: dict[str, Any], under: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+        return {
+            each
+            for name, value in tree.items()
+            for each in (leaves(value, (*under, name)) if isinstance(value, dict) else {(*under, name)})
+        }
+
+    assert leaves(tomllib.loads(TEXT)) == {setting.key for setting in SETTINGS.values() if setting.default is not None}
+
+
+def test_every_key_is_explained() -> None:
+    """Above each key, set or commented out, stands a comment that ends as a sentence."""
+    lines = TEXT.splitlines()
+    for setting in SETTINGS.values():
+        heading = lines.index(f"[{'.'.join(setting.key[:-1])}]")
+        name = setting.key[-1]
+        place = next(
+            number
+            for number, line in enumerate(lines[heading:], start=heading)
+            if line.startswith((f"{name} = ", f"# {name} = "))
+        )
+        comment = lines[place - 1]
+        assert comment.startswith("# "), setting.name
+        assert comment.rstrip().endswith((".", ",")), setting.name
+
+
+def test_the_file_can_be_the_operators(tmp_path: Path) -> None:
+    """A copy of it loads, and changes nothing."""
+    copy = tmp_path / "roomtone.toml"
+    copy.write_text(TEXT, encoding="utf-8")
+    assert load(directory=tmp_path, environ={}) == load(directory=tmp_path / "empty", environ={})
+
+
+def test_the_example_environment_is_valid(tmp_path: Path) -> None:
+    """`.env.example` copied as it is changes nothing; its commented lines name real settings."""
+    example = (Path(__file__).parents[2] / ".env.example").read_text(encoding="utf-8")
+    (tmp_path / ".env").write_text(example, encoding="utf-8")
+    assert load(directory=tmp_path, environ={}) == load(directory=tmp_path / "empty", environ={})
+    suggested = [
+        line.removeprefix("# ").split("=")[0] for line in example.splitlines() if line.startswith("# ROOMTONE")
+    ]
+    assert len(suggested) == 3
+    assert set(suggested) <= {setting.variable for setting in SETTINGS.values()}

@@ -1,0 +1,231 @@
+"""Which value wins, and that every mistake is told at once, plainly, without secrets."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import SecretStr
+
+from config.errors import ConfigError
+from config.load import load
+from config.schema import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+SECRET = "never-to-be-seen-123456789"
+
+
+def problems_of(directory: Path, environ: Mapping[str, str] | None = None, **overrides: object) -> tuple[str, ...]:
+    """Return what is wrong with a configuration that must not load."""
+    with pytest.raises(ConfigError) as caught:
+        load(directory=directory, environ=environ or {}, overrides=overrides)
+    assert str(caught.value).splitlines() == list(caught.value.problems)
+    return caught.value.problems
+
+
+def write(directory: Path, text: str, name: str = "roomtone.toml") -> Path:
+    """Write a configuration file."""
+    path = directory / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_nothing_set_gives_the_defaults(tmp_path: Path) -> None:
+    """An empty directory and environment are a whole configuration."""
+    assert load(directory=tmp_path, environ={}) == Settings()
+
+
+def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
+    """Defaults < roomtone.toml < .env < environment < overrides."""
+    write(tmp_path, '[brain]\nname = "file"\n[llm]\nmodel = "file"\n')
+    assert load(directory=tmp_path, environ={}).brain.name == "file"
+    write(tmp_path, "ROOMTONE_BRAIN__NAME=dotenv\nexport ROOMTONE_LLM__MODEL='dotenv' # mine\n", ".env")
+    settings = load(directory=tmp_path, environ={"ROOMTONE_LLM__MODEL": "environment"})
+    assert (settings.brain.name, settings.llm.model) == ("dotenv", "environment")
+    settings = load(
+        directory=tmp_path, environ={"ROOMTONE_LLM__MODEL": "environment"}, overrides={"llm.model": "override"}
+    )
+    assert settings.llm.model == "override"
+
+
+def test_the_process_environment_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without arguments the working directory and the process's variables count."""
+    for name in [each for each in os.environ if each.startswith("ROOMTONE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_BRAIN__NAME", "Otto")
+    write(tmp_path, '[llm]\nmodel = "small"\n')
+    assert (load().brain.name, load().llm.model) == ("Otto", "small")
+
+
+def test_the_file_can_be_named(tmp_path: Path) -> None:
+    """--config wins over ROOMTONE_CONFIG, and both over roomtone.toml; the variable may stand in .env."""
+    write(tmp_path, '[brain]\nname = "usual"\n')
+    write(tmp_path, '[brain]\nname = "variable"\n', "variable.toml")
+    write(tmp_path, '[brain]\nname = "named"\n', "named.toml")
+    environ = {"ROOMTONE_CONFIG": "variable.toml"}
+    assert load(directory=tmp_path, environ=environ).brain.name == "variable"
+    assert load(directory=tmp_path, environ=environ, config_file=tmp_path / "named.toml").brain.name == "named"
+    write(tmp_path, "ROOMTONE_CONFIG=variable.toml\n", ".env")
+    assert load(directory=tmp_path, environ={}).brain.name == "variable"
+
+
+def test_tokens_have_their_usual_names(tmp_path: Path) -> None:
+    """DISCORD_TOKEN and OPENAI_API_KEY are taken, without stray blanks; a setting's own variable is stronger."""
+    write(tmp_path, f"DISCORD_TOKEN={SECRET}\nSOMETHING_ELSE=1\n", ".env")
+    settings = load(directory=tmp_path, environ={"OPENAI_API_KEY": f" {SECRET}2\n"})
+    assert settings.discord.token is not None
+    assert settings.discord.token.get_secret_value() == SECRET
+    assert settings.llm.api_key is not None
+    assert settings.llm.api_key.get_secret_value() == f"{SECRET}2"
+    settings = load(directory=tmp_path, environ={"ROOMTONE_DISCORD__TOKEN": "own"})
+    assert settings.discord.token == SecretStr("own")
+
+
+def test_empty_variables_count_as_unset(tmp_path: Path) -> None:
+    """`ROOMTONE_ASR__BEAM_SIZE=` in a compose file is no mistake."""
+    environ = {"ROOMTONE_ASR__BEAM_SIZE": "", "DISCORD_TOKEN": " ", "ROOMTONE_CONFIG": ""}
+    assert load(directory=tmp_path, environ=environ) == Settings()
+
+
+def test_variables_become_numbers_lists_and_choices(tmp_path: Path) -> None:
+    """The text of a variable is read as its setting's type; lists by commas or in TOML's notation."""
+    environ = {
+        "ROOMTONE_ASR__BEAM_SIZE": "3",
+        "ROOMTONE_LOGS__SPEECH": "true",
+        "ROOMTONE_COMPACTION__MODE": "off",
+        "ROOMTONE_STORAGE__DATA_DIR": "/var/lib/roomtone",
+        "ROOMTONE_BRAIN__WAKE_NAMES": "Otto, Ottilie ,",
+    }
+    settings = load(directory=tmp_path, environ=environ)
+    assert settings.asr.beam_size == 3
+    assert settings.logs.speech is True
+    assert settings.compaction.mode == "off"
+    assert str(settings.storage.data_dir) == "/var/lib/roomtone"
+    assert settings.brain.wake_names == ("Otto", "Ottilie")
+    settings = load(directory=tmp_path, environ={"ROOMTONE_BRAIN__WAKE_NAMES": '["Otto, the bot", "O"]'})
+    assert settings.brain.wake_names == ("Otto, the bot", "O")
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+    """Files, .env, variables and overrides are all read before anything is said."""
+    write(
+        tmp_path,
+        """
+        storage = 3
+        [listening]
+        end_silence_s = "soon"
+        [lisening]
+        [compaction]
+        mode = "of"
+        modle = 1
+        """,
+    )
+    write(tmp_path, "this is no assignment\n", ".env")
+    environ = {"ROOMTONE_ASR__BEAM_SIZE": "many", "ROOMTONE_LLM_MODEL": "x", "ROOMTONE_CONFIG": "roomtone.toml"}
+    told = problems_of(tmp_path, environ, **{"brain.nmae": 1, "asr.cpu_threads": 400})
+    assert [each.replace(str(tmp_path), "DIR") for each in told] == [
+        "storage in DIR/roomtone.toml line 2 must be a section, but is 3. "
+        + 'For example: [storage] and below it data_dir = "data"',
+        "section [lisening] in DIR/roomtone.toml line 5 is not a setting. Did you mean [listening]?",
+        "compaction.modle in DIR/roomtone.toml line 8 is not a setting. Did you mean compaction.mode?",
+        ".env line 1 is not NAME=value. For example: DISCORD_TOKEN=…",
+        "ROOMTONE_LLM_MODEL in the environment is not a setting. Did you mean ROOMTONE_LLM__MODEL?",
+        "brain.nmae in an override is not a setting. Did you mean brain.name?",
+        "listening.end_silence_s in DIR/roomtone.toml line 4 must be a number, but is 'soon'. "
+        + "For example: end_silence_s = 0.7",
+        "asr.cpu_threads in an override must be at most 64, but is 400. For example: cpu_threads = 1",
+        "asr.beam_size in ROOMTONE_ASR__BEAM_SIZE (the environment) must be a whole number, but is 'many'. "
+        + "For example: ROOMTONE_ASR__BEAM_SIZE=1",
+        "compaction.mode in DIR/roomtone.toml line 7 must be 'summary' or 'off', but is 'of'. "
+        + 'For example: mode = "summary"',
+    ]
+
+
+def test_settings_that_do_not_fit_together_name_their_places(tmp_path: Path) -> None:
+    """A rule over two keys says where each was set."""
+    write(tmp_path, "[listening]\nspeech_off = 0.9\n")
+    (told,) = problems_of(tmp_path, {"ROOMTONE_LISTENING__SPEECH_ON": "0.4"})
+    places = "(speech_off in roomtone.toml line 2, speech_on in ROOMTONE_LISTENING__SPEECH_ON (the environment))"
+    assert told.startswith(f"[listening] {places} does not fit together: speech_off must not be over speech_on")
+
+
+def test_a_key_in_the_wrong_section_is_led_home(tmp_path: Path) -> None:
+    """A name that exists elsewhere is the best guess."""
+    write(tmp_path, 'token = "x"\n[asr]\nwake_names = ["x"]\n')
+    assert problems_of(tmp_path) == (
+        "section [token] in roomtone.toml line 1 is not a setting. Did you mean discord.token?",
+        "asr.wake_names in roomtone.toml line 3 is not a setting. Did you mean brain.wake_names?",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"[asr]\nlanguage = = 1\n", "is not valid TOML: invalid value (at line 2, column 12)"),
+        (b"[asr]\n[asr]\n", "is not valid TOML: cannot declare ('asr',) twice (at line 2, column 5)"),
+        (b"[asr]\nlanguage = \xff\n", "is not UTF-8 text (byte 17)"),
+    ],
+)
+def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: bytes, said: str) -> None:
+    """Syntax errors name the line, and the environment is still judged."""
+    (tmp_path / "roomtone.toml").write_bytes(text)
+    first, second = problems_of(tmp_path, {"ROOMTONE_ASR__BEAM_SIZE": "0"})
+    assert first.startswith(f"roomtone.toml {said}")
+    assert second.startswith("asr.beam_size")
+
+
+def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    """A named file must exist and be a file."""
+    missing = tmp_path / "absent.toml"
+    with pytest.raises(ConfigError, match=r"absent\.toml does not exist\. Check the path"):
+        load(config_file=missing, directory=tmp_path, environ={})
+    with pytest.raises(ConfigError, match="is a directory"):
+        load(config_file=tmp_path, directory=tmp_path, environ={})
+
+
+def test_an_unreadable_dotenv_is_told(tmp_path: Path) -> None:
+    """A `.env` that is a directory or no text is one plain sentence."""
+    (tmp_path / ".env").write_bytes(b"DISCORD_TOKEN=\xff\xfe")
+    assert problems_of(tmp_path) == (".env cannot be read: it is not UTF-8 text. Check the file, or remove it.",)
+
+
+def test_an_unlikely_variable_gets_the_rule(tmp_path: Path) -> None:
+    """Where nothing is near, the way variables are named is told."""
+    (told,) = problems_of(tmp_path, {"ROOMTONE_QQQQ": "1"})
+    assert told.endswith("Variables are named ROOMTONE_SECTION__FIELD, for example ROOMTONE_ASR__LANGUAGE=en.")
+
+
+def test_secrets_never_print(tmp_path: Path) -> None:
+    """Not in the settings' repr, str or dumps, and not in a sentence about a mistake in or beside them."""
+    settings = load(directory=tmp_path, environ={"DISCORD_TOKEN": SECRET, "OPENAI_API_KEY": SECRET})
+    shown = [repr(settings), str(settings), settings.model_dump_json(), repr(settings.model_dump())]
+    assert all(SECRET not in each for each in shown)
+    write(tmp_path, f'[discord]\ntoken = ["{SECRET}"]\ntokn = "{SECRET}"\n[llm]\nbase_url = ["sk-{SECRET}"]\n')
+    write(tmp_path, f"DISCORD_TOKEN {SECRET}\n", ".env")
+    told = problems_of(tmp_path, {"ROOMTONE_LLM__API_KEY_": SECRET})
+    assert len(told) == 5
+    assert all(SECRET not in each for each in told)
+
+
+def test_a_failed_load_keeps_no_secret_in_its_traceback(tmp_path: Path) -> None:
+    """The error pydantic raised, which quotes values, is not chained to ours."""
+    write(tmp_path, f'[discord]\ntoken = ["{SECRET}"]\n')
+    with pytest.raises(ConfigError) as caught:
+        load(directory=tmp_path, environ={})
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_overrides_take_values_as_they_are(tmp_path: Path) -> None:
+    """The rehearsal sets paths and secrets in the program's own types."""
+    settings = load(
+        directory=tmp_path, environ={}, overrides={"storage.data_dir": tmp_path, "discord.token": SecretStr("t")}
+    )
+    assert settings.storage.data_dir == tmp_path
+    assert settings.storage.database_path == tmp_path / "roomtone.db"
+    assert settings.discord.token == SecretStr("t")
