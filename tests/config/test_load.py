@@ -129,18 +129,24 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     environ = {"ROOMTONE_ASR__BEAM_SIZE": "many", "ROOMTONE_LLM_MODEL": "x", "ROOMTONE_CONFIG": "roomtone.toml"}
     told = problems_of(tmp_path, environ, **{"brain.nmae": 1, "asr.cpu_threads": 400})
     assert [each.replace(str(tmp_path), "DIR") for each in told] == [
-        "storage in DIR/roomtone.toml line 2 must be a section, but is 3. "
-        + 'For example: [storage] and below it data_dir = "data"',
+        (
+            "storage in DIR/roomtone.toml line 2 must be a section, but is 3. "
+            'For example: [storage] and below it data_dir = "data"'
+        ),
         "section [lisening] in DIR/roomtone.toml line 5 is not a setting. Did you mean [listening]?",
         "compaction.modle in DIR/roomtone.toml line 8 is not a setting. Did you mean compaction.mode?",
         ".env line 1 is not NAME=value. For example: DISCORD_TOKEN=…",
         "ROOMTONE_LLM_MODEL in the environment is not a setting. Did you mean ROOMTONE_LLM__MODEL?",
         "brain.nmae in an override is not a setting. Did you mean brain.name?",
-        "listening.end_silence_s in DIR/roomtone.toml line 4 must be a number, but is 'soon'. "
-        + "For example: end_silence_s = 0.7",
+        (
+            "listening.end_silence_s in DIR/roomtone.toml line 4 must be a number, but is 'soon'. "
+            "For example: end_silence_s = 0.7"
+        ),
         "asr.cpu_threads in an override must be at most 64, but is 400. For example: cpu_threads = 1",
-        "asr.beam_size in ROOMTONE_ASR__BEAM_SIZE (the environment) must be a whole number, but is 'many'. "
-        + "For example: ROOMTONE_ASR__BEAM_SIZE=1",
+        (
+            "asr.beam_size in ROOMTONE_ASR__BEAM_SIZE (the environment) must be a whole number, but is 'many'. "
+            "For example: ROOMTONE_ASR__BEAM_SIZE=1"
+        ),
         "compaction.mode in DIR/roomtone.toml line 7 must be 'summary' or 'off', but is 'of'. "
         + 'For example: mode = "summary"',
     ]
