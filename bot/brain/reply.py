@@ -1,0 +1,262 @@
+"""Carrying out an answer: model stream, sentences, voice, playback, and what was really heard of it.
+
+One answer is in the works at a time and at most one question waits; a newer question takes the waiting one's
+place. Whether to answer is decided in `decider`; this shell only carries out, times, and tells of failures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.llm.port import ChatModelError
+from compaction.errors import CompactionError
+from voice.errors import SynthesisError
+from voice.speaking.sentences import SentenceSplitter
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.brain.context import ModelContext
+    from bot.brain.responder import Responder
+    from bot.clock import Clock
+    from compaction.model import Seq
+    from voice.speaking.playback import Playback, Played
+    from voice.speaking.port import Synthesizer
+
+log = structlog.get_logger()
+
+# Sentences a fast model may be ahead of the voice; more would be thought in vain if people speak on.
+SENTENCES_AHEAD = 4
+# Playback drains in real time. A piece that waits longer than this behind two others is not being played at all.
+QUEUE_TIMEOUT_S = 60.0
+# What the sender may lag behind the sound's own length before it counts as gone.
+PLAYBACK_SLACK_S = 10.0
+
+MODEL_FAILED = "Sorry, the language model did not answer."
+TOO_SLOW = "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow."
+NOT_PLAYED = "My answer did not get through to the voice channel. `/leave` and `/join` connect me anew."
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be answered: turn `seq`, asked by `asker`. `utterance_id` is the speech it came from."""
+
+    seq: Seq
+    asker: str
+    text: str
+    utterance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """How an answer went. `text` is what was heard of it; times are monotonic seconds, durations milliseconds."""
+
+    question: Question
+    text: str
+    interrupted: bool
+    first_audio_at: float | None
+    ended_at: float
+    model_first_token_ms: float | None
+    synthesis_first_audio_ms: float | None
+    # A plain sentence for the people in the channel, when something failed.
+    failure: str | None
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What is known of the answer being carried out."""
+
+    begun_at: float
+    pieces: list[asyncio.Future[Played]] = field(default_factory=list)
+    audio_s: float = 0.0
+    unsaid: list[str] = field(default_factory=list)
+    model_first_token_ms: float | None = None
+    synthesis_first_audio_ms: float | None = None
+    failure: str | None = None
+
+
+class Replier:
+    """Carries out answers one after the other. `run` is its task, owned by the room.
+
+    `build_context` makes what the responder is given; `on_reply` gets each finished answer (also one of which
+    nothing was heard). *Cancellation* of `run` falls silent at once; `hush` first, to keep what was heard.
+    """
+
+    def __init__(
+        self,
+        *,
+        build_context: Callable[[Question], Awaitable[ModelContext]],
+        responder: Responder,
+        synthesizer: Synthesizer,
+        playback: Playback,
+        clock: Clock,
+        timeout_s: float,
+        on_reply: Callable[[Reply], Awaitable[None]],
+    ) -> None:
+        self._build_context = build_context
+        self._responder = responder
+        self._synthesizer = synthesizer
+        self._playback = playback
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._on_reply = on_reply
+        self._waiting: Question | None = None
+        self._asked = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._scope: asyncio.Timeout | None = None
+        self._hushed = False
+
+    @property
+    def queued(self) -> bool:
+        """Return whether a question waits behind the answer being spoken."""
+        return self._waiting is not None
+
+    @property
+    def busy(self) -> bool:
+        """Return whether an answer is in the works."""
+        return not self._idle.is_set()
+
+    def ask(self, question: Question) -> Question | None:
+        """Take `question` on; return the waiting one whose place it took."""
+        superseded, self._waiting = self._waiting, question
+        self._idle.clear()
+        self._asked.set()
+        return superseded
+
+    async def hush(self, *, within_s: float) -> None:
+        """Fall silent, drop what waits, and let the interrupted answer be recorded, for `within_s` at most."""
+        self._hushed = True
+        self._waiting = None
+        if self._scope is not None:
+            self._scope.reschedule(asyncio.get_running_loop().time())
+        try:
+            async with asyncio.timeout(within_s):
+                await self._idle.wait()
+        except TimeoutError:
+            log.warning("reply_not_recorded", within_s=within_s)
+
+    async def run(self) -> None:
+        """Answer what is asked, for ever."""
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            question, self._waiting = self._waiting, None
+            try:
+                if question is not None and not self._hushed:
+                    await self._on_reply(await self._answer(question))
+            finally:
+                if self._waiting is None:
+                    self._idle.set()
+
+    async def _answer(self, question: Question) -> Reply:
+        progress = _Progress(begun_at=self._clock.monotonic())
+        try:
+            async with asyncio.timeout(self._timeout_s) as self._scope:
+                context = await self._build_context(question)
+                await self._think_and_speak(context, progress)
+        except TimeoutError:
+            if not self._hushed:
+                progress.failure = TOO_SLOW
+        except CompactionError as error:
+            # The memory could not be read, or what must be sent does not fit the model.
+            log.warning("reply_context_failed", error=str(error), error_class=type(error).__name__)
+            progress.failure = str(error)
+        finally:
+            self._scope = None
+            # However this ends, nothing of this answer may sound later. Pieces played out are not touched.
+            self._playback.stop()
+        return self._reply(question, progress)
+
+    async def _think_and_speak(self, context: ModelContext, progress: _Progress) -> None:
+        sentences: asyncio.Queue[str | ChatModelError | None] = asyncio.Queue(SENTENCES_AHEAD)
+        async with asyncio.TaskGroup() as tasks:
+            thinking = tasks.create_task(self._think(context, sentences, progress), name="think")
+            await self._speak(sentences, progress)
+            # After a failure of the voice there may be nobody left to take sentences.
+            thinking.cancel()
+        await self._play_out(progress)
+
+    async def _think(
+        self, context: ModelContext, sentences: asyncio.Queue[str | ChatModelError | None], progress: _Progress
+    ) -> None:
+        """Cut the responder's stream into sentences; a failure is handed on like one."""
+        splitter = SentenceSplitter()
+        try:
+            async with aclosing(self._responder.respond(context)) as stream:
+                async for piece in stream:
+                    if progress.model_first_token_ms is None:
+                        progress.model_first_token_ms = self._elapsed_ms(progress.begun_at)
+                    for sentence in splitter.feed(piece):
+                        await sentences.put(sentence)
+            for sentence in splitter.flush():
+                await sentences.put(sentence)
+        except ChatModelError as error:
+            # What the model had begun to say is half a sentence: better left out.
+            await sentences.put(error)
+        await sentences.put(None)
+
+    async def _speak(self, sentences: asyncio.Queue[str | ChatModelError | None], progress: _Progress) -> None:
+        """Speak each sentence; the next is made while one plays."""
+        while (item := await sentences.get()) is not None:
+            if isinstance(item, ChatModelError):
+                progress.failure = str(item)
+                log.warning("reply_model_failed", error=str(item), retryable=item.retryable, timeout=item.timeout)
+                if progress.pieces:
+                    return
+                item = MODEL_FAILED
+            begun = self._clock.monotonic()
+            try:
+                speech = await self._synthesizer.synthesize(item)
+            except SynthesisError as error:
+                log.warning("reply_synthesis_failed", error=str(error))
+                progress.unsaid.append(item)
+                progress.failure = str(error)
+                continue
+            if progress.synthesis_first_audio_ms is None:
+                progress.synthesis_first_audio_ms = self._elapsed_ms(begun)
+            try:
+                async with asyncio.timeout(QUEUE_TIMEOUT_S):
+                    progress.pieces.append(await self._playback.queue(speech))
+            except TimeoutError:
+                progress.failure = NOT_PLAYED
+                return
+            progress.audio_s += len(speech.pcm) / speech.rate_hz
+            if self._scope is not None and not self._hushed:
+                # It sounds: from here on the sound's own length is the bound.
+                self._scope.reschedule(None)
+
+    async def _play_out(self, progress: _Progress) -> None:
+        if not progress.pieces:
+            return
+        try:
+            async with asyncio.timeout(progress.audio_s + PLAYBACK_SLACK_S):
+                await asyncio.wait(progress.pieces)
+        except TimeoutError:
+            progress.failure = NOT_PLAYED
+
+    def _reply(self, question: Question, progress: _Progress) -> Reply:
+        played = [piece.result() for piece in progress.pieces if piece.done() and not piece.cancelled()]
+        starts = [piece.first_frame_at for piece in played if piece.first_frame_at is not None]
+        failure = progress.failure
+        if progress.unsaid:
+            # The people asked for an answer: what could not be spoken can be read.
+            failure = f"{failure} I wanted to say: {' '.join(progress.unsaid)}"
+        return Reply(
+            question=question,
+            text=" ".join(heard for piece in played if (heard := piece.heard_text)),
+            interrupted=any(not piece.complete for piece in played),
+            first_audio_at=min(starts, default=None),
+            ended_at=self._clock.monotonic(),
+            model_first_token_ms=progress.model_first_token_ms,
+            synthesis_first_audio_ms=progress.synthesis_first_audio_ms,
+            failure=failure,
+        )
+
+    def _elapsed_ms(self, since: float) -> float:
+        return round(1000 * (self._clock.monotonic() - since), 1)

@@ -1,0 +1,152 @@
+"""What happened in a room, for whoever watches it: the rehearsal, later a dashboard. Values only.
+
+Observers are called in order on the event loop and return at once. These events carry what people said, so they
+stay in the process; logs never hold it. Times are monotonic seconds unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from compaction.model import Turn
+    from compaction.payload import PayloadPart
+
+
+@dataclass(frozen=True, slots=True)
+class RoomOpened:
+    """The bot is in the channel and hears it. `resumed`: the session goes on from a process that ended."""
+
+    session_id: str
+    guild_id: int
+    channel_id: int
+    resumed: bool
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoomClosed:
+    """The room ended; `reason` is one word (left, empty, stopped, crashed)."""
+
+    session_id: str
+    reason: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class UtteranceHeard:
+    """Somebody's speech became text. `started_at`, `ended_at`: acoustic; `text_at`: when the text stood."""
+
+    utterance_id: str
+    speaker_id: int
+    text: str
+    started_at: float
+    ended_at: float
+    text_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class UtteranceDropped:
+    """Somebody's sound did not become a turn; `reason` names the guard or the failure."""
+
+    utterance_id: str
+    speaker_id: int
+    reason: str
+    text: str
+    started_at: float
+    ended_at: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecorded:
+    """A turn stands in the timeline and in the store."""
+
+    turn: Turn
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionLanded:
+    """A batch was folded. `summary` is the text now in force; `covered_through_turn` the highest folded seq."""
+
+    old_cursor: int
+    new_cursor: int
+    covered_through_turn: int
+    summary: str
+    latency_ms: float
+    degraded: bool
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionFailed:
+    """A compaction did not land; nothing moved."""
+
+    cursor: int
+    reason: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContextBuilt:
+    """What a model is sent for the answer to turn `answer_to`."""
+
+    parts: tuple[PayloadPart, ...]
+    answer_to: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySpoken:
+    """An answer ended. `text` is what was really played. Milliseconds count from when the answer was begun."""
+
+    text: str
+    answer_to: int
+    utterance_id: str | None
+    first_audio_at: float | None
+    ended_at: float
+    interrupted: bool
+    model_first_token_ms: float | None
+    synthesis_first_audio_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkChanged:
+    """The voice connection's state, in one word, and its counters by reason so far."""
+
+    state: str
+    counters: Mapping[str, int]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something went wrong; `sentence` is plain and has the remedy, and never holds what people said."""
+
+    where: str
+    sentence: str
+    at: float
+
+
+Event: TypeAlias = (
+    RoomOpened
+    | RoomClosed
+    | UtteranceHeard
+    | UtteranceDropped
+    | TurnRecorded
+    | CompactionLanded
+    | CompactionFailed
+    | ContextBuilt
+    | ReplySpoken
+    | LinkChanged
+    | Problem
+)
+
+Observer: TypeAlias = Callable[[Event], None]
+
+
+def nobody(event: Event) -> None:
+    """Observe nothing: the default."""

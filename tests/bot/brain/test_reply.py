@@ -1,0 +1,196 @@
+"""Carrying out answers: order, failures, supersession, and what counts as heard."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.context import ModelContext
+from bot.brain.reply import MODEL_FAILED, NOT_PLAYED, TOO_SLOW, Question, Replier, Reply
+from bot.llm.port import ChatModelError
+from compaction.errors import ContextOverflowError
+from compaction.model import Seq
+from tests.fakes.brain import FRAMES_A_WORD, FakeVoice, Listener, ScriptedResponder, until
+from tests.fakes.clock import FakeClock
+from voice.speaking.playback import Playback
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+FIRST, SECOND, THIRD = (Question(Seq(seq), "Ada", text) for seq, text in ((7, "one?"), (8, "two?"), (9, "three?")))
+
+
+class Bench:
+    """A replier with its surroundings faked, and the replies it finished."""
+
+    def __init__(self, responder: ScriptedResponder, *, timeout_s: float = 20.0) -> None:
+        self.replies: list[Reply] = []
+        self.finished = asyncio.Event()
+        self.voice = FakeVoice()
+        self.playback = Playback(monotonic=lambda: 5.0)
+        self.listener = Listener(self.playback)
+        self.overflow: Exception | None = None
+        self.replier = Replier(
+            build_context=self._context,
+            responder=responder,
+            synthesizer=self.voice,
+            playback=self.playback,
+            clock=FakeClock(),
+            timeout_s=timeout_s,
+            on_reply=self._keep,
+        )
+
+    async def _context(self, question: Question) -> ModelContext:
+        if self.overflow is not None:
+            raise self.overflow
+        return ModelContext(question=question, parts=(), messages=(), now=0.0)
+
+    async def _keep(self, reply: Reply) -> None:
+        self.replies.append(reply)
+        self.finished.set()
+
+    async def next_reply(self) -> Reply:
+        """Wait for the next finished answer."""
+        await self.finished.wait()
+        self.finished.clear()
+        return self.replies[-1]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the replier."""
+        async with asyncio.TaskGroup() as tasks:
+            run = tasks.create_task(self.replier.run(), name="replier")
+            yield
+            run.cancel()
+
+
+@pytest.mark.asyncio
+async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
+    """Sentences leave in order as the stream completes them, and all of it counts as heard."""
+    bench = Bench(ScriptedResponder("Bo brings ", "the lantern. He ", "said so. Twi", "ce"))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert bench.voice.spoken == ["Bo brings the lantern.", "He said so.", "Twice"]
+    assert (reply.text, reply.interrupted) == ("Bo brings the lantern. He said so. Twice", False)
+    assert (reply.question, reply.first_audio_at, reply.failure) == (FIRST, 5.0, None)
+
+
+@pytest.mark.asyncio
+async def test_the_first_sentence_sounds_while_the_model_still_thinks() -> None:
+    """Nobody waits for the end of the stream."""
+    thinking = asyncio.Event()
+    bench = Bench(ScriptedResponder("A first sentence. ", thinking, "A second."))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bool(bench.listener.frames))
+        assert bench.voice.spoken == ["A first sentence."]
+        thinking.set()
+        reply = await bench.next_reply()
+    assert reply.text == "A first sentence. A second."
+
+
+@pytest.mark.asyncio
+async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
+    """One is answered, one waits, and only the newest of those that came meanwhile is answered next."""
+    thinking = asyncio.Event()
+    responder = ScriptedResponder("Yes. ", thinking)
+    bench = Bench(responder)
+    async with bench.listener.listening(), bench.running():
+        assert bench.replier.ask(FIRST) is None
+        await until(lambda: bool(responder.contexts))
+        assert bench.replier.ask(SECOND) is None
+        assert bench.replier.queued
+        assert bench.replier.ask(THIRD) == SECOND
+        thinking.set()
+        await bench.next_reply()
+        await bench.next_reply()
+    assert [reply.question for reply in bench.replies] == [FIRST, THIRD]
+
+
+@pytest.mark.asyncio
+async def test_a_failed_model_is_apologised_for() -> None:
+    """Nothing was said yet: the person hears that the model failed, and can read why."""
+    bench = Bench(ScriptedResponder(ChatModelError("No model answers. Start it.", retryable=True)))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert (reply.text, reply.failure) == (MODEL_FAILED, "No model answers. Start it.")
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_fails_in_the_middle_leaves_whole_sentences() -> None:
+    """What stood is said, the half sentence is not, and no apology talks over it."""
+    error = ChatModelError("It broke off. Try again.", retryable=True)
+    bench = Bench(ScriptedResponder("Bo brings the lantern. And Cy br", error))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert (reply.text, reply.failure) == ("Bo brings the lantern.", "It broke off. Try again.")
+
+
+@pytest.mark.asyncio
+async def test_what_the_voice_could_not_say_is_written() -> None:
+    """A sentence lost by the voice is in the failure, which the room writes into the channel."""
+    bench = Bench(ScriptedResponder("Bo brings it. Cy sings."))
+    bench.voice.mute = {"Bo brings it.", "Cy sings."}
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert reply.text == ""
+    assert reply.failure == "The voice is hoarse. Give it tea. I wanted to say: Bo brings it. Cy sings."
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_does_not_begin_in_time_is_given_up() -> None:
+    """The watchdog ends it; the next question is answered."""
+    never = asyncio.Event()
+    responder = ScriptedResponder(never)
+    bench = Bench(responder, timeout_s=0.05)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        assert (await bench.next_reply()).failure == TOO_SLOW
+        responder.pieces = ("Here I am.",)
+        bench.replier.ask(SECOND)
+        assert (await bench.next_reply()).text == "Here I am."
+
+
+@pytest.mark.asyncio
+async def test_a_context_that_does_not_fit_is_told() -> None:
+    """The person reads what to do; nothing is spoken."""
+    bench = Bench(ScriptedResponder("unused"))
+    bench.overflow = ContextOverflowError(current=9, maximum=5)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert reply.text == ""
+    assert reply.failure == str(bench.overflow)
+
+
+@pytest.mark.asyncio
+async def test_hushed_in_the_middle_only_what_was_heard_is_kept() -> None:
+    """The reply says how far it came, in whole words, marked as interrupted; the waiting question is dropped."""
+    bench = Bench(ScriptedResponder("One two three four five six seven eight."))
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bool(bench.playback.speaking))
+        bench.listener.pull(4 * FRAMES_A_WORD)
+        bench.replier.ask(SECOND)
+        await bench.replier.hush(within_s=1.0)
+    assert len(bench.replies) == 1
+    reply = bench.replies[0]
+    assert (reply.text, reply.interrupted, reply.failure) == ("One two three four", True, None)
+
+
+@pytest.mark.asyncio
+async def test_sound_that_nobody_pulls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dead voice connection takes no frames: the answer ends, and says so."""
+    monkeypatch.setattr("bot.brain.reply.PLAYBACK_SLACK_S", 0.01)
+    bench = Bench(ScriptedResponder("Hm."))
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert (reply.text, reply.failure) == ("", NOT_PLAYED)
