@@ -71,9 +71,7 @@ def open_library(names: Iterable[str]) -> ctypes.CDLL:
         else:
             return lib
     tried = f" Tried: {'; '.join(refused)}." if refused else ""
-    raise OpusMissingError(
-        f"libopus was not found, so nobody can be heard on {sys.platform}.{tried} {_REMEDY}"
-    )
+    raise OpusMissingError(f"libopus was not found, so nobody can be heard on {sys.platform}.{tried} {_REMEDY}")
 
 
 @functools.cache

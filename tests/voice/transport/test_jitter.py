@@ -1,0 +1,343 @@
+"""Packets in, frames out: in order, once, with every gap named."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voice.transport.jitter import Arrival, Frame, Gap, JitterBuffer, Released, SpurtEnded
+from voice.transport.opus import SILENCE_FRAME
+
+TICKS = 960
+
+
+@dataclass
+class Line:
+    """A sender and a clock: packet n is captured at n * 20 ms and arrives when the test says."""
+
+    jitter: JitterBuffer = field(default_factory=JitterBuffer)
+    first_sequence: int = 65_500
+    first_timestamp: int = 0xFFFF_F000
+    out: list[Released] = field(default_factory=list)
+
+    def arrive(self, n: int, at: float | None = None, *, payload: bytes | None = None, skew: int = 0) -> Arrival:
+        at = n * 0.02 if at is None else at
+        arrival = self.jitter.push(
+            (self.first_sequence + n) & 0xFFFF,
+            (self.first_timestamp + n * TICKS + skew) & 0xFFFF_FFFF,
+            struct.pack(">I", n) if payload is None else payload,
+            arrived_at=at,
+        )
+        self.out += self.jitter.release(at)
+        return arrival
+
+    def wait(self, until: float) -> None:
+        self.out += self.jitter.release(until)
+
+    def frames(self) -> list[int]:
+        return [
+            struct.unpack(">I", item.payload)[0]
+            for item in self.out
+            if isinstance(item, Frame) and item.payload != SILENCE_FRAME
+        ]
+
+    def gaps(self) -> list[Gap]:
+        return [item for item in self.out if isinstance(item, Gap)]
+
+    def ends(self) -> list[float]:
+        return [item.at for item in self.out if isinstance(item, SpurtEnded)]
+
+
+def test_packets_in_their_turn_do_not_wait() -> None:
+    """Only the very first packet waits, for one that may have been overtaken; 2^16 and 2^32 are crossed."""
+    line = Line()
+    for n in range(100):
+        line.arrive(n)
+        if n >= 3:
+            assert line.frames()[-1] == n
+    assert line.frames() == list(range(100))
+    assert line.jitter.lost == 0
+    starts = [item.captured_at for item in line.out if isinstance(item, Frame)]
+    assert starts == pytest.approx([n * 0.02 for n in range(100)])
+
+
+def test_a_second_talkspurt_does_not_wait_at_all() -> None:
+    line = Line()
+    line.arrive(0)
+    line.wait(0.5)
+    line.arrive(1, 2.0)
+    assert line.frames() == [0, 1]
+
+
+def test_overtaken_packet_is_waited_for() -> None:
+    line = Line()
+    for n in (0, 1, 2, 3, 5, 4, 6):
+        line.arrive(n, 0.08 if n in (4, 5) else None)
+    assert line.frames() == [0, 1, 2, 3, 4, 5, 6]
+    assert not line.gaps()
+
+
+def test_overtaken_first_packet_is_waited_for() -> None:
+    line = Line()
+    line.arrive(1, 0.0)
+    line.arrive(0, 0.03)
+    line.arrive(2, 0.06)
+    assert line.frames() == [0, 1, 2]
+
+
+def test_gap_is_given_up_after_the_hold_and_offers_fec() -> None:
+    """Packet 4 never comes: 60 ms after packet 5 its place is a gap, which names packet 5 as its copy."""
+    line = Line()
+    for n in (0, 1, 2, 3, 5, 6, 7):
+        line.arrive(n)
+    assert line.frames() == [0, 1, 2, 3]
+    assert line.jitter.deadline == pytest.approx(0.16)
+    line.wait(0.16)
+    assert line.frames() == [0, 1, 2, 3, 5, 6, 7]
+    (gap,) = line.gaps()
+    assert gap == Gap(gap.captured_at, TICKS, struct.pack(">I", 5))
+    assert gap.captured_at == pytest.approx(0.08)
+    assert line.jitter.lost == 1
+
+
+def test_packet_that_comes_after_its_gap_is_late() -> None:
+    line = Line()
+    for n in (0, 1, 2, 4, 5, 6, 7, 8):
+        line.arrive(n)
+    assert line.arrive(3, 0.17) is Arrival.LATE
+    assert line.frames() == [0, 1, 2, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(("missing", "named"), [(1, 1), (3, 3), (5, 5), (7, 5), (9, 5)])
+def test_long_gaps_are_concealed_for_five_frames(missing: int, named: int) -> None:
+    """What is more stays a hole in the time line; the last place before the packet is always recoverable."""
+    line = Line()
+    for n in range(5):
+        line.arrive(n)
+    after = 5 + missing
+    for n in range(after, after + 5):
+        line.arrive(n)
+    line.wait(1.0)
+    assert len(line.gaps()) == named
+    assert line.gaps()[-1].next_payload == struct.pack(">I", after)
+    assert all(gap.next_payload is None for gap in line.gaps()[:-1])
+    assert line.gaps()[-1].captured_at == pytest.approx((after - 1) * 0.02)
+    assert line.jitter.lost == missing
+    assert len(line.ends()) == 1
+
+
+def test_a_gap_as_long_as_the_silence_ends_the_talkspurt() -> None:
+    line = Line()
+    for n in (0, 1, 2, 13, 14, 15, 16, 17):
+        line.arrive(n)
+    line.wait(0.6)
+    assert line.frames() == [0, 1, 2, 13, 14, 15, 16, 17]
+    assert line.jitter.lost == 10
+    assert not line.gaps()
+    assert line.ends() == pytest.approx([0.06, 0.36])
+
+
+def test_duplicates_are_dropped() -> None:
+    line = Line()
+    assert line.arrive(0) is Arrival.ACCEPTED
+    assert line.arrive(0) is Arrival.DUPLICATE
+    for n in range(1, 10):
+        line.arrive(n)
+    assert line.arrive(3, 0.2) is Arrival.DUPLICATE
+    assert line.frames() == list(range(10))
+
+
+def test_five_silence_frames_end_the_talkspurt() -> None:
+    line = Line()
+    for n in range(10):
+        line.arrive(n)
+    for n in range(10, 15):
+        line.arrive(n, payload=SILENCE_FRAME)
+        assert line.jitter.talking == (n < 14)
+    assert line.ends() == pytest.approx([0.3])
+    assert line.arrive(15, payload=SILENCE_FRAME) is Arrival.SILENCE
+    assert line.jitter.deadline is None
+    line.arrive(16)
+    assert line.frames() == [*range(10), 16]
+    assert line.jitter.lost == 0
+
+
+def test_lost_silence_frames_count_as_silence() -> None:
+    line = Line()
+    for n in range(5):
+        line.arrive(n)
+    for n in (5, 6, 9):
+        line.arrive(n, payload=SILENCE_FRAME)
+    line.wait(0.25)
+    assert line.ends() == pytest.approx([0.2])
+
+
+def test_no_packet_for_200_ms_ends_the_talkspurt() -> None:
+    line = Line()
+    for n in range(10):
+        line.arrive(n)
+    assert line.jitter.deadline == pytest.approx(0.38)
+    line.wait(0.37)
+    assert line.ends() == []
+    line.wait(0.39)
+    assert line.ends() == pytest.approx([0.2])
+    line.wait(5.0)
+    assert len(line.ends()) == 1
+
+
+def test_timestamp_jump_in_sequence_is_a_new_talkspurt_and_no_loss() -> None:
+    line = Line()
+    for n in range(5):
+        line.arrive(n)
+    for n in range(5, 10):
+        line.arrive(n, 0.15 + n * 0.02, skew=150 * 48)
+    assert line.frames() == list(range(10))
+    assert line.ends() == pytest.approx([0.1])
+    assert line.jitter.lost == 0
+    assert isinstance(line.out[-1], Frame)
+    assert line.out[-1].captured_at == pytest.approx(0.15 + 9 * 0.02)
+
+
+def test_sender_that_does_not_count_pauses() -> None:
+    """discord.py goes on with the next timestamp after a pause; the new talkspurt hangs on its arrival."""
+    line = Line()
+    line.arrive(0)
+    line.wait(0.3)
+    line.arrive(1, 7.0)
+    assert line.ends() == pytest.approx([0.02])
+    assert isinstance(line.out[-1], Frame)
+    assert line.out[-1].captured_at == 7.0
+
+
+def test_burst_hangs_on_the_earliest_possible_start() -> None:
+    """Ten packets that were held up together were spoken before they came."""
+    line = Line()
+    for n in range(10):
+        line.jitter.push(n, n * TICKS, b"x", arrived_at=1.0)
+    first = line.jitter.release(1.1)[0]
+    assert isinstance(first, Frame)
+    assert first.captured_at == pytest.approx(1.0 - 9 * 0.02)
+
+
+def test_drifting_clock_is_hung_anew() -> None:
+    """A sender whose clock loses 5 %: the time line never strays far from the arrivals."""
+    jitter = JitterBuffer()
+    worst = 0.0
+    for n in range(5_000):
+        at = n * 0.021
+        jitter.push(n & 0xFFFF, n * TICKS, b"x", arrived_at=at)
+        for item in jitter.release(at):
+            assert isinstance(item, Frame)
+            worst = max(worst, abs(item.captured_at - at))
+    assert worst <= 1.01
+
+
+def test_sender_that_starts_anew_is_heard() -> None:
+    """A new numbering far behind is believed at its second packet; after a long quiet at once."""
+    line = Line(first_sequence=40_000)
+    for n in range(5):
+        line.arrive(n)
+    other = Line(jitter=line.jitter, first_sequence=20_000, first_timestamp=5, out=line.out)
+    assert other.arrive(100, 0.1) is Arrival.LATE
+    assert other.arrive(101, 0.12) is Arrival.ACCEPTED
+    other.wait(0.5)
+    assert other.frames()[-1] == 101
+    third = Line(jitter=line.jitter, first_sequence=20_000, first_timestamp=5, out=line.out)
+    assert third.arrive(50, 9.0) is Arrival.ACCEPTED
+    third.wait(9.1)
+    assert third.frames()[-1] == 50
+    assert line.jitter.lost == 0
+
+
+def test_leap_forward_is_no_loss() -> None:
+    line = Line()
+    line.arrive(0)
+    line.wait(0.1)
+    line.arrive(20_000, 0.12)
+    line.wait(0.2)
+    assert line.frames() == [0, 20_000]
+    assert line.jitter.lost == 0
+
+
+def test_close_gives_what_waits() -> None:
+    line = Line()
+    for n in (0, 1, 2, 3, 5):
+        line.arrive(n)
+    line.out += line.jitter.close()
+    assert line.frames() == [0, 1, 2, 3, 5]
+    assert len(line.ends()) == 1
+    assert line.jitter.close() == []
+
+
+def test_discard_gives_nothing() -> None:
+    line = Line()
+    for n in (0, 1, 2, 3, 5, 6):
+        line.arrive(n)
+    assert line.jitter.discard() == 2
+    assert line.jitter.close() == []
+
+
+@st.composite
+def arrivals(draw: st.DrawFn) -> list[tuple[int, float]]:
+    """Packets 0..n of one sender in any order, some lost, some twice, at any growing times."""
+    spread = draw(st.sampled_from((1, 2, 4, 200)))
+    fates = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from((0, 1, 1, 1, 1, 2, 3)),  # copies
+                st.integers(0, 199),
+                st.sampled_from((0.0, 0.001, 0.02, 0.02, 0.02, 0.1, 0.5)),
+            ),
+            min_size=1,
+            max_size=80,
+        )
+    )
+    order = sorted(
+        (n + (delay * (copy + 1)) % spread, n, pause)
+        for n, (copies, delay, pause) in enumerate(fates)
+        for copy in range(copies)
+    )
+    at, out = 0.0, []
+    for _, n, pause in order:
+        at += pause
+        out.append((n, at))
+    return out
+
+
+@given(arrivals(), st.integers(0, 65_535), st.integers(0, 2**32 - 1))
+def test_each_frame_at_most_once_and_in_order(
+    packets: list[tuple[int, float]], first_sequence: int, first_timestamp: int
+) -> None:
+    """Whatever the network does: no frame twice, none out of order, and every packet has one fate."""
+    line = Line(first_sequence=first_sequence, first_timestamp=first_timestamp)
+    fates = [line.arrive(n, at, payload=SILENCE_FRAME if n % 17 > 12 else None) for n, at in packets]
+    line.out += line.jitter.close()
+    frames = [item for item in line.out if isinstance(item, Frame)]
+    heard = line.frames()
+    assert heard == sorted(set(heard))
+    assert len(frames) == fates.count(Arrival.ACCEPTED)
+    assert line.jitter.lost >= len(line.gaps())
+    assert line.jitter.deadline is None
+    starts = len(line.ends())
+    assert not frames or starts >= 1
+
+
+@given(arrivals())
+def test_release_after_the_deadline_always_decides(packets: list[tuple[int, float]]) -> None:
+    """A reader that sleeps until the deadline never spins: releasing then moves the deadline or removes it."""
+    line = Line()
+    for n, at in packets:
+        line.arrive(n, at)
+        deadline = line.jitter.deadline
+        if deadline is not None and deadline <= at:
+            pytest.fail("release left something due")
+    for _ in range(200):
+        deadline = line.jitter.deadline
+        if deadline is None:
+            return
+        assert line.jitter.release(deadline)
+    pytest.fail("deadlines never end")

@@ -1,0 +1,54 @@
+"""What became of every packet: one number a reason, so that deafness can be told from silence."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class PacketCounters:
+    """Counts since the link was opened; they survive reconnects. Written by the reader thread only.
+
+    Every datagram adds to `received` and, once its fate is known, to one of the fates below; `padded` and the
+    frame counts stand beside them.
+    """
+
+    received: int = 0
+    # Fates of a datagram.
+    decoded: int = 0  # became sound
+    foreign: int = 0  # not RTP
+    rtcp: int = 0
+    video: int = 0
+    malformed: int = 0
+    excluded: int = 0  # of a bot or an opted-out member: dropped before any decryption
+    transport_failures: int = 0  # the connection's key did not fit
+    not_ready: int = 0  # the end-to-end group was not yet made
+    dave_failures: int = 0  # the sender's key did not fit
+    unknown_ssrc: int = 0  # whose it is was never learnt
+    late: int = 0  # its place had been concealed already
+    duplicate: int = 0
+    silence: int = 0  # silence frames outside a talkspurt: nothing to hear
+    undecodable: int = 0  # not Opus
+    discarded: int = 0  # waiting when its speaker left or opted out
+    # Frames, not datagrams.
+    lost: int = 0  # places in the sequence that nothing came for in time
+    recovered: int = 0  # of those: heard by forward error correction
+    concealed: int = 0  # of those: invented by the decoder
+    # Beside the fates.
+    padded: int = 0
+    held: int = 0  # waited for their sender's name
+    talkspurts: int = 0
+    overrun_frames: int = 0  # decoded, then dropped: the event loop did not fetch them in time
+
+    def count(self, reason: str, amount: int = 1) -> None:
+        """Add to the counter called `reason` (a `Rejection`, a `Refusal` or a field's name)."""
+        setattr(self, reason, getattr(self, reason) + amount)
+
+    def copy(self) -> PacketCounters:
+        """Return the counts of now; reading does not stop the reader thread."""
+        return dataclasses.replace(self)
+
+    def as_dict(self) -> dict[str, int]:
+        """Return name and count of every counter, for logs and reports."""
+        return dataclasses.asdict(self)

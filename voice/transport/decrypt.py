@@ -1,0 +1,109 @@
+"""From a datagram to an Opus frame: transport decryption, then Discord's end-to-end encryption (DAVE).
+
+Keys are read from the live connection at every packet: a snapshot goes deaf at the first re-key. What cannot be
+decrypted is named and dropped; ciphertext never reaches Opus.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+import davey
+from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt
+from nacl.exceptions import CryptoError
+
+from voice.transport.opus import SILENCE_FRAME
+from voice.transport.rtp import NONCE_SUFFIX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from voice.transport.rtp import AudioPacket
+
+# XChaCha20 takes 24 bytes of nonce, of which the datagram carries the first 4; the rest is zero.
+_NONCE_FILL = bytes(24 - NONCE_SUFFIX_BYTES)
+
+# DAVE protocol, "Frame format": tag (8), nonce (ULEB128), unencrypted ranges, the size of all this in one byte,
+# and the marker. Without ranges and with the shortest nonce that makes 12 bytes.
+_DAVE_MARKER = b"\xfa\xfa"
+_DAVE_SHORTEST_TRAILER = 8 + 1 + 1 + 2
+
+
+class Refusal(StrEnum):
+    """Why a frame could not be decrypted. Each value names the packet counter that it adds to."""
+
+    NOT_READY = "not_ready"  # the group is being made, or this is no key of ours yet
+    DAVE_FAILED = "dave_failures"
+
+
+class LiveKeys(Protocol):
+    """Where the keys of now are read: discord.py's `VoiceConnectionState` has this shape."""
+
+    secret_key: Sequence[int]
+    dave_session: Any
+    dave_protocol_version: int
+    # True from a downgrade to version 0 until the transition that ends it was executed.
+    dave_downgraded: bool
+
+
+def open_transport(datagram: bytes, packet: AudioPacket, secret_key: Sequence[int]) -> bytes | None:
+    """Return the payload of `datagram` (extension body, media frame, padding), or None when the key is wrong.
+
+    `aead_xchacha20_poly1305_rtpsize`: the header, with the extension's preamble, is the authenticated data.
+    """
+    header = packet.header_bytes
+    nonce = datagram[-NONCE_SUFFIX_BYTES:] + _NONCE_FILL
+    try:
+        return crypto_aead_xchacha20poly1305_ietf_decrypt(
+            datagram[header:-NONCE_SUFFIX_BYTES], datagram[:header], nonce, bytes(secret_key)
+        )
+    # TypeError: before the first session description there is no key.
+    except (CryptoError, ValueError, TypeError):
+        return None
+
+
+def looks_encrypted(frame: bytes) -> bool:
+    """Return whether `frame` ends as a DAVE frame does. One clear frame in a million does, too."""
+    return (
+        frame.endswith(_DAVE_MARKER)
+        and len(frame) >= _DAVE_SHORTEST_TRAILER
+        and _DAVE_SHORTEST_TRAILER <= frame[-3] <= len(frame)
+    )
+
+
+def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | Refusal:
+    """Return the Opus frame that `user_id` sent, or why there is none.
+
+    In the clear come: silence frames always, everything at protocol version 0, and what is under way while the
+    room goes up to encryption again. An encrypted straggler after a downgrade is still decrypted.
+    """
+    if frame == SILENCE_FRAME:
+        return frame
+    session = keys.dave_session
+    ready = session is not None and session.ready
+    if not looks_encrypted(frame) and (keys.dave_protocol_version == 0 or (keys.dave_downgraded and not ready)):
+        return frame
+    if not ready:
+        return Refusal.NOT_READY
+    return _try(session, user_id, frame) or Refusal.DAVE_FAILED
+
+
+def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> int | None:
+    """Return which of `candidates` sent `frame`, by whose key opens it, or None.
+
+    Keys are per sender, so at most one fits. A frame in the clear tells nobody: a decryptor that lets clear
+    frames pass would name the first candidate.
+    """
+    session = keys.dave_session
+    if session is None or not session.ready or not looks_encrypted(frame):
+        return None
+    return next((user_id for user_id in candidates if _try(session, user_id, frame) is not None), None)
+
+
+def _try(session: Any, user_id: int, frame: bytes) -> bytes | None:
+    try:
+        return bytes(session.decrypt(user_id, davey.MediaType.audio, frame)) or None
+    # RuntimeError: the event loop is changing the session at this moment.
+    except (ValueError, RuntimeError):
+        return None
