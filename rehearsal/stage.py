@@ -9,38 +9,26 @@ pointless (the bot crashed, a person could not speak) ends the run with a senten
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from rehearsal.audience import NoAudience
+from rehearsal.bot_life import BotLife
 from rehearsal.cue import Cue
 from rehearsal.errors import RehearsalError, StageError
 from rehearsal.matching import complete
-from rehearsal.observation import (
-    CompactionFailed,
-    CompactionLanded,
-    CompanionCrashed,
-    Environment,
-    Problem,
-    ReplySpoken,
-    StoredTurn,
-    UtteranceHeard,
-)
+from rehearsal.observation import Problem
 from rehearsal.record import Record, Spoken
 from rehearsal.scenario import SPEECH_GAP_S, Bot, Command, Fault, Join, Leave, Say, SetNetwork, WaitFor
 from rehearsal.tally import span_of, tally
 
 if TYPE_CHECKING:
     from rehearsal.audience import Audience
-    from rehearsal.observation import Companion, Observation, Recogniser
+    from rehearsal.observation import Companion, Recogniser
     from rehearsal.report import Report
-    from rehearsal.scenario import HistoryTurn, Scenario, Step
+    from rehearsal.scenario import Scenario, Step
     from rehearsal.venue import OpenVenue, Venue
 
-# Loading a recogniser and a voice on a slow machine, once.
-START_TIMEOUT_S = 180.0
-STOP_TIMEOUT_S = 60.0
 ENTER_TIMEOUT_S = 30.0
 # The room is quiet when nothing was reported for this long.
 QUIET_S = 2.5
@@ -77,29 +65,35 @@ class _Run:
         self.record = Record()
         self._scenario = scenario
         self._venue = venue
-        self._companion = companion
         self._audience = audience
         self._cues = tuple(Cue() for _ in scenario.steps)
         self._mouths = {person.key: asyncio.Lock() for person in scenario.people}
         self._loop = asyncio.get_running_loop()
-        self._environment = _environment(scenario, venue, live_epoch_s=time.time())
-        # A bot that was killed on purpose has not crashed.
-        self._bot_expected = False
+        self._bot = BotLife(scenario, venue, companion, self.record, audience)
 
     async def play(self) -> str:
         """Play to the end and return why it ended early, or nothing."""
         self._audience.opened(self._scenario)
         self._venue.set_network(self._scenario.network)
         self.record.live_at = self._loop.time()
-        await self._start_bot(self._environment)
         ended_by = ""
+        self._loop.set_exception_handler(self._on_stray_exception)
         try:
-            await self._perform()
-        except* RehearsalError as group:
-            ended_by = str(_first(group))
+            await self._bot.start()
+            try:
+                await self._perform()
+            except* RehearsalError as group:
+                ended_by = str(_first(group))
         finally:
-            await self._stop_bot()
+            await self._bot.stop()
+            self._loop.set_exception_handler(None)
         return ended_by
+
+    def _on_stray_exception(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Take what nobody awaited, so that `nothing_raised` means it."""
+        exception = context.get("exception")
+        detail = f"{type(exception).__name__}: {exception}" if exception else str(context.get("message", ""))
+        self.record.observe(Problem("unhandled_exception", detail))
 
     async def _perform(self) -> None:
         for person in self._scenario.people:
@@ -107,18 +101,12 @@ class _Run:
                 await self._enter(person.key)
         self.record.live_at = self._loop.time()
         async with asyncio.TaskGroup() as around:
-            watch = around.create_task(self._watch_for_crash(), name="rehearsal-crash-watch")
+            watch = around.create_task(self._bot.watch(), name="rehearsal-crash-watch")
             async with asyncio.TaskGroup() as group:
                 for number, step in enumerate(self._scenario.steps):
                     group.create_task(self._step(number, step), name=f"rehearsal-step-{number + 1}")
             await self._settle()
             watch.cancel()
-
-    async def _watch_for_crash(self) -> None:
-        while True:
-            if await self.record.until(lambda: self.record.crash is not None, timeout_s=3600):
-                crash = self.record.crash
-                raise StageError(f"The bot ended in the middle of the run: {crash.detail if crash else ''}")
 
     async def _settle(self) -> None:
         """Let the last words become text and the last reply be spoken."""
@@ -195,8 +183,12 @@ class _Run:
                 await self._venue.fault(step.fault)
             case WaitFor():
                 await self._wait(number, step)
+            case Bot(bot="kill"):
+                self._tell("the bot is killed")
+                await self._bot.kill()
             case Bot():
-                await self._bot(step)
+                self._tell("the bot starts again")
+                await self._bot.restart()
             case _:
                 assert_never(step)
 
@@ -221,13 +213,16 @@ class _Run:
         rooms = self.record.rooms_ready
         self._tell(f"{person.name} uses /{step.command}")
         await self._venue.invoke(person.id, step.command, step.options)
-        if step.command == "join" and not await self.record.until(
-            lambda: self.record.rooms_ready > rooms, timeout_s=step.timeout_s
-        ):
+        if step.command != "join":
+            return
+        if not await self.record.until(lambda: self.record.rooms_ready > rooms, timeout_s=step.timeout_s):
             raise StageError(
                 f"The bot did not come into the voice channel within {step.timeout_s:g} s of /join. "
                 "`roomtone tail` shows what it was doing."
             )
+        now = self._loop.time()
+        for user_id in self.record.present(now, now):
+            await self._venue.meet(user_id)
 
     async def _enter(self, key: str) -> None:
         person = self._scenario.person(key)
@@ -243,16 +238,6 @@ class _Run:
         self.record.leave(person.id, self._loop.time())
         self._tell(f"{person.name} leaves")
         await self._venue.leave(person.id)
-
-    async def _bot(self, step: Bot) -> None:
-        if step.bot == "kill":
-            self._tell("the bot is killed")
-            self._bot_expected = False
-            await self._companion.kill()
-            return
-        self._tell("the bot starts again")
-        self.record.new_process()
-        await self._start_bot(replace(self._environment, history=()))
 
     # -- waiting -------------------------------------------------------------------------------------------
 
@@ -293,92 +278,8 @@ class _Run:
         self.record.failed_waits.append(text)
         self._audience.troubled(self._loop.time() - self.record.live_at, text)
 
-    # -- the bot -------------------------------------------------------------------------------------------
-
-    async def _start_bot(self, environment: Environment) -> None:
-        self._bot_expected = True
-        try:
-            async with asyncio.timeout(START_TIMEOUT_S):
-                await self._companion.start(environment, self._observe)
-        except TimeoutError as exc:
-            raise StageError(f"The bot did not start within {START_TIMEOUT_S:g} s.") from exc
-        except RehearsalError:
-            raise
-        # Whatever the bot raises is its own kind of error, which the rehearsal must not know.
-        except Exception as exc:
-            raise StageError(f"The bot could not start: {exc}") from exc
-
-    async def _stop_bot(self) -> None:
-        self._bot_expected = False
-        try:
-            async with asyncio.timeout(STOP_TIMEOUT_S):
-                await self._companion.stop()
-        except TimeoutError:
-            await self._companion.kill()
-            self._observe(Problem("bot_stop_timed_out", f"it was killed after {STOP_TIMEOUT_S:g} s"))
-        except Exception as exc:  # noqa: BLE001 - the report must be written whatever the bot does at its end
-            self._observe(Problem("bot_stop_failed", f"{type(exc).__name__}: {exc}"))
-
-    def _observe(self, observation: Observation) -> None:
-        """Take one report of the bot's, and tell the audience what it can see of it."""
-        if isinstance(observation, CompanionCrashed) and not self._bot_expected:
-            return
-        self.record.observe(observation)
-        now_s = self._loop.time() - self.record.live_at
-        match observation:
-            case UtteranceHeard():
-                latency_ms = (observation.text_at - observation.ended_at) * 1000
-                self._audience.heard(now_s, self._name(observation.speaker_id), observation, latency_ms)
-            case ReplySpoken():
-                self._audience.replied(now_s, observation, self._latency_ms(observation))
-            case CompactionLanded() | CompactionFailed():
-                self._audience.compacted(now_s, observation)
-            case Problem():
-                self._audience.troubled(now_s, f"{observation.level}: {observation.event} {observation.detail}".strip())
-            case CompanionCrashed():
-                self._audience.troubled(now_s, f"the bot ended: {observation.detail}")
-            case _:
-                pass
-
-    def _latency_ms(self, reply: ReplySpoken) -> float | None:
-        """Return the time from what it answers to its first sound, as far as it is known already."""
-        asked = [
-            heard
-            for heard in self.record.taken
-            if heard.ended_at <= reply.first_audio_at and reply.utterance_id in (None, heard.utterance_id)
-        ]
-        return (reply.first_audio_at - max(heard.ended_at for heard in asked)) * 1000 if asked else None
-
-    def _name(self, user_id: int) -> str:
-        return next((person.name for person in self._scenario.people if person.id == user_id), str(user_id))
-
     def _tell(self, text: str) -> None:
         self._audience.happened(self._loop.time() - self.record.live_at, text)
-
-
-def _environment(scenario: Scenario, venue: Venue, *, live_epoch_s: float) -> Environment:
-    at = venue.addresses
-    return Environment(
-        api_base=at.api_base,
-        gateway_url=at.gateway_url,
-        certificate_path=at.certificate_path,
-        token=at.token,
-        guild_id=at.guild_id,
-        voice_channel_id=at.voice_channel_id,
-        text_channel_id=at.text_channel_id,
-        bot_name=scenario.bot.name,
-        settings=scenario.settings,
-        history=tuple(_stored(scenario, turn, live_epoch_s) for turn in scenario.history),
-    )
-
-
-def _stored(scenario: Scenario, turn: HistoryTurn, live_epoch_s: float) -> StoredTurn:
-    if turn.kind == "assistant":
-        speaker_id, name = "assistant", scenario.bot.name
-    else:
-        person = scenario.person(turn.speaker)
-        speaker_id, name = str(person.id), person.name
-    return StoredTurn(speaker_id, name, turn.text, live_epoch_s + turn.at, turn.kind)
 
 
 def _gap_s(step: Step) -> float:

@@ -58,6 +58,9 @@ class Venue(Protocol):
     async def leave(self, user_id: int) -> None:
         """Take a person out of it."""
 
+    async def meet(self, user_id: int) -> None:
+        """Wait until this person and the bot are in one call and can hear each other."""
+
     async def invoke(self, user_id: int, command: str, options: Mapping[str, OptionValue]) -> None:
         """Use a slash command as this person."""
 
