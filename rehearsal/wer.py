@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,10 @@ def total(parts: Iterable[WordErrors]) -> WordErrors:
 @cache
 def _normaliser() -> Any:
     # Its tables take half a second to load, so not before the first comparison.
-    from whisper_normalizer.english import EnglishTextNormalizer
+    with warnings.catch_warnings():
+        # The package spells a regular expression with an invalid escape; nobody here can act on that.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", SyntaxWarning)
+        from whisper_normalizer.english import EnglishTextNormalizer
 
     return EnglishTextNormalizer()

@@ -1,0 +1,234 @@
+"""A simulated place and a simulated bot: they keep the stage's ports, with a script instead of sound.
+
+The venue's people take as long to speak as their clip's name says (`mira-2.5.ogg` is 2.5 s). The bot hears
+perfectly, 0.5 s late, and does with each utterance what the test tells it to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from rehearsal.errors import PersonError
+from rehearsal.observation import (
+    ContextBuilt,
+    ContextPart,
+    Environment,
+    Observation,
+    PacketFigures,
+    ReplySpoken,
+    Reporter,
+    RoomReady,
+    TurnRecorded,
+    UtteranceHeard,
+)
+from rehearsal.scenario import PersonSpec, Scenario
+from rehearsal.venue import Addresses, Speech, Venue
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from numpy.typing import NDArray
+
+    from rehearsal.scenario import NetworkSpec, OptionValue
+
+TEXT_DELAY_S = 0.5
+REPLY_DELAY_S = 0.8
+REPLY_S = 2.0
+
+MIRA = PersonSpec(key="mira", name="Mira", id=11)
+JONAS = PersonSpec(key="jonas", name="Jonas", id=12)
+ADA = PersonSpec(key="ada", name="Ada", id=13, present=False)
+
+
+def scenario(*steps: Any, **more: Any) -> Scenario:
+    """Return a scenario of Mira, Jonas and Ada (who is not there yet), starting with Mira's /join."""
+    made: dict[str, Any] = {"title": "A test", "people": (MIRA, JONAS, ADA), "settle_s": 10.0, **more}
+    return Scenario.model_validate({**made, "steps": ({"who": "mira", "command": "join"}, *steps)})
+
+
+def say(who: str, text: str, *, seconds: float = 2.0, **more: Any) -> dict[str, Any]:
+    """Return a spoken step."""
+    return {"who": who, "say": text, "audio": Path(f"{who}-{seconds}.ogg"), **more}
+
+
+class SimulatedVenue:
+    """A place without sound; `log` keeps what the stage did, with the virtual time since the first entry."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[float, str]] = []
+        self.bot: SimulatedCompanion | None = None
+        self.deaf: set[str] = set()
+        self.posted: list[str] = []
+        self._zero: float | None = None
+
+    def _note(self, text: str) -> None:
+        now = asyncio.get_running_loop().time()
+        self._zero = now if self._zero is None else self._zero
+        self.log.append((round(now - self._zero, 3), text))
+
+    @property
+    def addresses(self) -> Addresses:
+        return Addresses("http://127.0.0.1:1/api", "ws://127.0.0.1:1", Path("cert.pem"), "token", 1, 2, 3)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return tuple(self.posted)
+
+    async def enter(self, user_id: int) -> None:
+        self._note(f"enter {user_id}")
+
+    async def leave(self, user_id: int) -> None:
+        self._note(f"leave {user_id}")
+
+    async def meet(self, user_id: int) -> None:
+        self._note(f"meet {user_id}")
+
+    async def invoke(self, user_id: int, command: str, options: Mapping[str, OptionValue]) -> None:
+        self._note(f"{user_id} /{command}")
+        if command == "join" and self.bot is not None:
+            self.bot.enter()
+            self.posted.append("I am listening to this channel.")
+
+    def speech_s(self, clip: Path) -> float:
+        return float(clip.stem.split("-")[1])
+
+    async def say(self, user_id: int, clip: Path) -> Speech:
+        if clip.stem.startswith("hoarse"):
+            raise PersonError("Mira has no voice today.")
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._note(f"{user_id} speaks")
+        await asyncio.sleep(self.speech_s(clip))
+        return Speech(began, began, loop.time())
+
+    def set_network(self, network: NetworkSpec) -> None:
+        self._note(f"network {network.loss}")
+
+    async def fault(self, name: str) -> None:
+        self._note(f"fault {name}")
+
+    def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
+        return since + 0.2, until
+
+    def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
+        return np.array([int(since * 10) % 30000], np.int16)
+
+    def opener(self) -> Callable[[Scenario], AbstractAsyncContextManager[Venue]]:
+        """Return what `play` opens."""
+
+        @asynccontextmanager
+        async def opened(_: Scenario) -> AsyncIterator[Venue]:
+            yield self
+
+        return opened
+
+
+# What the bot does with an utterance: the observations it makes of it, at once.
+Reaction: TypeAlias = Callable[["SimulatedCompanion", UtteranceHeard], None]
+
+
+def answers_its_name(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+    """Answer whoever says its name."""
+    if "roomtone" in heard.text.lower():
+        bot.answer(heard, "It was Ithaca, said Mira.")
+
+
+class SimulatedCompanion:
+    """A bot that hears what the scenario's people say. `lines`: text by speaker, in order, as it hears them."""
+
+    def __init__(self, played: Scenario, venue: SimulatedVenue, *, react: Reaction = answers_its_name) -> None:
+        self.played = played
+        self.venue = venue
+        self.react = react
+        self.environments: list[Environment] = []
+        self.stopped = 0
+        self.killed = 0
+        self.fail_start: Exception | None = None
+        self.next_seq = len(played.history)
+        self._report: Reporter = lambda _: None
+        self._tasks: set[asyncio.Task[None]] = set()
+        venue.bot = self
+        self._wrapped_say = venue.say
+        venue.say = self._overhear  # type: ignore[method-assign]
+
+    async def start(self, environment: Environment, report: Reporter) -> None:
+        if self.fail_start is not None:
+            raise self.fail_start
+        self.environments.append(environment)
+        self._report = report
+
+    async def stop(self) -> None:
+        self.stopped += 1
+        self.report(PacketFigures({"received": 100, "lost": 0, "concealed": 0, "dave_failures": 0}))
+
+    async def kill(self) -> None:
+        self.killed += 1
+
+    def report(self, observation: Observation) -> None:
+        """Report something, as the test likes."""
+        self._report(observation)
+
+    def enter(self) -> None:
+        """Come into the channel."""
+        self.report(RoomReady("session", asyncio.get_running_loop().time()))
+
+    def answer(self, heard: UtteranceHeard, text: str, *, content: str = "Mira would go to Ithaca.") -> None:
+        """Build a context and speak."""
+        self._later(self._speak(heard, text, content), "answer")
+
+    async def _speak(self, heard: UtteranceHeard, text: str, content: str) -> None:
+        loop = asyncio.get_running_loop()
+        asked = self.next_seq - 1
+        parts = (
+            ContextPart("system", "summary", content, 10, 0, 9),
+            ContextPart("user", "current", heard.text, 5, asked, asked),
+        )
+        self.report(ContextBuilt(parts, asked, loop.time()))
+        await asyncio.sleep(REPLY_DELAY_S)
+        began = loop.time()
+        await asyncio.sleep(REPLY_S)
+        self.report(ReplySpoken(text, began, loop.time(), answer_to=asked, utterance_id=heard.utterance_id))
+        self._record("assistant", "assistant", text)
+
+    async def _overhear(self, user_id: int, clip: Path) -> Speech:
+        speech = await self._wrapped_say(user_id, clip)
+        self._later(self._hear(user_id, clip, speech), "hear")
+        return speech
+
+    async def _hear(self, user_id: int, clip: Path, speech: Speech) -> None:
+        text = next(step.say for step in self.played.says if step.audio == clip)
+        if text in self.venue.deaf:
+            return
+        await asyncio.sleep(TEXT_DELAY_S)
+        now = asyncio.get_running_loop().time()
+        name = f"u{len(self._tasks)}-{speech.started_at:.1f}-{user_id}"
+        heard = UtteranceHeard(name, user_id, text, speech.voice_started_at, speech.voice_ended_at, now)
+        self.report(heard)
+        self._record("speech", str(user_id), text)
+        self.react(self, heard)
+
+    def _record(self, kind: str, speaker_id: str, text: str) -> None:
+        self.report(TurnRecorded(self.next_seq, kind, speaker_id, text))
+        self.next_seq += 1
+
+    def _later(self, work: Any, name: str) -> None:
+        self._tasks.add(asyncio.get_running_loop().create_task(work, name=name))
+
+
+class SimulatedEar:
+    """Recognises nothing: gives the same text for every sound, or fails."""
+
+    def __init__(self, text: str = "it was Ithaca said Mira", *, error: Exception | None = None) -> None:
+        self.text = text
+        self.error = error
+
+    async def transcribe(self, pcm: NDArray[np.int16]) -> str:
+        if self.error is not None:
+            raise self.error
+        return self.text if pcm.size else ""
