@@ -72,7 +72,7 @@ class Clip:
             packets = _opus_packets(path)
             if packets is None:
                 packets = _opus_packets(io.BytesIO(encode_ogg(_sound(path))))
-            pcm = _joined(_sound(path))
+            pcm = read_sound(path)
         except FileNotFoundError as exc:
             raise PersonError(f"{path}: there is no such recording.") from exc
         except (FFmpegError, OSError, ValueError, IndexError) as exc:
@@ -83,6 +83,12 @@ class Clip:
             raise PersonError(f"{path}: nothing is said in this recording.")
         last = min(bounds.last, len(packets) - 1)
         return cls(path.name, packets, VoicedBounds(min(bounds.first, last), last))
+
+
+def read_sound(path: Path) -> NDArray[np.int16]:
+    """Return all sound of a file: 48 kHz mono int16. Raises what PyAV raises (`FFmpegError`, `ValueError`)."""
+    blocks = list(_sound(path))
+    return np.concatenate(blocks) if blocks else np.zeros(0, np.int16)
 
 
 def packet_ms(packet: bytes) -> float:
@@ -155,8 +161,3 @@ def _audio_stream(container: Any) -> Any:
     if not container.streams.audio:
         raise ValueError("it holds no sound")
     return container.streams.audio[0]
-
-
-def _joined(sound: Iterator[NDArray[np.int16]]) -> NDArray[np.int16]:
-    blocks = list(sound)
-    return np.concatenate(blocks) if blocks else np.zeros(0, np.int16)
