@@ -155,19 +155,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
         """
         CREATE TABLE turns (
-            session_id VARCHAR NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+            session_id VARCHAR NOT NULL,
             seq INTEGER NOT NULL,
             kind VARCHAR NOT NULL,
             started_at FLOAT NOT NULL,
             ended_at FLOAT NOT NULL,
             parts TEXT NOT NULL,
             tombstone BOOLEAN NOT NULL,
-            PRIMARY KEY (session_id, seq)
+            PRIMARY KEY (session_id, seq),
+            FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
         )
         """,
         """
         CREATE TABLE notes (
-            session_id VARCHAR NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+            session_id VARCHAR NOT NULL,
             id VARCHAR NOT NULL,
             position INTEGER NOT NULL,
             status VARCHAR NOT NULL,
@@ -177,13 +178,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             why VARCHAR NOT NULL,
             source VARCHAR NOT NULL,
             frame_hash VARCHAR NOT NULL,
-            PRIMARY KEY (session_id, id)
+            PRIMARY KEY (session_id, id),
+            FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
         )
         """,
         "CREATE INDEX notes_by_status ON notes (session_id, status)",
         """
         CREATE TABLE segments (
-            session_id VARCHAR NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+            session_id VARCHAR NOT NULL,
             id VARCHAR NOT NULL,
             position INTEGER NOT NULL,
             start_seq INTEGER NOT NULL,
@@ -199,7 +201,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             created_at FLOAT NOT NULL,
             original_tokens INTEGER NOT NULL,
             compressed_tokens INTEGER NOT NULL,
-            PRIMARY KEY (session_id, id)
+            PRIMARY KEY (session_id, id),
+            FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
         )
         """,
         """

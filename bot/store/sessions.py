@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import case, delete, func, select, update
 
 from bot.store.schema import add_once, sessions, turns
+from compaction.errors import StoreError
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ class Sessions:
         """Return the channel's unfinished session, or begin one.
 
         An unfinished session whose last turn is more than `resume_within_s` old is marked ended first.
-        `session_id` names the one to begin (a new id by default); it plays no part when one is resumed.
+        `session_id` names the one to begin (a new id by default), or one that is stored without a channel and is
+        taken over with its turns; it plays no part when the channel has one already. Raises `StoreError` when it
+        belongs to another channel or has ended.
         """
         now = self._clock.now()
         async with self._database.writing() as connection:
@@ -82,14 +85,18 @@ class Sessions:
                     return Opened(found, resumed=True)
                 await _end(connection, found.id, at=found.last_turn_at)
             begun = session_id or new_session_id(now)
-            await add_once(
-                connection,
-                sessions,
-                {"id": begun, "guild_id": guild_id, "channel_id": channel_id, "started_at": now},
-            )
-            session = await _one(connection, _overview().where(sessions.c.id == begun))
-            assert session is not None, "the row was inserted above"
-            return Opened(session, resumed=False)
+            of_channel: dict[str, object] = {"guild_id": guild_id, "channel_id": channel_id}
+            new = await add_once(connection, sessions, {"id": begun, "started_at": now} | of_channel)
+            if not new:
+                free = sessions.c.channel_id.is_(None) & sessions.c.ended_at.is_(None)
+                taken = await connection.execute(
+                    update(sessions).where(sessions.c.id == begun, free).values(of_channel)
+                )
+                if taken.rowcount == 0:
+                    raise StoreError(f"Session {begun} belongs to another channel or has ended. Choose another name.")
+            session = await _one(connection, _open_in(guild_id, channel_id))
+            assert session is not None, "its row was written above"
+            return Opened(session, resumed=not new)
 
     async def unfinished(self, *, resume_within_s: float) -> tuple[StoredSession, ...]:
         """Return the sessions a dead process left open in a channel and that are young enough to be gone on with."""

@@ -147,8 +147,10 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
             "asr.beam_size in ROOMTONE_ASR__BEAM_SIZE (the environment) must be a whole number, but is 'many'. "
             "For example: ROOMTONE_ASR__BEAM_SIZE=1"
         ),
-        "compaction.mode in DIR/roomtone.toml line 7 must be 'summary' or 'off', but is 'of'. "
-        + 'For example: mode = "summary"',
+        (
+            "compaction.mode in DIR/roomtone.toml line 7 must be 'summary' or 'off', but is 'of'. "
+            'For example: mode = "summary"'
+        ),
     ]
 
 

@@ -1,0 +1,160 @@
+"""A database that cannot be used is one plain sentence with the remedy, and nothing is half-written."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from bot.store.database import Database, open_database
+from bot.store.turns import SqlTurnStore
+from compaction.errors import StoreError
+from compaction.model import SessionId
+from tests.compaction.turn_store_contract import fill, landing, turn
+from tests.fakes.clock import FakeClock
+
+EVENING = SessionId("evening")
+
+
+async def pragma(database: Database, name: str) -> object:
+    """Return what a pragma is on a fresh reading."""
+    async with database.reading() as connection:
+        return (await connection.execute(text(f"PRAGMA {name}"))).scalar_one()
+
+
+@pytest.mark.asyncio
+async def test_connections_are_durable_and_checked(tmp_path: Path) -> None:
+    """WAL, foreign keys, a busy timeout, and a flush a commit unless the operator chose otherwise."""
+    async with open_database(tmp_path / "a.db", busy_timeout_s=1.5) as database:
+        assert await pragma(database, "journal_mode") == "wal"
+        assert await pragma(database, "foreign_keys") == 1
+        assert await pragma(database, "synchronous") == 2
+        assert await pragma(database, "busy_timeout") == 1500
+    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+        assert await pragma(database, "synchronous") == 1
+
+
+@pytest.mark.asyncio
+async def test_directories_are_made(tmp_path: Path) -> None:
+    """A first start needs no directory made by hand."""
+    async with open_database(tmp_path / "a" / "b" / "roomtone.db"):
+        pass
+    assert (tmp_path / "a" / "b" / "roomtone.db").is_file()
+
+
+@pytest.mark.asyncio
+async def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    """What a transaction wrote before its error is gone, and the next one works."""
+    async with open_database(tmp_path / "a.db") as database:
+
+        async def fail() -> None:
+            async with database.writing() as connection:
+                await connection.execute(text("INSERT INTO sessions (id, started_at) VALUES ('x', 1)"))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await fail()
+        async with database.reading() as connection:
+            assert (await connection.execute(text("SELECT count(*) FROM sessions"))).scalar_one() == 0
+
+
+@pytest.mark.asyncio
+async def test_full_disk_is_told_and_survived(tmp_path: Path) -> None:
+    """When no page can be added, the turn is refused; when there is space again, it is stored."""
+    async with open_database(tmp_path / "a.db") as database:
+        store = SqlTurnStore(database, FakeClock())
+        await fill(store, 3)
+        pages = await pragma(database, "page_count")
+        async with database.writing() as connection:
+            await connection.execute(text(f"PRAGMA max_page_count = {pages}"))
+        long = turn(3, "word " * 10_000)
+        with pytest.raises(StoreError, match=r"^The disk is full, so nothing more can be stored in .*a\.db\. Free"):
+            await store.append_turn(EVENING, long)
+        assert (await store.load(EVENING)).total_turns == 3
+        async with database.writing() as connection:
+            await connection.execute(text("PRAGMA max_page_count = 100000"))
+        await store.append_turn(EVENING, long)
+        assert (await store.load(EVENING)).window[-1] == long
+
+
+@pytest.mark.asyncio
+async def test_locked_database_is_told(tmp_path: Path) -> None:
+    """Another program's open write transaction makes a write fail after the busy timeout, not for ever."""
+    path = tmp_path / "a.db"
+    async with open_database(path, busy_timeout_s=0.01) as database:
+        store = SqlTurnStore(database, FakeClock())
+        other = sqlite3.connect(path, isolation_level=None)
+        try:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreError, match="is locked: another process is writing to it"):
+                await store.append_turn(EVENING, turn(0))
+            assert (await store.load(EVENING)).total_turns == 0
+            other.execute("COMMIT")
+        finally:
+            other.close()
+        await store.append_turn(EVENING, turn(0))
+
+
+@pytest.mark.asyncio
+async def test_read_only_database_is_told(tmp_path: Path) -> None:
+    """A database that may only be read refuses a landing with the remedy, and still loads."""
+    async with open_database(tmp_path / "a.db") as database:
+        store = SqlTurnStore(database, FakeClock())
+        await fill(store, 61)
+        async with database.reading() as connection:
+            await connection.execute(text("PRAGMA query_only = ON"))
+        with pytest.raises(StoreError, match="cannot be written"):
+            await store.land(landing(0, 10, revision=0))
+        assert (await store.load(EVENING)).state.cursor == 0
+
+
+@pytest.mark.asyncio
+async def test_something_else_is_not_a_database(tmp_path: Path) -> None:
+    """A file of another kind is left as it is."""
+    path = tmp_path / "a.db"
+    path.write_text("Dear diary, " * 100)
+    with pytest.raises(StoreError, match="is not a database"):
+        async with open_database(path):
+            pass
+    assert path.read_text().startswith("Dear diary")
+
+
+@pytest.mark.asyncio
+async def test_damaged_database_is_told(tmp_path: Path) -> None:
+    """Pages overwritten with rubbish are a sentence about backups, not a traceback about a b-tree."""
+    path = tmp_path / "a.db"
+    async with open_database(path) as database:
+        await fill(SqlTurnStore(database, FakeClock()), 200)
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(path.stat().st_size - 4096))
+    with pytest.raises(StoreError, match=r"is damaged\. Stop the bot and restore a backup"):
+        async with open_database(path) as database:
+            await SqlTurnStore(database, FakeClock()).load(EVENING)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("path", [Path("/proc/nothing/roomtone.db"), Path("/dev/null/roomtone.db")], ids=str)
+async def test_impossible_place_is_told(path: Path) -> None:
+    """A data directory that cannot exist is told before anything else happens."""
+    with pytest.raises(StoreError, match=r"cannot be used: .* Check storage\.data_dir"):
+        async with open_database(path):
+            pass
+
+
+@pytest.mark.asyncio
+async def test_errors_never_hold_what_was_said(tmp_path: Path) -> None:
+    """A refused statement is told without its parameters, in our sentence and in the cause behind it."""
+    secret = "the words somebody said"
+    async with open_database(tmp_path / "a.db") as database:
+        store = SqlTurnStore(database, FakeClock())
+        async with database.writing() as connection:
+            await connection.execute(text("DROP TABLE turns"))
+        with pytest.raises(StoreError) as caught:
+            await store.append_turn(EVENING, turn(0, secret))
+    assert secret not in str(caught.value)
+    assert secret not in str(caught.value.__cause__)
+    assert "no such table" in str(caught.value)

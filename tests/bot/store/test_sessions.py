@@ -1,0 +1,167 @@
+"""A channel has one conversation at a time, and a new process finds the one the last was in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from bot.store.database import open_database
+from bot.store.sessions import Sessions, new_session_id
+from bot.store.turns import SqlTurnStore
+from compaction.errors import StoreError
+from compaction.model import CompactionState, NoteId, SessionId
+from tests.compaction.turn_store_contract import T0, fill, landing, note
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.store.database import Database
+
+# Discord's ids need more than 53 bits.
+GUILD, CHANNEL, OTHER_CHANNEL = 1_300_000_000_000_000_001, 1_300_000_000_000_000_003, 1_300_000_000_000_000_005
+EVENING = SessionId("evening")
+
+
+@pytest_asyncio.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """An empty database."""
+    async with open_database(tmp_path / "roomtone.db", synchronous="normal") as opened:
+        yield opened
+
+
+def test_ids_can_be_read_and_sorted() -> None:
+    """An id begins with its time in UTC and does not repeat."""
+    first, second = new_session_id(T0), new_session_id(T0)
+    assert first.startswith("20251009-085320-")
+    assert first != second
+    assert new_session_id(T0 + 1) > max(first, second)
+
+
+@pytest.mark.asyncio
+async def test_a_killed_process_finds_its_session(database: Database) -> None:
+    """An unfinished session of the channel is taken up again; another channel gets its own."""
+    clock = FakeClock(T0)
+    sessions = Sessions(database, clock)
+    first = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
+    assert not first.resumed
+    assert (first.session.guild_id, first.session.channel_id, first.session.started_at) == (GUILD, CHANNEL, T0)
+    await fill(SqlTurnStore(database, clock), 4, session_id=first.session.id)
+    clock.advance(1000)
+    again = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
+    assert again.resumed
+    assert again.session.id == first.session.id
+    assert (again.session.turn_count, again.session.last_turn_at) == (4, T0 + 11.25)
+    other = await sessions.open(guild_id=GUILD, channel_id=OTHER_CHANNEL, resume_within_s=1800)
+    assert not other.resumed
+    assert other.session.id != first.session.id
+
+
+@pytest.mark.asyncio
+async def test_a_stale_session_ends_where_it_fell_silent(database: Database) -> None:
+    """Last week's evening is not gone on with: it is ended at its last turn, and a new one begins."""
+    clock = FakeClock(T0)
+    sessions = Sessions(database, clock)
+    old = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
+    await fill(SqlTurnStore(database, clock), 4, session_id=old.session.id)
+    clock.advance(7200)
+    new = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
+    assert not new.resumed
+    ended = await sessions.find(old.session.id)
+    assert ended is not None
+    assert ended.ended_at == T0 + 11.25
+
+
+@pytest.mark.asyncio
+async def test_an_ended_session_is_not_resumed(database: Database) -> None:
+    """After a goodbye the channel begins anew, whether memory closed the session or the row was ended."""
+    clock = FakeClock(T0)
+    sessions, store = Sessions(database, clock), SqlTurnStore(database, clock)
+    first = (await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)).session
+    clock.advance(5)
+    await store.close(first.id, None, CompactionState())
+    second = (await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)).session
+    await sessions.end(second.id)
+    third = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
+    assert len({first.id, second.id, third.session.id}) == 3
+    closed = await sessions.find(first.id)
+    assert closed is not None
+    assert closed.ended_at == T0 + 5
+    clock.advance(5)
+    await sessions.end(first.id)
+    assert await sessions.find(first.id) == closed
+
+
+@pytest.mark.asyncio
+async def test_two_openings_at_once_get_one_session(database: Database) -> None:
+    """A race between two joins of one channel ends in the same session."""
+    sessions = Sessions(database, FakeClock(T0))
+    opened = await asyncio.gather(
+        *(sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800) for _ in range(5))
+    )
+    assert len({each.session.id for each in opened}) == 1
+    assert sorted(each.resumed for each in opened) == [False, True, True, True, True]
+
+
+@pytest.mark.asyncio
+async def test_a_restored_session_is_adopted_by_its_channel(database: Database) -> None:
+    """A session whose turns were written before any channel held it can be opened by its name."""
+    clock = FakeClock(T0)
+    await fill(SqlTurnStore(database, clock), 58, session_id=EVENING)
+    opened = await Sessions(database, clock).open(
+        guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING
+    )
+    assert opened.resumed
+    assert opened.session.id == EVENING
+    assert (opened.session.channel_id, opened.session.turn_count) == (CHANNEL, 58)
+
+
+@pytest.mark.asyncio
+async def test_a_session_of_another_channel_is_not_taken(database: Database) -> None:
+    """A name that belongs to another channel, or to an ended session, is refused."""
+    sessions = Sessions(database, FakeClock(T0))
+    await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
+    with pytest.raises(StoreError, match="Session evening belongs to another channel or has ended"):
+        await sessions.open(guild_id=GUILD, channel_id=OTHER_CHANNEL, resume_within_s=1800, session_id=EVENING)
+    await sessions.end(EVENING)
+    with pytest.raises(StoreError, match="has ended"):
+        await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
+
+
+@pytest.mark.asyncio
+async def test_unfinished_sessions_are_listed_for_rejoining(database: Database) -> None:
+    """At start the bot learns which channels it was in, besides those too long ago and those without a channel."""
+    clock = FakeClock(T0)
+    sessions = Sessions(database, clock)
+    old = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
+    clock.advance(3000)
+    young = await sessions.open(guild_id=GUILD, channel_id=OTHER_CHANNEL, resume_within_s=1800)
+    await fill(SqlTurnStore(database, clock), 1, session_id=EVENING, start=1010)
+    assert await sessions.unfinished(resume_within_s=1800) == (young.session,)
+    assert [each.id for each in await sessions.recent(limit=2)] == [EVENING, young.session.id]
+    assert old.session.id in {each.id for each in await sessions.recent()}
+
+
+@pytest.mark.asyncio
+async def test_deleting_leaves_nothing(database: Database) -> None:
+    """Turns, notes and segments go with their session; others stay."""
+    clock = FakeClock(T0)
+    sessions, store = Sessions(database, clock), SqlTurnStore(database, clock)
+    await fill(store, 61)
+    await fill(store, 3, session_id=SessionId("other"))
+    await store.add_note(EVENING, note("a"))
+    await store.move_notes_to_pending(EVENING, [NoteId("a")])
+    assert await store.land(landing(0, 10, revision=0))
+    assert await sessions.delete(EVENING)
+    assert not await sessions.delete(EVENING)
+    async with database.reading() as connection:
+        for table in ("turns", "notes", "segments", "sessions"):
+            column = "id" if table == "sessions" else "session_id"
+            left = await connection.exec_driver_sql(f"SELECT count(*) FROM {table} WHERE {column} = 'evening'")
+            assert left.scalar_one() == 0, table
+    assert (await store.load(SessionId("other"))).total_turns == 3
+    assert await sessions.find(EVENING) is None
