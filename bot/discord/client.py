@@ -1,0 +1,166 @@
+"""The bot on Discord: its gateway connection, its commands, and what it hears of people's comings and goings.
+
+It decides nothing: commands and movements are handed to whoever keeps the rooms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import aiohttp
+import discord
+import structlog
+from discord import app_commands
+
+from bot.discord.commands.room import Rooms, add_room_commands
+from bot.discord.endpoint import connector, point_at
+from bot.discord.place import DiscordPlace, person_of
+from bot.errors import SetupError
+from bot.place import Moved
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.place import Place
+    from bot.settings import DiscordSettings
+
+log = structlog.get_logger()
+
+# Seconds for discord.py to say goodbye before its task is cancelled.
+CLOSE_TIMEOUT_S = 10.0
+
+
+class Household(Rooms, Protocol):
+    """What the client asks of whoever keeps the rooms."""
+
+    def moved(self, guild_id: int, channel_id: int, moved: Moved) -> None:
+        """Somebody came into or left a voice channel."""
+
+    def removed(self, guild_id: int) -> None:
+        """The bot itself was taken out of its voice channel, by a moderator or a lost connection."""
+
+
+class RoomtoneClient(discord.Client):
+    """discord.py's client with our commands. Made and run by `connected`."""
+
+    def __init__(self, settings: DiscordSettings, household: Household) -> None:
+        # Membership and speech need no privileged intent; what people write is not read.
+        intents = discord.Intents(guilds=True, voice_states=True, guild_messages=True)
+        super().__init__(intents=intents, connector=connector(settings))
+        self._household = household
+        self.tree = app_commands.CommandTree(self)
+        add_room_commands(self.tree, household)
+        self.tree.error(_command_failed)
+        self.settled = asyncio.Event()
+        self.running: asyncio.Task[None] | None = None
+
+    async def setup_hook(self) -> None:
+        """Register the commands, once the token is known to be right."""
+        await self.tree.sync()
+
+    async def on_ready(self) -> None:
+        """Note that the guilds are known."""
+        log.info("discord_connected", guild_count=len(self.guilds))
+        self.settled.set()
+
+    async def on_voice_state_update(
+        self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState
+    ) -> None:
+        """Hand on who came and went; mutes and the like are not movements."""
+        if before.channel == after.channel:
+            return
+        if self.user is not None and member.id == self.user.id:
+            if after.channel is None:
+                self._household.removed(member.guild.id)
+            return
+        person = person_of(member)
+        if before.channel is not None:
+            self._household.moved(member.guild.id, before.channel.id, Moved(person, joined=False))
+        if after.channel is not None:
+            self._household.moved(member.guild.id, after.channel.id, Moved(person, joined=True))
+
+    def place(self, guild_id: int, channel_id: int) -> Place | None:
+        """Return a voice channel by its ids, its own chat as the text channel; None when it is gone."""
+        guild = self.get_guild(guild_id)
+        channel = guild.get_channel(channel_id) if guild else None
+        if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
+            return DiscordPlace(channel, channel)
+        return None
+
+
+@asynccontextmanager
+async def connected(settings: DiscordSettings, household: Household) -> AsyncIterator[RoomtoneClient]:
+    """Connect to Discord and hand out the client once its guilds are known.
+
+    Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. Later losses are
+    mended by discord.py itself; one that it gives up on ends `client.running`, which the body watches
+    (`translated` says why). *Ownership*: the client's task ends here.
+    """
+    if settings.token is None or not settings.token.get_secret_value().strip():
+        raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
+    point_at(settings)
+    client = RoomtoneClient(settings, household)
+    running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
+    try:
+        await _until_settled(client, running, settings.connect_timeout_s)
+        yield client
+    finally:
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await client.close()
+        except TimeoutError:
+            log.warning("discord_close_timed_out", timeout_s=CLOSE_TIMEOUT_S)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def _run(client: RoomtoneClient, settings: DiscordSettings) -> None:
+    assert settings.token is not None
+    await client.start(settings.token.get_secret_value().strip(), reconnect=True)
+
+
+async def _until_settled(client: RoomtoneClient, running: asyncio.Task[None], timeout_s: float) -> None:
+    settled = asyncio.create_task(client.settled.wait(), name="discord-settled")
+    try:
+        await asyncio.wait({settled, running}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        settled.cancel()
+    if running.done():
+        raise translated(running.exception())
+    if not client.settled.is_set():
+        raise SetupError(
+            f"Discord did not let the bot in within {timeout_s:g} s. Check the network and status.discord.com."
+        )
+
+
+def translated(error: BaseException | None) -> SetupError:
+    """Return why discord.py gave up, as a plain sentence with the remedy. The token never enters it."""
+    match error:
+        case discord.LoginFailure():
+            sentence = (
+                "Discord refused the bot's token. Copy it again from the Bot page of the developer portal "
+                "(Reset Token) into DISCORD_TOKEN."
+            )
+        case discord.PrivilegedIntentsRequired():
+            sentence = "Discord refused the bot's intents. Allow them on the Bot page of the developer portal."
+        case discord.HTTPException():
+            sentence = f"Discord answered with an error ({error.status}). Try again; see status.discord.com."
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            sentence = "Discord's certificate is not trusted. Check discord.ca_file, or the machine's certificates."
+        case aiohttp.ClientError() | OSError() | TimeoutError():
+            sentence = "Discord cannot be reached. Check the network (and discord.api_base, if it is set)."
+        case None:
+            sentence = "Discord closed the connection. Start again."
+        case _:
+            sentence = f"Discord's client failed ({type(error).__name__}). Start again; `roomtone tail` shows more."
+    failure = SetupError(sentence)
+    failure.__cause__ = error
+    return failure
+
+
+async def _command_failed(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:
+    """Log a command that broke; Discord shows the person that it failed."""
+    name = interaction.command.name if interaction.command else "unknown"
+    log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)

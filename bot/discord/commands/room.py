@@ -1,0 +1,96 @@
+"""The commands that call the bot into a voice channel, send it away, and ask how it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import discord
+import structlog
+from discord import app_commands
+
+from bot.discord.place import DiscordPlace
+from bot.errors import BotError
+from voice.errors import VoiceError
+
+if TYPE_CHECKING:
+    from bot.place import Place
+
+log = structlog.get_logger()
+
+
+class Rooms(Protocol):
+    """What the commands ask of the service; `bot.supervisor` implements it."""
+
+    async def join(self, place: Place) -> None:
+        """Open a room; return when the bot hears it. Raises `BotError` or `VoiceError` with a plain sentence."""
+
+    async def leave(self, guild_id: int) -> bool:
+        """Close the guild's room; return False when there is none."""
+
+    def where(self, guild_id: int) -> Place | None:
+        """Return where the bot is in this guild."""
+
+    def status(self, guild_id: int) -> str:
+        """Return how the guild's room is, in plain sentences."""
+
+
+def add_room_commands(tree: app_commands.CommandTree[Any], rooms: Rooms) -> None:
+    """Put /join, /leave and /status on `tree`."""
+
+    @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
+    @app_commands.guild_only()
+    async def join(interaction: discord.Interaction) -> None:
+        await _join(interaction, rooms)
+
+    @tree.command(name="leave", description="Send me away from the voice channel.")
+    @app_commands.guild_only()
+    async def leave(interaction: discord.Interaction) -> None:
+        assert interaction.guild_id is not None, "guild_only"
+        place = rooms.where(interaction.guild_id)
+        if place is None:
+            await _answer(interaction, "I am not in a voice channel here.")
+            return
+        await _answer(interaction, f"I am leaving {place.name}. What was said stays remembered.")
+        await rooms.leave(interaction.guild_id)
+
+    @tree.command(name="status", description="Ask where I am, whom I hear, and what I remember.")
+    @app_commands.guild_only()
+    async def status(interaction: discord.Interaction) -> None:
+        assert interaction.guild_id is not None, "guild_only"
+        await _answer(interaction, rooms.status(interaction.guild_id))
+
+
+async def _join(interaction: discord.Interaction, rooms: Rooms) -> None:
+    member, guild = interaction.user, interaction.guild
+    channel = member.voice.channel if isinstance(member, discord.Member) and member.voice else None
+    if guild is None or channel is None:
+        await _answer(interaction, "Join a voice channel first, then use /join.")
+        return
+    here = rooms.where(guild.id)
+    if here is not None:
+        at_home = here.channel_id == channel.id
+        await _answer(
+            interaction,
+            f"I am in {here.name} already." if at_home else f"I am in {here.name}. Use /leave first, then /join.",
+        )
+        return
+    allowed = channel.permissions_for(guild.me)
+    if not (allowed.connect and allowed.speak):
+        await _answer(interaction, f"I may not connect and speak in {channel.name}. Give my role both permissions.")
+        return
+    await _answer(interaction, f"I am coming to {channel.name}.")
+    text_channel = interaction.channel if isinstance(interaction.channel, discord.abc.Messageable) else None
+    try:
+        await rooms.join(DiscordPlace(channel, text_channel or channel))
+    except (BotError, VoiceError) as error:
+        log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=str(error))
+        await _add(interaction, f"I could not join {channel.name}. {error}")
+
+
+async def _answer(interaction: discord.Interaction, sentence: str) -> None:
+    """Answer the command, seen by the person alone."""
+    await interaction.response.send_message(sentence, ephemeral=True)
+
+
+async def _add(interaction: discord.Interaction, sentence: str) -> None:
+    await interaction.followup.send(sentence, ephemeral=True)

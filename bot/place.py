@@ -1,0 +1,83 @@
+"""What a room asks of the voice channel it lives in; `bot.discord` implements it, tests fake it.
+
+A room takes its voice connection from here, so that it needs to know nothing of Discord's library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from voice.audio import Pcm
+    from voice.transport.heard import Heard
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A member of the channel, as Discord shows them now."""
+
+    id: int
+    name: str
+    is_bot: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Somebody came into the channel or left it. Never the bot itself."""
+
+    person: Person
+    joined: bool
+
+
+class FrameSource(Protocol):
+    """Where a voice connection gets what it sends: mono int16, 48 kHz, 960 samples a frame."""
+
+    def next_frame(self) -> Pcm | None:
+        """Return the next 20 ms, or None for silence. Called from the connection's thread."""
+
+
+class Link(Protocol):
+    """An open voice connection. Raises `voice.errors.LinkError` when it is lost for good."""
+
+    def heard(self) -> AsyncIterator[Sequence[Heard]]:
+        """Yield what was heard, in batches, until the connection ends."""
+
+    def speak(self) -> None:
+        """Begin to pull frames: there is something to say."""
+
+    @property
+    def state(self) -> str:
+        """Return the connection's state in one word."""
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """Return packets by what became of them."""
+
+
+class Place(Protocol):
+    """One voice channel of one guild, and the text channel beside it."""
+
+    @property
+    def guild_id(self) -> int:
+        """Return the guild."""
+
+    @property
+    def channel_id(self) -> int:
+        """Return the voice channel."""
+
+    @property
+    def name(self) -> str:
+        """Return the voice channel's name, for sentences."""
+
+    def company(self) -> Sequence[Person]:
+        """Return who is in the channel now, without the bot itself."""
+
+    async def write(self, sentence: str) -> None:
+        """Write into the text channel; a failure is logged and swallowed, because nothing depends on it."""
+
+    def connect(self, source: FrameSource) -> AbstractAsyncContextManager[Link]:
+        """Enter the channel, hear it, and speak `source` into it. Raises `LinkError`."""

@@ -1,0 +1,157 @@
+"""Rooms kept: opened, ended, started again after a crash, and none the business of another."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.errors import SetupError
+from bot.place import Moved
+from bot.supervisor import MOST_CRASHES, RoomSupervisor
+from tests.fakes.brain import until
+from tests.fakes.clock import FakeClock
+from tests.fakes.place import ADA, FakePlace
+from voice.errors import LinkError
+
+if TYPE_CHECKING:
+    from bot.place import Place
+
+
+class FakeRoom:
+    """A room that opens at once and ends or crashes when told."""
+
+    def __init__(self, place: Place, *, fails_to_open: Exception | None = None) -> None:
+        self.place = place
+        self.opened = asyncio.Event()
+        self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.moves: list[Moved] = []
+        self._fails_to_open = fails_to_open
+
+    async def run(self) -> str:
+        """Live until told otherwise."""
+        if self._fails_to_open:
+            raise self._fails_to_open
+        self.opened.set()
+        return await self.end
+
+    def close(self, reason: str) -> None:
+        """End."""
+        if not self.end.done():
+            self.end.set_result(reason)
+
+    def moved(self, moved: Moved) -> None:
+        """Keep it."""
+        self.moves.append(moved)
+
+    def status(self) -> str:
+        """Say so."""
+        return f"I am in {self.place.name}."
+
+
+class House:
+    """A supervisor, its clock, and every room it made."""
+
+    def __init__(self) -> None:
+        self.rooms: list[FakeRoom] = []
+        self.clock = FakeClock()
+        self.fails_to_open: Exception | None = None
+        self.supervisor = RoomSupervisor(self._make, clock=self.clock)
+
+    def _make(self, place: Place) -> FakeRoom:
+        self.rooms.append(FakeRoom(place, fails_to_open=self.fails_to_open))
+        return self.rooms[-1]
+
+
+@pytest.mark.asyncio
+async def test_a_room_is_joined_asked_and_left() -> None:
+    """One room a guild; a second /join and a /leave without a room are said plainly."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        assert not await rooms.leave(place.guild_id)
+        await rooms.join(place)
+        assert rooms.where(place.guild_id) is place
+        assert rooms.status(place.guild_id) == "I am in Lounge."
+        with pytest.raises(SetupError, match=r"already.*/leave"):
+            await rooms.join(place)
+        assert await rooms.leave(place.guild_id)
+        assert rooms.where(place.guild_id) is None
+        assert "/join" in rooms.status(place.guild_id)
+        await rooms.join(place)
+    assert [room.end.result() for room in house.rooms] == ["left", "stopped"]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_cannot_open_tells_who_asked() -> None:
+    """The first opening is not tried again behind the person's back."""
+    house, place = House(), FakePlace()
+    house.fails_to_open = LinkError("No voice server answers. Try again.")
+    async with house.supervisor as rooms:
+        with pytest.raises(LinkError, match="No voice server"):
+            await rooms.join(place)
+        await until(lambda: rooms.where(place.guild_id) is None)
+    assert len(house.rooms) == 1
+    assert place.written == []
+
+
+@pytest.mark.asyncio
+async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
+    """The people read a sentence, the room starts again after a pause, the neighbour never notices."""
+    house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        await rooms.join(other)
+        house.rooms[0].end.set_exception(ExceptionGroup("tasks", [ValueError("secret words")]))
+        await until(lambda: house.clock.sleeping == 1)
+        assert place.written == ["Something in me broke. I am starting again in 1 s; what was said before is kept."]
+        house.clock.advance(1.0)
+        await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
+        assert not house.rooms[1].end.done()
+        assert other.written == []
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_keeps_crashing_is_given_up() -> None:
+    """The pauses grow, then the bot stops and says so."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        for crash in range(MOST_CRASHES):
+            house.rooms[crash].end.set_exception(LinkError("Discord hung up."))
+            await until(lambda: house.clock.sleeping == 1)
+            house.clock.advance(2.0**crash)
+            await until(lambda crash=crash: len(house.rooms) == crash + 2 and house.rooms[-1].opened.is_set())  # type: ignore[misc]
+        house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
+        await until(lambda: rooms.where(place.guild_id) is None)
+    assert place.written[1] == "Discord hung up. I am starting again in 2 s; what was said before is kept."
+    assert place.written[-1].endswith("so I stop. Use /join to call me back.")
+
+
+@pytest.mark.asyncio
+async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
+    """Nobody has to wait for a restart they do not want."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+        await until(lambda: house.clock.sleeping == 1)
+        assert await rooms.leave(place.guild_id)
+        assert rooms.where(place.guild_id) is None
+    assert len(house.rooms) == 1
+
+
+@pytest.mark.asyncio
+async def test_movements_reach_the_room_of_that_channel_alone() -> None:
+    """Other channels of the guild are not its business; being removed ends it."""
+    house, place = House(), FakePlace()
+    joined = Moved(ADA, joined=True)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        rooms.moved(place.guild_id, place.channel_id, joined)
+        rooms.moved(place.guild_id, 999, joined)
+        rooms.moved(12, place.channel_id, joined)
+        assert house.rooms[0].moves == [joined]
+        rooms.removed(place.guild_id)
+        await until(lambda: rooms.where(place.guild_id) is None)
+    assert house.rooms[0].end.result() == "removed"

@@ -1,0 +1,97 @@
+"""A voice channel without Discord: who is in it, what was written, and sound put in by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bot.place import Person
+from voice.errors import LinkError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from bot.place import FrameSource
+    from voice.transport.heard import Heard
+
+ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, "Juke", True)
+
+
+class FakeLink:
+    """A voice connection that hears what the test puts in and pulls frames as fast as the loop turns."""
+
+    def __init__(self, source: FrameSource) -> None:
+        self._source = source
+        self._heard: asyncio.Queue[Sequence[Heard] | None] = asyncio.Queue()
+        self.frames_sent = 0
+        self.pull = True
+
+    def put(self, *heard: Heard) -> None:
+        """Let the bot hear this."""
+        self._heard.put_nowait(heard)
+
+    def lose(self) -> None:
+        """Break the connection for good."""
+        self._heard.put_nowait(None)
+
+    async def heard(self) -> AsyncIterator[Sequence[Heard]]:
+        """Yield what was put in."""
+        while (batch := await self._heard.get()) is not None:
+            yield batch
+        raise LinkError("The voice connection is lost. Use /join again.")
+
+    def speak(self) -> None:
+        """Begin to pull; the fake always does."""
+
+    async def pull_frames(self) -> None:
+        """Send frames for ever."""
+        while True:
+            if self.pull and self._source.next_frame() is not None:
+                self.frames_sent += 1
+            await asyncio.sleep(0)
+
+    @property
+    def state(self) -> str:
+        """Return the state."""
+        return "connected"
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """Return the counters."""
+        return {"received": 0, "lost": 0, "concealed": 0, "dave_failures": 0}
+
+
+class FakePlace:
+    """`bot.place.Place` for tests. `refuse`: the connection fails with this."""
+
+    def __init__(self, *, guild_id: int = 10, channel_id: int = 20, people: Sequence[Person] = (ADA, BO)) -> None:
+        self.guild_id = guild_id
+        self.channel_id = channel_id
+        self.name = "Lounge"
+        self.people = list(people)
+        self.written: list[str] = []
+        self.links: list[FakeLink] = []
+        self.refuse: LinkError | None = None
+
+    def company(self) -> Sequence[Person]:
+        """Return who is here."""
+        return tuple(self.people)
+
+    async def write(self, sentence: str) -> None:
+        """Keep what is written."""
+        self.written.append(sentence)
+
+    @asynccontextmanager
+    async def connect(self, source: FrameSource) -> AsyncIterator[FakeLink]:
+        """Open a fake connection."""
+        if self.refuse is not None:
+            raise self.refuse
+        link = FakeLink(source)
+        self.links.append(link)
+        pulling = asyncio.create_task(link.pull_frames(), name="fake-link")
+        try:
+            yield link
+        finally:
+            pulling.cancel()
+            await asyncio.gather(pulling, return_exceptions=True)
