@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -23,9 +24,6 @@ from rehearsal.scenario import (
     Step,
 )
 from rehearsal.wanted import KINDS, Answer, FactOnlyInSummary, Wanted
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -68,6 +66,32 @@ _HISTORY_EXAMPLE = '{"speaker": "mira", "text": "I would take the boat.", "at": 
 _STEP_EXAMPLE = 'who = "mira", say = "Hello.", audio = "mira-01.ogg"'
 
 
+_BUNDLED = Path(__file__).parent / "scenarios"
+_FILE_NAME = "scenario.toml"
+
+
+def bundled_scenarios() -> dict[str, Path]:
+    """Return the scenarios that come with the package, by name."""
+    return {path.parent.name: path for path in sorted(_BUNDLED.glob(f"*/{_FILE_NAME}"))}
+
+
+def scenario_path(given: str) -> Path:
+    """Return the file meant by a path, a folder with a `scenario.toml`, or the name of a bundled scenario.
+
+    Raises `ScenarioError` when there is none, with the names there are.
+    """
+    path = Path(given)
+    if path.is_dir() and (path / _FILE_NAME).is_file():
+        return path / _FILE_NAME
+    bundled = bundled_scenarios()
+    if not path.is_file() and given in bundled:
+        return bundled[given]
+    if not path.exists():
+        what = f"there is no such file, and the bundled scenarios are {', '.join(bundled)}"
+        raise ScenarioError((sentence(path, "", what, example="roomtone rehearse evening"),))
+    return path
+
+
 def load_scenario(path: Path) -> Scenario:
     """Return the scenario in `path` with every path absolute. Raises `ScenarioError` with all mistakes."""
     return _Reader(path).read()
@@ -80,15 +104,18 @@ class _Reader:
         self._path = path
         self._folder = path.resolve().parent
         self._mistakes: list[str] = []
+        # Who may be named, also where that person's own entry has a mistake.
+        self._keys: tuple[str, ...] = ()
+        self._names: frozenset[str] = frozenset()
 
     def read(self) -> Scenario:
         raw = _parsed_toml(self._path)
         people = self._people(raw.pop("people", None))
-        steps = self._steps(raw.pop("steps", None), people)
+        steps = self._steps(raw.pop("steps", None))
         expect = self._expect(raw.pop("expect", []), steps)
         stored = raw.pop("history", None)
         premises = self._checked(Premises, raw, "", known=("people", "history", "steps", "expect"))
-        history = self._history(stored, people) if stored is not None else ()
+        history = self._history(stored) if stored is not None else ()
         if self._mistakes or premises is None:
             raise ScenarioError(tuple(self._mistakes))
         return Scenario(
@@ -103,6 +130,7 @@ class _Reader:
         if not isinstance(table, dict) or not table:
             self._wrong("", "nobody is in it; `people` is missing", example=_EXAMPLES["people"])
             return ()
+        self._keys = tuple(table)
         found = []
         for index, (key, value) in enumerate(table.items()):
             place = f"people.{key}"
@@ -113,6 +141,7 @@ class _Reader:
             if person := self._checked(PersonSpec, made, place):
                 found.append(person)
         self._no_twins(found)
+        self._names = frozenset({*self._keys, *(person.name for person in found)})
         return tuple(found)
 
     def _no_twins(self, people: list[PersonSpec]) -> None:
@@ -123,25 +152,28 @@ class _Reader:
                 if person.name.casefold() == other.name.casefold():
                     self._wrong(f"people.{person.key}.name", f'"{person.name}" is already the name of {other.key}')
 
-    def _steps(self, rows: object, people: tuple[PersonSpec, ...]) -> tuple[Step, ...]:
+    def _steps(self, rows: object) -> tuple[Step, ...]:
         if not isinstance(rows, list) or not rows:
             self._wrong("", "nothing happens in it; `steps` is missing", example=f"[[steps]] with {_STEP_EXAMPLE}")
             return ()
         found: list[Step] = []
-        names: set[str] = set()
+        # What can be followed so far, and whether it is speech: by id, and the step before by no name at all.
+        followed: dict[str, bool] = {}
         for number, row in enumerate(rows, start=1):
-            step = self._step(row, f"steps number {number}", people, first=number == 1, names=names)
+            place = f"steps number {number}"
+            step = self._step(row, place)
+            if isinstance(row, dict):
+                self._check_moment(row, place, followed)
             if step is None:
+                followed[""] = False
                 continue
-            if step.id in names or step.id in (AFTER_REPLY, AFTER_HEARD):
-                self._wrong(f"steps number {number}.id", f'"{step.id}" is already taken', example='id = "ask-island"')
-            names |= {step.id} - {""}
+            if step.id and (step.id in followed or step.id in (AFTER_REPLY, AFTER_HEARD)):
+                self._wrong(f"{place}.id", f'"{step.id}" is already taken', example='id = "ask-island"')
+            followed[step.id] = followed[""] = isinstance(step, Say)
             found.append(step)
         return tuple(found)
 
-    def _step(
-        self, row: object, place: str, people: tuple[PersonSpec, ...], *, first: bool, names: set[str]
-    ) -> Step | None:
+    def _step(self, row: object, place: str) -> Step | None:
         kinds = [kind for kind in STEP_KINDS if isinstance(row, dict) and kind in row]
         if not isinstance(row, dict) or len(kinds) != 1:
             what = f"it has {' and '.join(kinds)} at once" if len(kinds) > 1 else "it says nothing that happens"
@@ -153,17 +185,23 @@ class _Reader:
             if not made["audio"].is_file():
                 self._wrong(f"{place}.audio", f'there is no file "{row["audio"]}"', example=_EXAMPLES["audio"])
         who = made.get("who")
-        if isinstance(who, str) and who not in {person.key for person in people}:
-            known = ", ".join(person.key for person in people) or "nobody"
+        if isinstance(who, str) and who not in self._keys:
+            known = ", ".join(self._keys) or "nobody"
             self._wrong(f"{place}.who", f'"{who}" is not one of the people ({known})', example=_EXAMPLES["who"])
-        after = made.get("after", "")
-        if isinstance(after, str) and after and after not in names | {AFTER_REPLY, AFTER_HEARD}:
-            self._wrong(
-                f"{place}.after", f'no earlier step has the id "{after}"', example='after = "reply" or an id above'
-            )
-        if first and (made.get("overlap_s") is not None or after):
-            self._wrong(place, "the first step cannot follow another", example="at = 1.0")
         return self._checked(STEP_KINDS[kinds[0]], made, place)
+
+    def _check_moment(self, row: dict[str, Any], place: str, followed: dict[str, bool]) -> None:
+        """Look whether what the step follows is there, and is speech where it is to be overlapped."""
+        after = row.get("after", "")
+        if not isinstance(after, str):
+            return
+        if not followed and (after or "overlap_s" in row):
+            self._wrong(place, "the first step cannot follow another", example="at = 1.0")
+        elif after and after not in followed and after not in (AFTER_REPLY, AFTER_HEARD):
+            known = 'after = "reply" or an id above'
+            self._wrong(f"{place}.after", f'no earlier step has the id "{after}"', example=known)
+        elif "overlap_s" in row and not followed.get(after, False):
+            self._wrong(f"{place}.overlap_s", "only a `say` can be overlapped", example="gap_s = 0.5")
 
     def _expect(self, rows: object, steps: tuple[Step, ...]) -> tuple[Wanted, ...]:
         if not isinstance(rows, list):
@@ -187,7 +225,7 @@ class _Reader:
                 found.append(wanted)
         return tuple(found)
 
-    def _history(self, name: object, people: tuple[PersonSpec, ...]) -> tuple[HistoryTurn, ...]:
+    def _history(self, name: object) -> tuple[HistoryTurn, ...]:
         if not isinstance(name, str):
             self._wrong("history", "it is not a file name", example=_EXAMPLES["history"])
             return ()
@@ -198,7 +236,7 @@ class _Reader:
             what = getattr(exc, "strerror", None) or "it is not text in UTF-8"
             self._wrong("history", f'"{name}" cannot be read ({what})', example=_EXAMPLES["history"])
             return ()
-        reader = _HistoryReader(path, people)
+        reader = _HistoryReader(path, self._names)
         turns = tuple(turn for number, line in enumerate(lines, 1) if (turn := reader.turn(number, line)))
         self._mistakes += reader.mistakes
         return turns
@@ -212,7 +250,7 @@ class _Reader:
         try:
             return model.model_validate(value)
         except ValidationError as exc:
-            keys = (*model.model_fields, *known)
+            keys = tuple(name for name in (*model.model_fields, *known) if name != "key")
             self._mistakes += sentences_of(exc, self._path, place=place, known=keys, examples=_EXAMPLES)
             return None
 
@@ -220,9 +258,9 @@ class _Reader:
 class _HistoryReader:
     """Reads the lines of one history file; knows who may stand in it and that time runs forward."""
 
-    def __init__(self, path: Path, people: tuple[PersonSpec, ...]) -> None:
+    def __init__(self, path: Path, names: frozenset[str]) -> None:
         self._path = path
-        self._names = {name for person in people for name in (person.key, person.name)}
+        self._names = names
         self._last_at = float("-inf")
         self.mistakes: list[str] = []
 
