@@ -1,0 +1,261 @@
+"""Logs tell what happened, never what was said or what is secret, and never stop the bot."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from bot.logs import REDACTED, Discretion, LogFile, Logs, log_path, writing_logs
+from bot.settings import LogsSettings
+
+TOKEN = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
+log = structlog.get_logger()
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Return the events of one log file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_an_event_is_one_json_line(tmp_path: Path) -> None:
+    """Time, level, name, then the fields; what is bound to the context comes along."""
+    with writing_logs(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
+        with structlog.contextvars.bound_contextvars(session_id="evening"):
+            log.info("room_joined", guild_id=7, channel_id=8)
+        log.bind(run_id="r1").warning("run_failed", latency_ms=1.5)
+        log.debug("packet_seen")
+        assert logs.path == log_path(tmp_path)
+        assert logs.problem is None
+    joined, failed = lines_of(log_path(tmp_path))
+    assert list(joined) == ["timestamp", "level", "event", "session_id", "guild_id", "channel_id"]
+    assert joined["timestamp"].endswith("Z")
+    assert (joined["level"], joined["event"], joined["session_id"]) == ("info", "room_joined", "evening")
+    assert (failed["level"], failed["run_id"], failed["latency_ms"]) == ("warning", "r1", 1.5)
+    assert "session_id" not in failed
+
+
+def test_the_terminal_has_its_own_level(tmp_path: Path) -> None:
+    """By default people see warnings and the file has everything from info; both can be chosen."""
+    console = io.StringIO()
+    with writing_logs(LogsSettings(), data_dir=tmp_path, console=console):
+        log.info("quiet_fact")
+        log.warning("loud_fact", cause="heat")
+    assert "quiet_fact" not in console.getvalue()
+    assert "loud_fact" in console.getvalue()
+    assert "cause=heat" in console.getvalue()
+    assert "\x1b" not in console.getvalue()
+    console = io.StringIO()
+    settings = LogsSettings(level="error", console_level="debug")
+    with writing_logs(settings, data_dir=tmp_path / "other", console=console):
+        log.debug("small_fact")
+    assert "small_fact" in console.getvalue()
+    assert log_path(tmp_path / "other").read_text() == ""
+
+
+def test_libraries_are_heard_from_warning_up(tmp_path: Path) -> None:
+    """discord.py's and openai's own words are a field of one event, and redacted like ours."""
+    with writing_logs(LogsSettings(level="debug"), data_dir=tmp_path, console=io.StringIO()):
+        logging.getLogger("discord.gateway").info("ready")
+        logging.getLogger("openai").debug("Request options: what people said")
+        logging.getLogger("discord.client").warning("Improper token %s passed", TOKEN)
+    (heard,) = lines_of(log_path(tmp_path))
+    assert heard["event"] == "library_logged"
+    assert heard["logger"] == "discord.client"
+    assert heard["detail"] == f"Improper token {REDACTED} passed"
+
+
+def test_what_was_before_is_restored(tmp_path: Path) -> None:
+    """After the context, logging is as it was: tests and embedding programs keep theirs."""
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level, structlog.get_config())
+    with writing_logs(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
+        assert root.handlers != before[0]
+    assert (root.handlers[:], root.level, structlog.get_config()) == before
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("token", "abcdef"),
+        ("bot_token", "abcdef"),
+        ("Authorization", "Bearer abcdef"),
+        ("api_key", ["abcdef"]),
+        ("openai_apikey", "abcdef"),
+        ("secret_key", b"abcdef"),
+        ("client_secret", {"x": "abcdef"}),
+        ("anything", SecretStr("abcdef")),
+        ("headers", {"authorization": "abcdef", "x": {"password": "abcdef"}}),
+        ("url", "wss://host/?token=sk-abcdef-abcdef"),
+        ("error", f"401 for {TOKEN}"),
+        ("error", "Authorization: Bearer abcdef-abcdef"),
+        ("known", ["it was hunter-two-three"]),
+    ],
+)
+def test_secrets_never_pass(field: str, value: object) -> None:
+    """By name, by shape or because they are known, even when speech is logged."""
+    written = Discretion(speech=True, secrets=["hunter-two-three", "short"])(None, "", {"event": "x", field: value})
+    shown = json.dumps(written)
+    assert "abcdef" not in shown
+    assert TOKEN not in shown
+    assert "hunter" not in shown
+    assert REDACTED in shown
+
+
+def test_figures_about_tokens_and_speech_pass() -> None:
+    """Counts, times and ids are what logs are for."""
+    fields = {
+        "event": "model_context_built",
+        "prompt_tokens": 1200,
+        "token": 3,
+        "summary_chars": 40,
+        "summary_revision": 2,
+        "text": None,
+        "model_first_token_ms": 80.5,
+        "tokens_by_part": {"summary": 300, "notes": 20},
+        "utterance_id": "u1",
+        "reason": "below_threshold",
+        "end_to_text_ms": 510,
+        "ok": True,
+    }
+    assert Discretion(speech=False)(None, "", dict(fields)) == fields
+
+
+@pytest.mark.parametrize("field", ["text", "reply_text", "transcript", "summary", "content", "gist", "facts", "what"])
+def test_speech_stays_out_unless_asked_for(field: str) -> None:
+    """A key that may hold people's words shows their length alone; the operator can ask for the words."""
+    event = {"event": "x", "payload": [{field: "we meet at nine"}], field: ["we", "meet"]}
+    withheld = Discretion(speech=False)(None, "", dict(event))
+    assert withheld == {"event": "x", "payload": [{field: "[15 withheld]"}], field: "[2 withheld]"}
+    assert Discretion(speech=True)(None, "", dict(event)) == event
+
+
+def test_objects_show_their_type_alone() -> None:
+    """Nothing is written by repr(); what is deeper than anybody logs on purpose is cut."""
+
+    class Session:
+        def __repr__(self) -> str:
+            raise AssertionError("repr of a session leaks")
+
+    deep: Any = "bottom"
+    for _ in range(10):
+        deep = [deep]
+    written = Discretion(speech=False)(None, "", {"event": "x", "dave": Session(), "deep": deep, "at": Path("/a")})
+    assert written["dave"] == "<Session>"
+    assert written["at"] == "/a"
+    assert "bottom" not in json.dumps(written)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text() | st.binary(),
+        lambda each: st.lists(each) | st.dictionaries(st.text(), each),
+    )
+)
+def test_any_value_can_be_written(value: object) -> None:
+    """Whatever is logged becomes JSON."""
+    json.dumps(Discretion(speech=False, secrets=["12345678"])(None, "", {"event": "x", "value": value}))
+
+
+def test_tracebacks_show_no_variables(tmp_path: Path) -> None:
+    """An error's traceback is in the file and on the terminal, its local variables are not."""
+    console = io.StringIO()
+    with writing_logs(LogsSettings(), data_dir=tmp_path, console=console, secrets=["hunter-two-three"]):
+        local = "hunter" + "-two-" + "three"
+        try:
+            raise RuntimeError(f"refused {local}")
+        except RuntimeError:
+            log.exception("room_crashed")
+    (crashed,) = lines_of(log_path(tmp_path))
+    assert "RuntimeError: refused [redacted]" in crashed["exception"]
+    for shown in (console.getvalue(), json.dumps(crashed)):
+        assert "Traceback" in shown
+        assert "hunter" not in shown
+
+
+def rotated(path: Path) -> list[Path]:
+    """Return the files of a log, oldest first."""
+    return [*sorted(path.parent.glob(path.name + ".*"), reverse=True), path]
+
+
+def test_files_rotate_by_size_and_count(tmp_path: Path) -> None:
+    """No file passes its size, only so many are kept, and the newest lines are all there in order."""
+    settings = LogsSettings(max_file_mb=0.001, keep_files=2)
+    with writing_logs(settings, data_dir=tmp_path, console=io.StringIO()):
+        for number in range(60):
+            log.info("fact_told", number=number)
+    files = rotated(log_path(tmp_path))
+    assert [each.name for each in files] == ["roomtone.jsonl.2", "roomtone.jsonl.1", "roomtone.jsonl"]
+    assert all(each.stat().st_size <= 1000 for each in files)
+    numbers = [event["number"] for each in files for event in lines_of(each)]
+    assert numbers == list(range(numbers[0], 60))
+
+
+def test_a_log_moved_or_deleted_is_begun_anew(tmp_path: Path) -> None:
+    """Somebody's logrotate or rm does not make the bot write into the void; nor does a second process's rotation."""
+    path = log_path(tmp_path)
+    with writing_logs(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
+        log.info("first")
+        path.rename(tmp_path / "moved")
+        log.info("second")
+        path.unlink()
+        path.parent.rmdir()
+        log.info("third")
+        assert logs.dropped == 0
+    assert [each["event"] for each in lines_of(tmp_path / "moved")] == ["first"]
+    assert [each["event"] for each in lines_of(path)] == ["third"]
+
+
+def problem_of(logs: Logs) -> str | None:
+    """Return the problem as it is now: it changes while the test looks."""
+    return logs.problem
+
+
+def test_an_impossible_directory_costs_only_the_file(tmp_path: Path) -> None:
+    """The bot goes on, people hear of it once and plainly, health knows; when it is mended, lines come again."""
+    (tmp_path / "logs").write_text("in the way")
+    console = io.StringIO()
+    with writing_logs(LogsSettings(), data_dir=tmp_path, console=console) as logs:
+        problem = problem_of(logs)
+        assert problem is not None
+        assert problem.startswith(f"The log {log_path(tmp_path)} cannot be written (")
+        log.warning("work_went_on")
+        log.warning("work_went_on")
+        assert console.getvalue().count("log_file_refused") == 1
+        assert console.getvalue().count("work_went_on") == 2
+        assert logs.dropped >= 2
+        (tmp_path / "logs").unlink()
+        log.warning("disk_mended")
+        assert problem_of(logs) is None
+    assert [each["event"] for each in lines_of(log_path(tmp_path))] == ["disk_mended"]
+
+
+def test_a_full_disk_costs_only_the_lines() -> None:
+    """`/dev/full` refuses every write: nothing is raised, the problem is told, closing works too."""
+    file = LogFile(Path("/dev/full"), max_bytes=1000, keep_files=1)
+    file.setFormatter(logging.Formatter("%(message)s"))
+    with structlog.testing.capture_logs() as told:
+        for _ in range(3):
+            file.emit(logging.makeLogRecord({"msg": "line"}))
+    assert file.problem is not None
+    assert "No space left on device" in file.problem
+    assert file.dropped == 3
+    assert [each["event"] for each in told] == ["log_file_refused"]
+    file.close()
+
+
+def test_a_line_that_cannot_be_made_is_dropped(tmp_path: Path) -> None:
+    """A library's broken format string is no reason to stop."""
+    with writing_logs(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
+        logs.file.emit(logging.makeLogRecord({"msg": "%d", "args": ("no number",), "levelno": logging.WARNING}))
+        assert logs.dropped == 1
+        log.info("work_went_on")
+    assert len(lines_of(log_path(tmp_path))) == 1
