@@ -1,0 +1,37 @@
+"""Undoing the recogniser's stutter: an answer that hit its token cap repeats one phrase until there.
+
+Whisper rarely falls into a loop on a short window; when it does, what was said stands before the loop and is worth
+keeping. Only a capped answer is touched: people repeat themselves too.
+"""
+
+from __future__ import annotations
+
+# A longer phrase cannot come twice within the cap of a short utterance.
+LONGEST_PHRASE_WORDS = 12
+# 'No, no' is no loop.
+FEWEST_REPEATED_WORDS = 2
+
+
+def without_loop(text: str) -> str:
+    """Return `text` with the phrase that it ends in said once; the last repetition may be broken off.
+
+    'Lobsters and lobsters Lobsters and lobsters Lobsters and lob' gives 'Lobsters and lobsters'.
+    """
+    words = text.split()
+    keys = [word.strip(".,!?;:…").casefold() for word in words]
+    for length in range(1, min(LONGEST_PHRASE_WORDS, len(words) // 2) + 1):
+        kept = _before_repeats(keys, length)
+        if kept is not None:
+            return " ".join(words[:kept])
+    return text
+
+
+def _before_repeats(keys: list[str], length: int) -> int | None:
+    """Return how many words remain when the closing repetitions of `length` words are one; None if there are none."""
+    end = len(keys)
+    if keys[-1] != keys[-1 - length] and keys[-1 - length].startswith(keys[-1]):
+        end -= 1  # the cap broke the last word off
+    start = end
+    while start > length and keys[start - 1] == keys[start - 1 - length]:
+        start -= 1
+    return start if end - start >= max(FEWEST_REPEATED_WORDS, length) else None
