@@ -1,0 +1,22 @@
+"""The `roomtone` command: what must be so before anything is imported, and what a failure looks like."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# numpy's threads spin beside the recogniser's and cost a third of a recognition's CPU for nothing; they read
+# this once, when numpy is first imported (docs/decisions/0006-short-encoder-window.md).
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    # Imported here, after the environment is set.
+    from bot.cli.app import run_command_line
+
+    sys.exit(run_command_line(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

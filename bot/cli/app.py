@@ -1,0 +1,49 @@
+"""The command line: its commands, in the order in which a newcomer needs them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import typer
+
+from bot.cli.failures import INTERRUPTED, MISUSED, tell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+app = typer.Typer(
+    name="roomtone",
+    help="A voice companion for Discord: it hears each person, keeps the thread of the evening, answers aloud.",
+    epilog="Start with `roomtone doctor`, then `roomtone rehearse hello`. Settings: config/default.toml says them all.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _assemble() -> typer.Typer:
+    """Put every command on `app`. Their modules are light: what is slow to import they import when they run."""
+    for name in ("run", "rehearse", "replay", "tail", "doctor"):
+        module = import_module(f"bot.cli.{name}")
+        app.command(name=name)(module.command)
+    app.add_typer(import_module("bot.cli.models").app, name="models")
+    return app
+
+
+def run_command_line(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit status. Failures are told on stderr."""
+    try:
+        status = _assemble()(args=list(arguments), prog_name="roomtone", standalone_mode=False)
+    except typer.Abort:
+        return INTERRUPTED
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place: no traceback reaches a person
+        show = getattr(error, "show", None)
+        if callable(show):
+            # A wrong option or command: Typer's own words, and the status it means.
+            show()
+            return MISUSED
+        return tell(error)
+    return status if isinstance(status, int) else 0

@@ -1,0 +1,135 @@
+"""Reading a conversation from a file of JSON lines: who said what when, and what was seen on a screen.
+
+One object a line: `{"speaker", "text", "at"}` or `{"note", "at"}` (with `who`, if known). `at` is UTC epoch
+seconds, an ISO time, or seconds from the start; without one a line follows the line before it by a few seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+from bot.errors import BotError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+# Smaller numbers count from the start; as an epoch this is 1973, before anybody talked on Discord.
+SMALLEST_EPOCH_S = 100_000_000.0
+# A turn every few seconds is how people talk.
+DEFAULT_GAP_S = 4.0
+# When a transcript tells no date. Any would do; one that is fixed makes a replay give the same text every time.
+NOMINAL_START_S = datetime(2026, 1, 1, 18, 0, tzinfo=UTC).timestamp()
+# Mistakes told at once; a file that is no transcript has one in every line.
+MOST_MISTAKES = 10
+
+
+class TranscriptError(BotError):
+    """A transcript cannot be read: whoever made it must change the file. One sentence a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaidLine:
+    """Somebody said something; `at` is UTC epoch seconds."""
+
+    speaker: str
+    text: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLine:
+    """Something was seen on `who`'s screen; `at` is UTC epoch seconds."""
+
+    note: str
+    who: str
+    at: float
+
+
+Line: TypeAlias = SaidLine | NoteLine
+
+
+def read_transcript(path: Path) -> list[Line]:
+    """Return the lines of a transcript file in order. Raises `TranscriptError` with every mistake's line number."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError as error:
+        raise TranscriptError(f"There is no file {path}. Give the path of a transcript (JSON lines).") from error
+    except UnicodeDecodeError as error:
+        raise TranscriptError(f"{path} is not UTF-8 text. Save it as UTF-8, one JSON object a line.") from error
+    except OSError as error:
+        raise TranscriptError(f"{path} cannot be read: {error.strerror}.") from error
+    return parse_transcript(text.split("\n"), name=path.name)
+
+
+def parse_transcript(lines: Iterable[str], *, name: str) -> list[Line]:
+    """Return the lines of a transcript. See `read_transcript`; blank lines are skipped."""
+    parsed: list[Line] = []
+    mistakes: list[str] = []
+    last_at = NOMINAL_START_S - DEFAULT_GAP_S
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = _parse(line, last_at)
+        except TranscriptError as error:
+            mistakes.append(f"{name} line {number}: {error}")
+            if len(mistakes) >= MOST_MISTAKES:
+                mistakes.append(f"{name}: more lines are wrong; these are the first.")
+                break
+            continue
+        last_at = entry.at
+        parsed.append(entry)
+    if mistakes:
+        raise TranscriptError("\n".join(mistakes))
+    if not parsed:
+        raise TranscriptError(
+            f'{name} holds no line. Write for example {{"speaker": "Ada", "text": "Hello.", "at": 0}}.'
+        )
+    return parsed
+
+
+def _parse(line: str, last_at: float) -> Line:
+    """Return one line's entry. Raises TranscriptError with what is wrong and an example."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        raise TranscriptError(
+            'this is not JSON. Each line is an object, for example {"speaker": "Ada", "text": "Hello.", "at": 12.5}.'
+        ) from None
+    if not isinstance(entry, dict):
+        raise TranscriptError('a line must be an object, for example {"speaker": "Ada", "text": "Hello.", "at": 12.5}.')
+    at = _moment(entry["at"]) if "at" in entry else last_at + DEFAULT_GAP_S
+    if "note" in entry:
+        return NoteLine(_words(entry, "note"), str(entry.get("who") or "somebody"), at)
+    if "speaker" not in entry or "text" not in entry:
+        raise TranscriptError(
+            '"speaker" and "text" (or "note") are needed, for example {"speaker": "Ada", "text": "Hello.", "at": 12.5}.'
+        )
+    return SaidLine(_words(entry, "speaker"), _words(entry, "text"), at)
+
+
+def _words(entry: dict[str, object], key: str) -> str:
+    value = entry[key]
+    if not isinstance(value, str) or not value.strip():
+        raise TranscriptError(f'"{key}" must be some text, for example "{key}": "Hello.".')
+    return value.strip()
+
+
+def _moment(value: object) -> float:
+    """Return `at` as epoch seconds."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise TranscriptError('"at" must be seconds or a time, for example "at": 12.5 or "at": "2026-11-20T19:02:00Z".')
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            raise TranscriptError(f'"at": "{value}" is not an ISO time, for example "2026-11-20T19:02:00Z".') from None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    seconds = float(value)
+    if not -1e12 < seconds < 1e12:
+        raise TranscriptError('"at" is out of range; give epoch seconds or seconds from the start.')
+    return seconds if seconds >= SMALLEST_EPOCH_S else NOMINAL_START_S + seconds

@@ -1,0 +1,98 @@
+"""Transcripts from files: what is understood, and how mistakes are told."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.transcript import (
+    DEFAULT_GAP_S,
+    NOMINAL_START_S,
+    NoteLine,
+    SaidLine,
+    TranscriptError,
+    parse_transcript,
+    read_transcript,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("at", "epoch"),
+    [
+        ("0", NOMINAL_START_S),
+        ("12.5", NOMINAL_START_S + 12.5),
+        ("1795201320", 1795201320.0),
+        ('"2026-11-20T19:02:00Z"', 1795201320.0),
+        ('"2026-11-20T20:02:00+01:00"', 1795201320.0),
+        ('"2026-11-20T19:02:00"', 1795201320.0),
+    ],
+)
+def test_a_time_may_be_written_in_three_ways(at: str, epoch: float) -> None:
+    """Seconds from the start, epoch seconds, or an ISO time (UTC unless it says otherwise)."""
+    line = f'{{"speaker": "Ada", "text": "Hello.", "at": {at}}}'
+    assert parse_transcript([line], name="t") == [SaidLine("Ada", "Hello.", epoch)]
+
+
+def test_lines_without_a_time_follow_each_other() -> None:
+    """A transcript without times still has an order; blank lines mean nothing."""
+    lines = ['{"speaker": "Ada", "text": "One."}', "", '{"note": "A map.", "who": "Bo"}', '{"note": "A door."}']
+    assert parse_transcript(lines, name="t") == [
+        SaidLine("Ada", "One.", NOMINAL_START_S),
+        NoteLine("A map.", "Bo", NOMINAL_START_S + DEFAULT_GAP_S),
+        NoteLine("A door.", "somebody", NOMINAL_START_S + 2 * DEFAULT_GAP_S),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "must be an object"),
+        ('{"speaker": "Ada"}', '"speaker" and "text"'),
+        ('{"speaker": "Ada", "text": ""}', '"text" must be some text'),
+        ('{"speaker": 4, "text": "x"}', '"speaker" must be some text'),
+        ('{"note": ["x"]}', '"note" must be some text'),
+        ('{"speaker": "Ada", "text": "x", "at": "soon"}', "not an ISO time"),
+        ('{"speaker": "Ada", "text": "x", "at": null}', '"at" must be seconds or a time'),
+        ('{"speaker": "Ada", "text": "x", "at": 1e300}', "out of range"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(line: str, told: str) -> None:
+    """The line number, what is wrong, and how it should be."""
+    good = '{"speaker": "Ada", "text": "Hello."}'
+    with pytest.raises(TranscriptError, match=r"talk\.jsonl line 2: ") as caught:
+        parse_transcript([good, line, good], name="talk.jsonl")
+    assert told in str(caught.value)
+
+
+def test_all_mistakes_are_told_but_not_a_thousand() -> None:
+    """Three mistakes are three sentences; a file that is no transcript stops after ten."""
+    with pytest.raises(TranscriptError) as three:
+        parse_transcript(["{", "{", "{"], name="t")
+    assert len(str(three.value).splitlines()) == 3
+    with pytest.raises(TranscriptError, match="more lines are wrong") as many:
+        parse_transcript(["{"] * 1000, name="t")
+    assert len(str(many.value).splitlines()) == 11
+
+
+def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    """Missing, empty, a directory, or not text."""
+    (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
+    for name, told in (("no.jsonl", "no file"), ("empty.jsonl", "no line"), ("binary.jsonl", "UTF-8"), (".", "read")):
+        with pytest.raises(TranscriptError, match=told):
+            read_transcript(tmp_path / name)
+
+
+@given(st.text(max_size=80))
+def test_no_line_breaks_the_reader(line: str) -> None:
+    """Whatever stands there is a line or a mistake, never something else."""
+    with suppress(TranscriptError):
+        assert parse_transcript([line], name="t")
