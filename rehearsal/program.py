@@ -107,7 +107,7 @@ class Program:
         grid = Table.grid(padding=(0, 1), expand=True)
         grid.add_column(width=6, justify="right", no_wrap=True)
         if name:
-            grid.add_column(width=_NAME_COLUMNS, no_wrap=True, overflow="ellipsis")
+            grid.add_column(width=_NAME_COLUMNS, no_wrap=True, overflow="crop")
         grid.add_column(ratio=1)
         grid.add_column(width=8, justify="right", no_wrap=True)
         late = Text("" if latency_ms is None else _milliseconds(latency_ms), style="dim")
@@ -132,7 +132,7 @@ class Program:
 
     def _utterances(self, report: Report) -> None:
         table = Table(title="What was said and what was heard", title_justify="left", expand=True, box=None)
-        table.add_column("who", width=_NAME_COLUMNS, no_wrap=True, overflow="ellipsis")
+        table.add_column("who", width=_NAME_COLUMNS, no_wrap=True, overflow="crop")
         table.add_column("said, and heard", ratio=1)
         table.add_column("WER", width=5, justify="right", no_wrap=True)
         table.add_column("text after", width=10, justify="right", no_wrap=True)
