@@ -28,3 +28,7 @@ class PersonError(RehearsalError):
 
 class StageError(RehearsalError):
     """The run cannot go on: the bot did not come, crashed, or a wait passed its bound."""
+
+
+class MlsError(LocalDiscordError):
+    """Bytes of the group key exchange are malformed or forged: the client that sent them is at fault."""

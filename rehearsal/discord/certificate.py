@@ -1,0 +1,103 @@
+"""The self-signed certificate of the local voice gateway.
+
+discord.py hard-codes `wss://{endpoint}/?v=8`, so the voice websocket needs TLS even on 127.0.0.1. The certificate is
+its own authority: a client trusts it by its path (`ssl.create_default_context(cafile=...)`, `NODE_EXTRA_CA_CERTS`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from rehearsal.errors import LocalDiscordError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Long enough that a certificate kept between runs of `--serve` never surprises anybody.
+_LIFETIME = datetime.timedelta(days=3650)
+# A clock set back by a day must not refuse a certificate that was made a second ago.
+_BACKDATED = datetime.timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Where the certificate (public, PEM) and its key (PEM, mode 0600) lie."""
+
+    certificate_path: Path
+    key_path: Path
+
+    def server_context(self) -> ssl.SSLContext:
+        """Return the TLS context of the server side."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate_path, self.key_path)
+        return context
+
+
+def write_certificate(directory: Path) -> Certificate:
+    """Make a fresh certificate for 127.0.0.1 and localhost in `directory`, which is created if need be.
+
+    Raises `LocalDiscordError` when the files cannot be written.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = _self_signed(key)
+    written = Certificate(directory / "certificate.pem", directory / "key.pem")
+    key_pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        written.key_path.unlink(missing_ok=True)
+        written.key_path.touch(mode=0o600)
+        written.key_path.write_bytes(key_pem)
+        written.certificate_path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    except OSError as error:
+        raise LocalDiscordError(
+            f"The local Discord's certificate cannot be written to {directory}: {error.strerror}. "
+            "Name a directory that can be written."
+        ) from error
+    return written
+
+
+def _self_signed(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "roomtone local discord")])
+    now = datetime.datetime.now(datetime.UTC)
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")])
+    # Python 3.13 verifies strictly (VERIFY_X509_STRICT): key identifiers and usages must be there, and the basic
+    # constraints critical.
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BACKDATED)
+        .not_valid_after(now + _LIFETIME)
+        .add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(identifier, critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
+        .sign(key, hashes.SHA256())
+    )

@@ -1,0 +1,164 @@
+"""One websocket of the local Discord: an ordered outbox with one writer, so that whoever sends never waits.
+
+State machines decide in one go what everybody is told; a slow client must neither hold them up nor see messages out
+of order. A client that lets a thousand messages pile up is cut off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import structlog
+from aiohttp import WSMessage, WSMsgType, web
+
+if TYPE_CHECKING:
+    from rehearsal.discord.payloads import Json
+
+_log = structlog.get_logger()
+
+_OUTBOX_MESSAGES = 1000
+_SEND_TIMEOUT_S = 10.0
+_CLOSE_TIMEOUT_S = 1.0
+# Commits of big groups are tens of kilobytes; a megabyte is hostile.
+_MOST_MESSAGE_BYTES = 1 << 20
+_GOING_AWAY = 1001
+
+
+@dataclass(frozen=True, slots=True)
+class _Close:
+    code: int
+    reason: str
+
+
+class Connection:
+    """A websocket with its outbox. `send` and `close` return at once and keep their order."""
+
+    def __init__(self, socket: web.WebSocketResponse, transport: asyncio.BaseTransport | None) -> None:
+        self._socket = socket
+        self._transport = transport
+        self._outbox: asyncio.Queue[str | bytes | _Close] = asyncio.Queue(_OUTBOX_MESSAGES)
+        # The local Discord broke this connection, whatever close code the client answered with.
+        self.severed = False
+
+    @property
+    def close_code(self) -> int | None:
+        """The code of the client's close frame; None when there was none."""
+        return self._socket.close_code
+
+    def send_json(self, message: Json) -> None:
+        """Queue a JSON message."""
+        self.send(json.dumps(message, separators=(",", ":")))
+
+    def send(self, frame: str | bytes) -> None:
+        """Queue a text or binary message."""
+        self._put(frame)
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Close after what was queued."""
+        self.severed = True
+        self._put(_Close(code, reason))
+
+    def abort(self) -> None:
+        """Cut the TCP connection, without a close frame."""
+        self.severed = True
+        if isinstance(self._transport, asyncio.WriteTransport):
+            self._transport.abort()
+
+    def _put(self, item: str | bytes | _Close) -> None:
+        try:
+            self._outbox.put_nowait(item)
+        except asyncio.QueueFull:
+            _log.warning("slow_client_cut_off", queued=self._outbox.qsize())
+            self.abort()
+
+    async def write(self) -> None:
+        """Send what is queued until the connection closes. Run it in a task of its own."""
+        try:
+            while True:
+                item = await self._outbox.get()
+                if isinstance(item, _Close):
+                    await self._socket.close(code=item.code, message=item.reason.encode())
+                    return
+                async with asyncio.timeout(_SEND_TIMEOUT_S):
+                    if isinstance(item, str):
+                        await self._socket.send_str(item)
+                    else:
+                        await self._socket.send_bytes(item)
+        except (ConnectionError, RuntimeError, TimeoutError):
+            self.abort()
+
+
+class Speaker(Protocol):
+    """Somebody who talks over a connection: one of the two gateways."""
+
+    def opened(self, connection: Connection) -> None:
+        """Say hello."""
+
+    def text(self, connection: Connection, message: dict[str, Any]) -> None:
+        """Handle a JSON message."""
+
+    def binary(self, connection: Connection, body: bytes) -> None:
+        """Handle a binary message."""
+
+    def closed(self, connection: Connection) -> None:
+        """Forget the connection."""
+
+
+class Switchboard:
+    """Accepts websockets and knows the open ones, so that all of them can be closed."""
+
+    # Discord's close code for what cannot be decoded, the same on both gateways.
+    undecodable = 4002
+
+    def __init__(self) -> None:
+        self._open: dict[Connection, web.WebSocketResponse] = {}
+
+    async def serve(self, request: web.Request, speaker: Speaker) -> web.WebSocketResponse:
+        """Serve one websocket until it closes."""
+        socket = web.WebSocketResponse(max_msg_size=_MOST_MESSAGE_BYTES, timeout=_CLOSE_TIMEOUT_S)
+        await socket.prepare(request)
+        connection = Connection(socket, request.transport)
+        self._open[connection] = socket
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                writer = tasks.create_task(connection.write(), name="local-discord-writer")
+                speaker.opened(connection)
+                async for message in socket:
+                    self._hear(speaker, connection, message)
+                writer.cancel()
+        finally:
+            del self._open[connection]
+            speaker.closed(connection)
+        return socket
+
+    def _hear(self, speaker: Speaker, connection: Connection, message: WSMessage) -> None:
+        if message.type is WSMsgType.BINARY:
+            speaker.binary(connection, message.data)
+            return
+        if message.type is not WSMsgType.TEXT:
+            return
+        try:
+            decoded = json.loads(message.data)
+        except ValueError:
+            decoded = None
+        if isinstance(decoded, dict) and isinstance(decoded.get("op"), int):
+            speaker.text(connection, decoded)
+        else:
+            connection.close(self.undecodable, "Failed to decode payload")
+
+    async def close_all(self) -> None:
+        """Close every websocket; one that does not answer is cut."""
+        async with asyncio.TaskGroup() as tasks:
+            for connection, socket in list(self._open.items()):
+                tasks.create_task(_close(connection, socket), name="local-discord-close")
+
+
+async def _close(connection: Connection, socket: web.WebSocketResponse) -> None:
+    try:
+        async with asyncio.timeout(2 * _CLOSE_TIMEOUT_S):
+            await socket.close(code=_GOING_AWAY, message=b"The local Discord stopped")
+    except (TimeoutError, ConnectionError, RuntimeError):
+        connection.abort()

@@ -1,0 +1,453 @@
+"""The DAVE delivery service of one voice channel: who is in the group, which commit wins, when a key is used.
+
+A state machine without I/O: each event returns the messages to send, in order, and the timers to start. It follows
+Discord's protocol.md ("Group Key Exchange"); where that leaves a choice, the choice is the one that davey 0.1.7
+survives:
+
+- One batch of proposals is in flight at a time, removals and additions together. davey answers an Add in one batch
+  and a Remove (or a revocation) in the next with a commit that lacks its Welcome, so what changes while a batch is
+  out waits for the commit, and what invalidates the batch revokes all of it before the next is proposed.
+- A proposal goes to those alone who can process it: stock discord.py dies of one for another epoch.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import structlog
+
+from rehearsal.discord import mls
+from rehearsal.errors import MlsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_log = structlog.get_logger()
+
+# protocol.md: "the voice gateway transition timeout", roughly two seconds.
+TRANSITION_TIMEOUT_S = 2.0
+# A batch nobody committed to is revoked and proposed afresh.
+COMMIT_TIMEOUT_S = 2.0
+# Transition ids are 16 bits; 0 is the one that executes at once.
+_INITIAL_TRANSITION = 0
+_TRANSITION_IDS = 0xFFFE
+# The epoch that op 24 names when a group is made anew.
+_NEW_GROUP = 1
+
+
+class Opcode(IntEnum):
+    """The voice gateway's DAVE opcodes (protocol.md, "Voice Gateway Opcodes")."""
+
+    PREPARE_TRANSITION = 21
+    EXECUTE_TRANSITION = 22
+    READY_FOR_TRANSITION = 23
+    PREPARE_EPOCH = 24
+    EXTERNAL_SENDER = 25
+    KEY_PACKAGE = 26
+    PROPOSALS = 27
+    COMMIT_WELCOME = 28
+    ANNOUNCE_COMMIT = 29
+    WELCOME = 30
+    INVALID_COMMIT_WELCOME = 31
+
+
+@dataclass(frozen=True, slots=True)
+class SendBinary:
+    """Send a binary message; the connection adds its sequence number."""
+
+    user_id: int
+    opcode: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SendJson:
+    """Send a JSON message."""
+
+    user_id: int
+    opcode: int
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StartTransitionTimer:
+    """Call `transition_timed_out(transition_id)` after `delay_s`."""
+
+    transition_id: int
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StartCommitTimer:
+    """Call `commit_timed_out(batch)` after `delay_s`."""
+
+    batch: int
+    delay_s: float
+
+
+Effect: TypeAlias = SendBinary | SendJson | StartTransitionTimer | StartCommitTimer
+
+
+@dataclass(frozen=True, slots=True)
+class _Addition:
+    user_id: int
+    key_package: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Removal:
+    leaf: int
+
+
+_Change: TypeAlias = _Addition | _Removal
+
+
+@dataclass(slots=True)
+class _Transition:
+    """An announced transition: who is told when it is executed, and who is not ready yet."""
+
+    recipients: tuple[int, ...]
+    waiting: set[int]
+
+
+@dataclass(slots=True)
+class _Group:
+    """The group as the delivery service knows it; epoch 0 is a group that nobody has committed yet."""
+
+    epoch: int = 0
+    leaves: dict[int, int] = field(default_factory=dict)  # leaf index -> user id
+    stale: set[int] = field(default_factory=set)  # leaves that must go
+    # Unrevoked proposals of this epoch as each recipient has them: user id -> reference -> change.
+    outstanding: dict[int, dict[bytes, _Change]] = field(default_factory=dict)
+
+    def members(self) -> dict[int, int]:
+        """Return user id -> leaf of those who hold the group's keys and may commit."""
+        return {user: leaf for leaf, user in self.leaves.items() if leaf not in self.stale}
+
+    def leftmost_blank(self) -> int:
+        """Return the leaf that the next added member gets (RFC 9420 section 7.7)."""
+        leaf = 0
+        while leaf in self.leaves:
+            leaf += 1
+        return leaf
+
+
+class DeliveryService:
+    """One voice channel's group. Not thread-safe; call it from one task at a time, which no `await` interrupts."""
+
+    def __init__(self, channel_id: int) -> None:
+        self._sender = mls.ExternalSender(channel_id)
+        self._group = _Group()
+        self._connected: dict[int, None] = {}  # in order of arrival
+        self._key_packages: dict[int, bytes] = {}  # of pending members
+        self._transitions: dict[int, _Transition] = {}
+        self._last_transition = 0
+        self._batches = 0
+        self._after_downgrade = False
+        self._downgrading: int | None = None
+        self.version = 1
+
+    @property
+    def epoch(self) -> int:
+        """The group's epoch; 0 while there is no established group."""
+        return self._group.epoch
+
+    @property
+    def leaves(self) -> dict[int, int]:
+        """User id -> leaf index of the group's members."""
+        return self._group.members()
+
+    @property
+    def pending_transitions(self) -> tuple[int, ...]:
+        """Transitions that were announced and not executed."""
+        return tuple(self._transitions)
+
+    # --- what clients do ---------------------------------------------------------------------------------------
+
+    def connect(self, user_id: int) -> list[Effect]:
+        """A client was told the protocol version (op 4). It gets the external sender; its key package follows."""
+        self._connected[user_id] = None
+        return [SendBinary(user_id, Opcode.EXTERNAL_SENDER, self._sender.package)]
+
+    def disconnect(self, user_id: int) -> list[Effect]:
+        """A client left the voice channel, or its connection is gone for good."""
+        self._connected.pop(user_id, None)
+        for transition in self._transitions.values():
+            transition.waiting.discard(user_id)
+        effects = self._forget(user_id)
+        group = self._group
+        sole = len(self._connected) == 1 and group.members().keys() == self._connected.keys()
+        if sole and group.epoch and self.version:
+            effects += self._reset_sole_member()
+        else:
+            effects += self._advance()
+        return effects + self._execute_ready_transitions()
+
+    def key_package(self, user_id: int, body: bytes) -> list[Effect]:
+        """A client offered to be added (op 26). Raises `MlsError` for a key package that is not sound."""
+        if self.version == 0 or user_id not in self._connected:
+            return []
+        mls.check_key_package(body, user_id=user_id)
+        effects = self._withdraw_addition(user_id)
+        if user_id in self._group.leaves.values():
+            # Who is in the group already and offers another key is added anew. What was proposed to a pending
+            # member, however, stays valid: it lives in that member's local group.
+            effects += self._forget(user_id)
+        self._key_packages[user_id] = body
+        return effects + self._advance()
+
+    def commit(self, user_id: int, body: bytes) -> list[Effect]:
+        """A client committed proposals (op 28). A commit that lost the race or misses a proposal is dropped.
+
+        Raises `MlsError` for bytes that are no commit.
+        """
+        parts = mls.split_commit_welcome(body)
+        group = self._group
+        changes = group.outstanding.get(user_id, {})
+        refusal = self._refusal(user_id, parts, changes)
+        if refusal:
+            _log.debug("commit_refused", user_id=user_id, reason=refusal, epoch=parts.epoch, current=group.epoch)
+            return []
+        # RFC 9420 section 12.3: removals free their leaves before additions take the leftmost blank ones.
+        if group.epoch == 0:
+            group.leaves = {0: user_id}
+            self._key_packages.pop(user_id, None)
+        ordered = [changes[reference] for reference in parts.proposal_references]
+        for change in ordered:
+            if isinstance(change, _Removal):
+                group.leaves.pop(change.leaf, None)
+                group.stale.discard(change.leaf)
+        old_members = list(group.members())
+        added: list[int] = []
+        for change in ordered:
+            if isinstance(change, _Addition):
+                group.leaves[group.leftmost_blank()] = change.user_id
+                self._key_packages.pop(change.user_id, None)
+                added.append(change.user_id)
+        return self._announce(parts, old_members, added)
+
+    def transition_ready(self, user_id: int, transition_id: int) -> list[Effect]:
+        """A client is ready for a transition (op 23)."""
+        if transition_id in self._transitions:
+            self._transitions[transition_id].waiting.discard(user_id)
+        return self._execute_ready_transitions()
+
+    def invalid_commit(self, user_id: int) -> list[Effect]:
+        """A client could not process a commit or welcome (op 31): it goes back to pending and is added anew."""
+        if self.version == 0 or user_id not in self._connected:
+            return []
+        return self._forget(user_id) + self._advance()
+
+    # --- what time does ----------------------------------------------------------------------------------------
+
+    def transition_timed_out(self, transition_id: int) -> list[Effect]:
+        """The transition is executed without those who never said that they are ready."""
+        if transition_id not in self._transitions:
+            return []
+        self._transitions[transition_id].waiting.clear()
+        return self._execute_ready_transitions()
+
+    def commit_timed_out(self, batch: int) -> list[Effect]:
+        """Nobody committed that batch: revoke it and propose what is wanted now."""
+        if batch != self._batches or not self._group.epoch or not any(self._group.outstanding.values()):
+            return []
+        return self._revoke_all() + self._advance()
+
+    # --- what the voice gateway decides ------------------------------------------------------------------------
+
+    def downgrade(self) -> list[Effect]:
+        """Announce transport-only encryption (version 0) to everybody."""
+        if self.version == 0:
+            return []
+        self.version = 0
+        self._after_downgrade = True
+        transition = self._downgrading = self._next_transition()
+        return self._prepare_transition(transition)
+
+    def upgrade(self) -> list[Effect]:
+        """Announce version 1 again: everybody makes a new group."""
+        if self.version == 1:
+            return []
+        self.version = 1
+        if self._downgrading is not None:
+            self._transitions.pop(self._downgrading, None)
+            self._downgrading = None
+        return self.recreate()
+
+    def recreate(self) -> list[Effect]:
+        """Have everybody make the group anew (op 24 with epoch 1)."""
+        if self.version == 0:
+            return []
+        self._after_downgrade = True
+        self._group = _Group()
+        self._key_packages.clear()
+        return [self._prepare_epoch(user) for user in self._connected]
+
+    # --- helpers -----------------------------------------------------------------------------------------------
+
+    def _refusal(self, user_id: int, parts: mls.CommitWelcome, changes: dict[bytes, _Change]) -> str:
+        """Return why a commit is dropped, or '' (protocol.md, "Voice Gateway Commit Validity")."""
+        group = self._group
+        if self.version == 0:
+            return "no encryption now"
+        if parts.epoch != group.epoch:
+            return "another epoch"
+        leaf = group.members().get(user_id) if group.epoch else 0
+        if leaf is None or parts.committer_leaf != leaf:
+            return "not that member's leaf"
+        if not changes or set(parts.proposal_references) != set(changes):
+            return "not the proposals that were broadcast"
+        wanted = {
+            mls.key_package_reference(change.key_package)
+            for change in changes.values()
+            if isinstance(change, _Addition)
+        }
+        if parts.welcomed != wanted:
+            return "the welcome is not for those who were added"
+        return ""
+
+    def _announce(self, parts: mls.CommitWelcome, old_members: list[int], added: list[int]) -> list[Effect]:
+        """Start the next epoch: the commit to those who were members, the welcome to those who were added."""
+        group = self._group
+        initial = group.epoch == 0 and not self._after_downgrade
+        transition = _INITIAL_TRANSITION if initial else self._next_transition()
+        self._after_downgrade = False
+        group.epoch += 1
+        group.outstanding.clear()
+        prefix = struct.pack(">H", transition)
+        effects: list[Effect] = [
+            SendBinary(user, Opcode.ANNOUNCE_COMMIT, prefix + parts.commit) for user in old_members
+        ]
+        effects += [SendBinary(user, Opcode.WELCOME, prefix + parts.welcome) for user in added]
+        if transition != _INITIAL_TRANSITION:
+            members = tuple(group.members())
+            self._transitions[transition] = _Transition(recipients=members, waiting=set(members))
+            effects.append(StartTransitionTimer(transition, TRANSITION_TIMEOUT_S))
+        _log.debug("epoch_started", epoch=group.epoch, members=len(group.members()), transition_id=transition)
+        return effects + self._advance()
+
+    def _advance(self) -> list[Effect]:
+        """Propose whatever is wanted and not proposed yet."""
+        if self.version == 0:
+            return []
+        group = self._group
+        if group.epoch and not group.members():
+            # Nobody is left who could commit: those who wait make a new group.
+            group = self._group = _Group()
+        if group.epoch == 0:
+            return [effect for user in self._connected for effect in self._offer(user)]
+        if any(group.outstanding.values()):
+            return []
+        changes: list[_Change] = [_Removal(leaf) for leaf in sorted(group.stale)]
+        # Someone whose old leaf is still there is added in the commit after the one that removes it.
+        still_there = set(group.leaves.values())
+        changes += self._additions(besides=still_there)
+        if not changes:
+            return []
+        signed = {change: self._sign(change) for change in changes}
+        proposed = {proposal.reference: change for change, proposal in signed.items()}
+        body = mls.appending([proposal.message for proposal in signed.values()])
+        self._batches += 1
+        effects: list[Effect] = []
+        for user in group.members():
+            group.outstanding[user] = dict(proposed)
+            effects.append(SendBinary(user, Opcode.PROPOSALS, body))
+        effects.append(StartCommitTimer(self._batches, COMMIT_TIMEOUT_S))
+        return effects
+
+    def _offer(self, user_id: int) -> list[Effect]:
+        """Before there is a group: propose to `user_id`'s local group whom it does not have yet."""
+        outstanding = self._group.outstanding.setdefault(user_id, {})
+        proposed = {change.user_id for change in outstanding.values() if isinstance(change, _Addition)}
+        messages: list[bytes] = []
+        for change in self._additions(besides=proposed | {user_id}):
+            proposal = self._sign(change)
+            outstanding[proposal.reference] = change
+            messages.append(proposal.message)
+        return [SendBinary(user_id, Opcode.PROPOSALS, mls.appending(messages))] if messages else []
+
+    def _additions(self, *, besides: set[int]) -> list[_Addition]:
+        waiting = self._key_packages.items()
+        return [_Addition(user, package) for user, package in waiting if user not in besides]
+
+    def _sign(self, change: _Change) -> mls.Proposal:
+        if isinstance(change, _Addition):
+            return self._sender.add(self._group.epoch, change.key_package)
+        return self._sender.remove(self._group.epoch, change.leaf)
+
+    def _forget(self, user_id: int) -> list[Effect]:
+        """Drop all that a client said so far: its key package, its leaf, what was proposed to it and about it."""
+        group = self._group
+        group.outstanding.pop(user_id, None)
+        group.stale |= {leaf for leaf, user in group.leaves.items() if user == user_id}
+        return self._withdraw_addition(user_id)
+
+    def _withdraw_addition(self, user_id: int) -> list[Effect]:
+        """Drop a client's key package, and revoke the proposals that hold it."""
+        self._key_packages.pop(user_id, None)
+        about_user = [
+            user
+            for user, changes in self._group.outstanding.items()
+            if any(isinstance(change, _Addition) and change.user_id == user_id for change in changes.values())
+        ]
+        return self._revoke(about_user)
+
+    def _revoke_all(self) -> list[Effect]:
+        return self._revoke([user for user, changes in self._group.outstanding.items() if changes])
+
+    def _revoke(self, users: Iterable[int]) -> list[Effect]:
+        """Take all proposals back from `users`, not only the one that is void: see the module's docstring."""
+        effects: list[Effect] = []
+        for user in users:
+            references = list(self._group.outstanding.pop(user))
+            effects.append(SendBinary(user, Opcode.PROPOSALS, mls.revoking(references)))
+        return effects
+
+    def _reset_sole_member(self) -> list[Effect]:
+        """Make the last member start anew (protocol.md, "Sole member reset")."""
+        (user,) = self._connected
+        self._group = _Group()
+        self._key_packages.clear()
+        self._transitions.clear()
+        executed = {"protocol_version": self.version, "transition_id": _INITIAL_TRANSITION}
+        return [self._prepare_epoch(user), SendJson(user, Opcode.PREPARE_TRANSITION, executed)]
+
+    def _prepare_epoch(self, user_id: int) -> SendJson:
+        data = {"protocol_version": self.version, "epoch": _NEW_GROUP}
+        return SendJson(user_id, Opcode.PREPARE_EPOCH, data)
+
+    def _prepare_transition(self, transition_id: int) -> list[Effect]:
+        data = {"protocol_version": self.version, "transition_id": transition_id}
+        users = tuple(self._connected)
+        self._transitions[transition_id] = _Transition(recipients=users, waiting=set(users))
+        effects: list[Effect] = [SendJson(user, Opcode.PREPARE_TRANSITION, data) for user in self._connected]
+        effects.append(StartTransitionTimer(transition_id, TRANSITION_TIMEOUT_S))
+        return effects
+
+    def _execute_ready_transitions(self) -> list[Effect]:
+        effects: list[Effect] = []
+        for transition_id in [key for key, value in self._transitions.items() if not value.waiting]:
+            transition = self._transitions.pop(transition_id)
+            users = [user for user in transition.recipients if user in self._connected]
+            data = {"transition_id": transition_id}
+            effects += [SendJson(user, Opcode.EXECUTE_TRANSITION, data) for user in users]
+            if transition_id == self._downgrading:
+                self._downgrading = None
+                self._group = _Group()
+                self._key_packages.clear()
+        return effects
+
+    def _next_transition(self) -> int:
+        self._last_transition = self._last_transition % _TRANSITION_IDS + 1
+        return self._last_transition
+
+
+def read_transition_id(data: object) -> int:
+    """Return the transition id in the data of op 23 or 31. Raises `MlsError` for anything else."""
+    transition_id = data.get("transition_id") if isinstance(data, dict) else None
+    if not isinstance(transition_id, int) or isinstance(transition_id, bool):
+        raise MlsError("A DAVE message names no transition_id.")
+    return transition_id

@@ -1,0 +1,230 @@
+"""The selective forwarding unit: UDP in, decrypted, and out again to each receiver under that receiver's own key.
+
+One socket serves all channels. It knows speakers by SSRC and learns their addresses from IP discovery. What the
+network does to a packet (`Network`) is drawn from a seeded generator, so a rehearsal can be played again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, cast
+
+from rehearsal.discord import sealing
+from rehearsal.discord.network import Network, PacketCounters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# IP discovery: type 1 asks, 2 answers; 70 bytes follow the length (Discord's reference, "IP Discovery").
+_DISCOVERY_BYTES = 74
+_DISCOVERY_REQUEST = b"\x00\x01\x00\x46"
+_DISCOVERY_RESPONSE = b"\x00\x02\x00\x46"
+# Clients keep their NAT binding open with an eight-byte counter, which Discord echoes.
+_KEEPALIVE_BYTES = 8
+_FIRST_RTCP, _LAST_RTCP = 200, 207
+_RTCP_SENDER_REPORT = 200
+_VIDEO_PAYLOAD_TYPE = 101  # H.264 in Discord's codec list
+_VIDEO_BYTES = 900
+# As Discord's own extension: audio level and abs-send-time elements, two words. Receivers must skip it.
+_EXTENSION = bytes.fromhex("51000090 10ff0000")
+_MOST_PADDING_BYTES = 7
+# A packet that is held back for the next one must not wait for ever at the end of a sentence.
+_REORDER_HOLD_S = 0.04
+
+Address = tuple[str, int]
+
+
+@dataclass(slots=True, eq=False)
+class Leg:
+    """One voice session's side of the media path. `seal` is None until the client selected a mode."""
+
+    user_id: int
+    channel_id: int
+    ssrc: int
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    seal: sealing.Seal | None = None
+    address: Address | None = None
+    counter: int = 0
+    # A session whose websocket is gone keeps its keys and hears nothing until it resumes.
+    muted: bool = False
+
+    def next_counter(self) -> int:
+        """Return the nonce of the next packet to this client."""
+        self.counter += 1
+        return self.counter
+
+
+class Forwarder(asyncio.DatagramProtocol):
+    """The media server of the local Discord. Used from the event loop's thread only; close with `close`."""
+
+    def __init__(self, network: Network, *, seed: int) -> None:
+        self.network = network
+        self.counters = PacketCounters()
+        # Not for keys: it decides which packets are lost, and must do so again in the next run.
+        self._random = random.Random(seed)  # noqa: S311
+        self._legs: dict[int, Leg] = {}
+        self._transport: asyncio.DatagramTransport | None = None
+        self._held: dict[tuple[int, int], tuple[bytes, asyncio.TimerHandle]] = {}
+
+    @property
+    def port(self) -> int:
+        """The UDP port in use."""
+        assert self._transport is not None, "the forwarder was not started"
+        return int(self._transport.get_extra_info("sockname")[1])
+
+    def add(self, leg: Leg) -> None:
+        """Start to forward for a session."""
+        self._legs[leg.ssrc] = leg
+
+    def remove(self, leg: Leg) -> None:
+        """Stop to forward for a session."""
+        self._legs.pop(leg.ssrc, None)
+        for pair in [pair for pair in self._held if leg.ssrc in pair]:
+            self._held.pop(pair)[1].cancel()
+
+    def close(self) -> None:
+        """Close the socket; nothing is sent afterwards."""
+        for _, timer in self._held.values():
+            timer.cancel()
+        self._held.clear()
+        if self._transport is not None:
+            self._transport.close()
+
+    # --- asyncio.DatagramProtocol ------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Not checked with isinstance: Python 3.11's own datagram transport is none by that test.
+        self._transport = cast("asyncio.DatagramTransport", transport)
+
+    def error_received(self, exc: Exception) -> None:
+        """Ignore ICMP errors: a client that is gone is noticed by its websocket."""
+
+    def datagram_received(self, data: bytes, addr: Address) -> None:
+        if len(data) == _DISCOVERY_BYTES and data.startswith(_DISCOVERY_REQUEST):
+            self._discover(data, addr)
+        elif len(data) == _KEEPALIVE_BYTES:
+            self._send(data, addr)
+        elif len(data) > 1 and data[0] >> 6 == 2 and _FIRST_RTCP <= data[1] <= _LAST_RTCP:
+            return  # clients report to the server alone
+        else:
+            self._forward(data, addr)
+
+    # --- helpers -----------------------------------------------------------------------------------------------
+
+    def _discover(self, data: bytes, address: Address) -> None:
+        (ssrc,) = struct.unpack_from(">I", data, 4)
+        leg = self._legs.get(ssrc)
+        if leg is None:
+            self.counters.bad += 1
+            return
+        leg.address = address
+        host = address[0].encode().ljust(64, b"\0")
+        self._send(_DISCOVERY_RESPONSE + data[4:8] + host + struct.pack(">H", address[1]), address)
+
+    def _forward(self, data: bytes, address: Address) -> None:
+        self.counters.received += 1
+        size = sealing.unencrypted_bytes(data)
+        sender = None if size is None else self._legs.get(int.from_bytes(data[8:12], "big"))
+        packet = None
+        if sender is not None and sender.seal is not None:
+            packet = sealing.open_packet(data, sender.seal)
+        if sender is None or packet is None:
+            self.counters.bad += 1
+            return
+        sender.address = address
+        for receiver in self._listeners(sender.channel_id, besides=sender):
+            self._deliver(packet, receiver)
+
+    def _listeners(self, channel_id: int, *, besides: Leg | None = None) -> list[Leg]:
+        return [
+            leg
+            for leg in self._legs.values()
+            if leg.channel_id == channel_id and leg is not besides and leg.seal and leg.address and not leg.muted
+        ]
+
+    def _deliver(self, packet: sealing.RtpPacket, receiver: Leg) -> None:
+        assert receiver.seal is not None
+        assert receiver.address is not None
+        if self._random.random() < self.network.loss:
+            self.counters.dropped += 1
+            return
+        padding = 0
+        if self._random.random() < self.network.padding:
+            padding = self._random.randint(1, _MOST_PADDING_BYTES)
+        sealed = sealing.seal_packet(
+            packet, receiver.seal, receiver.next_counter(), extension=_EXTENSION, padding_bytes=padding
+        )
+        self.counters.forwarded += 1
+        pair = (receiver.ssrc, packet.ssrc)
+        held = self._held.pop(pair, None)
+        if held is None and self._random.random() < self.network.reorder:
+            timer = asyncio.get_running_loop().call_later(_REORDER_HOLD_S, self._release, pair, receiver.address)
+            self._held[pair] = (sealed, timer)
+            return
+        self._send(sealed, receiver.address)
+        if held is not None:
+            held[1].cancel()
+            self._send(held[0], receiver.address)
+
+    def _release(self, pair: tuple[int, int], address: Address) -> None:
+        held = self._held.pop(pair, None)
+        if held is not None:
+            self._send(held[0], address)
+
+    def _send(self, data: bytes, address: Address) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.sendto(data, address)
+
+    # --- faults ------------------------------------------------------------------------------------------------
+
+    def inject_rtcp(self, receivers: Iterable[int], *, count: int) -> int:
+        """Send RTCP sender reports to those users' sessions; return how many went out."""
+        body = bytes(20)  # sender info: NTP and RTP time, packet and octet counts
+        sent = 0
+        for leg, source in self._injection_targets(receivers):
+            header = struct.pack(">BBHI", 0x80, _RTCP_SENDER_REPORT, 6, source)
+            for _ in range(count):
+                sent += self._inject(leg, header, body)
+        return sent
+
+    def inject_video(self, receivers: Iterable[int], *, count: int) -> int:
+        """Send video packets under SSRCs that no op 5 names; return how many went out."""
+        sent = 0
+        for leg, source in self._injection_targets(receivers):
+            for sequence in range(count):
+                packet = sealing.RtpPacket(
+                    _VIDEO_PAYLOAD_TYPE, sequence, sequence * 3000, source + 1, self._random.randbytes(_VIDEO_BYTES)
+                )
+                assert leg.seal is not None
+                assert leg.address is not None
+                self._send(sealing.seal_packet(packet, leg.seal, leg.next_counter()), leg.address)
+                self.counters.injected += 1
+                sent += 1
+        return sent
+
+    def _injection_targets(self, receivers: Iterable[int]) -> list[tuple[Leg, int]]:
+        """Return each wanted session with the SSRC of somebody else in its channel (or its own, when alone)."""
+        wanted = set(receivers)
+        targets: list[tuple[Leg, int]] = []
+        for leg in self._legs.values():
+            if leg.user_id not in wanted or leg.seal is None or leg.address is None:
+                continue
+            others = self._listeners(leg.channel_id, besides=leg)
+            targets.append((leg, others[0].ssrc if others else leg.ssrc))
+        return targets
+
+    def _inject(self, leg: Leg, header: bytes, body: bytes) -> int:
+        assert leg.seal is not None
+        assert leg.address is not None
+        nonce = struct.pack("<I", leg.next_counter() & 0xFFFF_FFFF)
+        self._send(header + leg.seal.encrypt(body, header, nonce) + nonce, leg.address)
+        self.counters.injected += 1
+        return 1
+
+
+# The SSRC step leaves room for each session's video and retransmission streams.
+SSRC_STEP: Final = 4

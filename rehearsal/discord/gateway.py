@@ -1,0 +1,316 @@
+"""The main gateway: bots identify, learn the guild, get its events, and ask for voice (op 4).
+
+It tells what `World` says happened. A session whose websocket broke can be resumed for a while (op 6); one that was
+closed on purpose is over, and its bot leaves voice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from rehearsal.discord import payloads
+from rehearsal.discord.world import VoiceCredentials
+from rehearsal.errors import LocalDiscordError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rehearsal.discord.connection import Connection
+    from rehearsal.discord.payloads import Json
+    from rehearsal.discord.world import World
+
+_log = structlog.get_logger()
+
+_DISPATCH, _HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE_STATE, _RESUME = 0, 1, 2, 3, 4, 6
+_REQUEST_MEMBERS, _INVALID_SESSION, _HELLO, _HEARTBEAT_ACK = 8, 9, 10, 11
+_HEARTBEAT_INTERVAL_MS = 41_250
+_REPLAYED_EVENTS = 500
+# Discord keeps a broken session for minutes; a rehearsal that kills the bot wants it gone sooner.
+RESUME_WINDOW_S = 10.0
+_LEAVING_CODES = frozenset({1000, 1001})
+_INTENT_MESSAGE_CONTENT = 1 << 15
+
+
+class CloseCode(IntEnum):
+    """Why the gateway closes a connection (Discord's reference, "Gateway close event codes")."""
+
+    UNKNOWN_OPCODE = 4001
+    NOT_AUTHENTICATED = 4003
+    AUTHENTICATION_FAILED = 4004
+    ALREADY_AUTHENTICATED = 4005
+
+
+@dataclass(slots=True, eq=False)
+class GatewaySession:
+    """One bot's session, possibly without a websocket just now."""
+
+    user_id: int
+    intents: int
+    connection: Connection | None
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    sequence: int = 0
+    expiry: asyncio.TimerHandle | None = None
+    _replay: deque[Json] = field(default_factory=lambda: deque(maxlen=_REPLAYED_EVENTS))
+
+    def dispatch(self, event: str, data: object) -> None:
+        """Send an event, and keep it for RESUME."""
+        self.sequence += 1
+        message = {"op": _DISPATCH, "s": self.sequence, "t": event, "d": data}
+        self._replay.append(message)
+        if self.connection is not None:
+            self.connection.send_json(message)
+
+    def resume(self, connection: Connection, after: int) -> None:
+        """Go on over a new websocket, with what came after sequence number `after`."""
+        self.connection = connection
+        for message in self._replay:
+            if message["s"] > after:
+                connection.send_json(message)
+
+
+class Gateway:
+    """All gateway sessions, and the only place where voice states change hands."""
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        url: Callable[[], str],
+        voice_endpoint: Callable[[], str],
+        disconnect_voice: Callable[[int], None],
+        resume_window_s: float = RESUME_WINDOW_S,
+    ) -> None:
+        self._world = world
+        self._url = url
+        self._voice_endpoint = voice_endpoint
+        self._disconnect_voice = disconnect_voice
+        self._resume_window_s = resume_window_s
+        self._sessions: dict[str, GatewaySession] = {}
+        self._by_connection: dict[Connection, GatewaySession] = {}
+
+    def close(self) -> None:
+        """Cancel every timer."""
+        for session in self._sessions.values():
+            _stop_expiry(session)
+
+    def online(self, user_id: int) -> bool:
+        """Say whether that bot has a session with a websocket."""
+        return any(each.user_id == user_id and each.connection for each in self._sessions.values())
+
+    # --- voice -------------------------------------------------------------------------------------------------
+
+    def join(
+        self, user_id: int, channel_id: int, *, self_mute: bool = False, self_deaf: bool = False
+    ) -> VoiceCredentials:
+        """Put a member into a voice channel, tell everybody, and return fresh credentials."""
+        before = self._world.voice_channel_of(user_id)
+        state = self._world.enter_voice(user_id, channel_id, self_mute=self_mute, self_deaf=self_deaf)
+        if before is not None and before != channel_id:
+            self._disconnect_voice(user_id)
+        self.broadcast("VOICE_STATE_UPDATE", state)
+        return VoiceCredentials(state=state, server=self.announce_voice_server(user_id))
+
+    def leave(self, user_id: int) -> bool:
+        """Take a member out of voice, tell everybody; False when the member was in no channel."""
+        state = self._world.leave_voice(user_id)
+        if state is None:
+            return False
+        self.broadcast("VOICE_STATE_UPDATE", state)
+        self._disconnect_voice(user_id)
+        return True
+
+    def announce_voice_server(self, user_id: int) -> Json:
+        """Send a bot a VOICE_SERVER_UPDATE with a new token; return its data."""
+        server = self._world.issue_voice_server(user_id, self._voice_endpoint())
+        self.send_to(user_id, "VOICE_SERVER_UPDATE", server)
+        return server
+
+    # --- events ------------------------------------------------------------------------------------------------
+
+    def broadcast(self, event: str, data: object) -> None:
+        """Send an event to every bot."""
+        for session in self._sessions.values():
+            session.dispatch(event, data)
+
+    def send_to(self, user_id: int, event: str, data: object) -> None:
+        """Send an event to one bot."""
+        for session in self._sessions.values():
+            if session.user_id == user_id:
+                session.dispatch(event, data)
+
+    def broadcast_message(self, event: str, message: Json) -> None:
+        """Send a message event. A bot without the message content intent sees no text of others, as on Discord."""
+        for session in self._sessions.values():
+            own = message["author"]["id"] == str(session.user_id)
+            mentioned = f"<@{session.user_id}>" in message["content"]
+            if own or mentioned or session.intents & _INTENT_MESSAGE_CONTENT:
+                session.dispatch(event, message)
+            else:
+                hidden = {"content": "", "embeds": [], "attachments": [], "components": []}
+                session.dispatch(event, {**message, **hidden})
+
+    # --- connection.Speaker ------------------------------------------------------------------------------------
+
+    def opened(self, connection: Connection) -> None:
+        """Say hello (op 10)."""
+        connection.send_json({"op": _HELLO, "d": {"heartbeat_interval": _HEARTBEAT_INTERVAL_MS}})
+
+    def text(self, connection: Connection, message: dict[str, Any]) -> None:
+        """Handle a message of a bot."""
+        opcode = message["op"]
+        data = message.get("d")
+        fields = data if isinstance(data, dict) else {}
+        session = self._by_connection.get(connection)
+        if opcode == _HEARTBEAT:
+            connection.send_json({"op": _HEARTBEAT_ACK})
+        elif session is None and opcode == _IDENTIFY:
+            self._identify(connection, fields)
+        elif session is None and opcode == _RESUME:
+            self._resume(connection, fields)
+        elif session is None:
+            connection.close(CloseCode.NOT_AUTHENTICATED, "Not authenticated.")
+        elif opcode in (_IDENTIFY, _RESUME):
+            connection.close(CloseCode.ALREADY_AUTHENTICATED, "Already authenticated.")
+        elif opcode == _VOICE_STATE:
+            self._change_voice_state(session, fields)
+        elif opcode == _REQUEST_MEMBERS:
+            self._send_members(session, fields)
+        elif opcode != _PRESENCE:
+            _log.info("gateway_opcode_ignored", opcode=opcode)
+
+    def binary(self, connection: Connection, body: bytes) -> None:
+        """Refuse: the local gateway speaks JSON only."""
+        connection.close(CloseCode.UNKNOWN_OPCODE, f"The gateway takes JSON, not {len(body)} bytes.")
+
+    def closed(self, connection: Connection) -> None:
+        """End the session, or let it wait for RESUME when the websocket just broke."""
+        session = self._by_connection.pop(connection, None)
+        if session is None or session.connection is not connection:
+            return
+        session.connection = None
+        if connection.close_code in _LEAVING_CODES and not connection.severed:
+            self._end(session)
+        else:
+            session.expiry = asyncio.get_running_loop().call_later(self._resume_window_s, self._end, session)
+
+    # --- helpers -----------------------------------------------------------------------------------------------
+
+    def _identify(self, connection: Connection, data: dict[str, Any]) -> None:
+        bot_id = bot_of_token(self._world, data.get("token"))
+        if bot_id is None:
+            connection.close(CloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
+            return
+        # A process that died and came back: what is left of its former life goes first.
+        for former in [each for each in self._sessions.values() if each.user_id == bot_id]:
+            if former.connection is None:
+                self._end(former)
+        intents = data.get("intents")
+        session = GatewaySession(
+            user_id=bot_id, intents=intents if isinstance(intents, int) else 0, connection=connection
+        )
+        self._sessions[session.id] = session
+        self._by_connection[connection] = session
+        guild = self._world.guild
+        ready = {
+            "v": 10,
+            "user": payloads.guild_user(guild, bot_id),
+            "guilds": [{"id": str(guild.id), "unavailable": True}],
+            "session_id": session.id,
+            "session_type": "normal",
+            "resume_gateway_url": self._url(),
+            "application": {"id": str(bot_id), "flags": 0},
+            "shard": data.get("shard") or [0, 1],
+        }
+        session.dispatch("READY", ready)
+        session.dispatch("GUILD_CREATE", payloads.guild_create(guild, self._world.voice_states()))
+        _log.info("bot_identified", user_id=bot_id)
+
+    def _resume(self, connection: Connection, data: dict[str, Any]) -> None:
+        session = self._sessions.get(str(data.get("session_id")))
+        bot_id = bot_of_token(self._world, data.get("token"))
+        if bot_id is None:
+            connection.close(CloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
+            return
+        if session is None or session.user_id != bot_id:
+            connection.send_json({"op": _INVALID_SESSION, "d": False})
+            return
+        former = session.connection
+        if former is not None:
+            self._by_connection.pop(former, None)
+            former.abort()
+        _stop_expiry(session)
+        self._by_connection[connection] = session
+        after = data.get("seq")
+        session.resume(connection, after if isinstance(after, int) else 0)
+        session.dispatch("RESUMED", {})
+
+    def _change_voice_state(self, session: GatewaySession, data: dict[str, Any]) -> None:
+        wanted = data.get("channel_id")
+        mute, deaf = bool(data.get("self_mute")), bool(data.get("self_deaf"))
+        if wanted is None:
+            self.leave(session.user_id)
+            return
+        state = self._world.voice_state(session.user_id)
+        stays = state is not None and state["channel_id"] == str(wanted)
+        flags_change = state is not None and (state["self_mute"], state["self_deaf"]) != (mute, deaf)
+        try:
+            if stays and flags_change:
+                changed = self._world.enter_voice(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf)
+                self.broadcast("VOICE_STATE_UPDATE", changed)
+            else:
+                # Also for a bot that asks again for the channel it is in: that is how clients rejoin.
+                self.join(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf)
+        except (LocalDiscordError, ValueError, TypeError) as error:
+            _log.warning("voice_request_ignored", user_id=session.user_id, reason=str(error))
+
+    def _send_members(self, session: GatewaySession, data: dict[str, Any]) -> None:
+        guild = self._world.guild
+        asked = data.get("user_ids")
+        wanted = {str(each) for each in asked} if isinstance(asked, list) else ({str(asked)} if asked else None)
+        prefix = str(data.get("query") or "").lower()
+        members = [
+            payloads.guild_member(guild, member.id)
+            for member in guild.members
+            if (wanted is None or str(member.id) in wanted) and member.name.lower().startswith(prefix)
+        ]
+        chunk: Json = {
+            "guild_id": str(guild.id),
+            "members": members,
+            "chunk_index": 0,
+            "chunk_count": 1,
+            "not_found": [],
+        }
+        if data.get("presences"):
+            chunk["presences"] = []
+        if data.get("nonce") is not None:
+            chunk["nonce"] = data["nonce"]
+        session.dispatch("GUILD_MEMBERS_CHUNK", chunk)
+
+    def _end(self, session: GatewaySession) -> None:
+        _stop_expiry(session)
+        self._sessions.pop(session.id, None)
+        if not any(each.user_id == session.user_id for each in self._sessions.values()):
+            self.leave(session.user_id)
+
+
+def bot_of_token(world: World, token: object) -> int | None:
+    """Return the bot whose token that is (`ID.anything`), or None for a wrong token."""
+    if not isinstance(token, str):
+        return None
+    text = token.removeprefix("Bot ").partition(".")[0]
+    if not text.isascii() or not text.isdigit() or "." not in token or len(text) > 20:
+        return None
+    return int(text) if world.guild.is_bot(int(text)) else None
+
+
+def _stop_expiry(session: GatewaySession) -> None:
+    if session.expiry is not None:
+        session.expiry.cancel()
+        session.expiry = None

@@ -1,0 +1,100 @@
+"""What the local Discord is made of: one guild, its channels, its people and its bots. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rehearsal.errors import LocalDiscordError
+
+# The bot under rehearsal, and a second one for tests with two bots.
+ROOMTONE_BOT_ID = 1001
+SPARE_BOT_ID = 1002
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A voice or text channel of the guild."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A person or a bot of the guild. `moderator` grants managing and muting; the first person owns the guild."""
+
+    id: int
+    name: str
+    moderator: bool = False
+
+
+def _default_people() -> tuple[Member, ...]:
+    return (
+        Member(2001, "Ada", moderator=True),
+        Member(2002, "Ben"),
+        Member(2003, "Chloe"),
+        Member(2004, "Dmitri"),
+        Member(2005, "Elin"),
+        Member(2006, "Farid"),
+    )
+
+
+def _default_bots() -> tuple[Member, ...]:
+    return (Member(ROOMTONE_BOT_ID, "Roomtone"), Member(SPARE_BOT_ID, "Spare"))
+
+
+@dataclass(frozen=True, slots=True)
+class GuildSpec:
+    """The guild that the local Discord serves. Raises `LocalDiscordError` when two things share an id."""
+
+    id: int = 500
+    name: str = "The local guild"
+    voice_channels: tuple[Channel, ...] = (Channel(600, "Evening"), Channel(602, "Side room"))
+    text_channel: Channel = Channel(601, "chat")
+    people: tuple[Member, ...] = field(default_factory=_default_people)
+    bots: tuple[Member, ...] = field(default_factory=_default_bots)
+
+    def __post_init__(self) -> None:
+        channel_ids = [channel.id for channel in self.channels]
+        member_ids = [member.id for member in self.members]
+        for what, ids in (("channels", channel_ids), ("members", member_ids)):
+            twice = sorted({number for number in ids if ids.count(number) > 1})
+            if twice:
+                raise LocalDiscordError(f"Two {what} of the guild share the id {twice[0]}. Give each its own.")
+        if not self.voice_channels or not self.people:
+            raise LocalDiscordError("The guild needs at least one voice channel and one person.")
+        if any(number <= 0 for number in (self.id, *channel_ids, *member_ids)):
+            raise LocalDiscordError("Ids of the guild, its channels and its members are positive numbers.")
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """All channels, voice first."""
+        return (*self.voice_channels, self.text_channel)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Everybody, people first."""
+        return (*self.people, *self.bots)
+
+    @property
+    def owner(self) -> Member:
+        """The person who owns the guild."""
+        return self.people[0]
+
+    def member(self, user_id: int) -> Member:
+        """Return the member with that id. Raises `LocalDiscordError` for a stranger."""
+        for member in self.members:
+            if member.id == user_id:
+                return member
+        raise LocalDiscordError(f"User {user_id} is no member of the guild. Its members are {self._who()}.")
+
+    def is_bot(self, user_id: int) -> bool:
+        """Say whether that user is one of the bots."""
+        return any(bot.id == user_id for bot in self.bots)
+
+    def is_voice(self, channel_id: int) -> bool:
+        """Say whether that channel is a voice channel of this guild."""
+        return any(channel.id == channel_id for channel in self.voice_channels)
+
+    def _who(self) -> str:
+        return ", ".join(f"{member.id} ({member.name})" for member in self.members)

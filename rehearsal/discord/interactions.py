@@ -1,0 +1,332 @@
+"""Interactions in flight: the event goes out over the gateway, the bot's answers come back through REST.
+
+It keeps Discord's rules: three seconds to answer, one first answer, follow-ups and edits for fifteen minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+from rehearsal.discord import payloads
+from rehearsal.discord.commands import invocation
+from rehearsal.errors import LocalDiscordError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rehearsal.discord.gateway import Gateway
+    from rehearsal.discord.payloads import Json
+    from rehearsal.discord.world import World
+
+# Discord's rules.
+RESPONSE_TIMEOUT_S = 3.0
+TOKEN_LIFETIME_S = 15 * 60.0
+# How long `invoke` waits for the text behind a deferred answer.
+REPLY_TIMEOUT_S = 30.0
+EPHEMERAL = 1 << 6
+_COMMAND = 2
+_GUILD_CONTEXT = 0
+_INTERACTIONS_KEPT = 200
+
+
+class CallbackType(IntEnum):
+    """How a bot may answer an interaction at first."""
+
+    MESSAGE = 4
+    DEFERRED_MESSAGE = 5
+    DEFERRED_UPDATE = 6
+    UPDATE_MESSAGE = 7
+    AUTOCOMPLETE = 8
+    MODAL = 9
+
+
+class RefusedError(LocalDiscordError):
+    """REST refuses a bot's request, with Discord's HTTP status and error code."""
+
+    def __init__(self, status: int, code: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One thing a bot answered, in order; an edit is a reply of its own."""
+
+    kind: Literal["initial", "followup", "edit"]
+    content: str
+    ephemeral: bool
+    payload: Json = field(repr=False)
+
+
+@dataclass(slots=True)
+class InteractionResult:
+    """A bot's answers to one command. It grows while the bot goes on answering."""
+
+    id: int
+    command: str
+    user_id: int
+    deferred: bool = False
+    replies: list[Reply] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+
+    @property
+    def content(self) -> str:
+        """The text of the last reply; '' when there is none."""
+        return self.replies[-1].content if self.replies else ""
+
+    async def until(self, wanted: Callable[[InteractionResult], bool], *, timeout_s: float = REPLY_TIMEOUT_S) -> None:
+        """Wait until `wanted` holds. Raises `LocalDiscordError` when it does not in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not wanted(self):
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError as error:
+            raise LocalDiscordError(
+                f"/{self.command} was answered with {len(self.replies)} replies within {timeout_s:g} s, "
+                "which is not what was waited for. The bot's log says what it did."
+            ) from error
+
+    def note(self, reply: Reply | None) -> None:
+        """Record a reply, or that something else changed."""
+        if reply is not None:
+            self.replies.append(reply)
+        self._changed.set()
+
+    def as_dict(self) -> Json:
+        """Return the result as the control API answers it."""
+        replies = [
+            {
+                "kind": reply.kind,
+                "content": reply.content,
+                "ephemeral": reply.ephemeral,
+                "embeds": reply.payload.get("embeds", []),
+                "components": reply.payload.get("components", []),
+            }
+            for reply in self.replies
+        ]
+        return {"command": self.command, "deferred": self.deferred, "replies": replies}
+
+
+@dataclass(slots=True)
+class _Interaction:
+    token: str
+    application_id: int
+    channel_id: int
+    result: InteractionResult
+    started_at: float
+    answered: bool = False
+    ephemeral: bool = False
+    # A deferred answer's message exists before it has a text.
+    loading: bool = False
+    original_id: int | None = None
+    messages: dict[int, Json] = field(default_factory=dict)
+
+
+class Interactions:
+    """All interactions of the last fifteen minutes."""
+
+    def __init__(self, world: World, gateway: Gateway, *, response_timeout_s: float = RESPONSE_TIMEOUT_S) -> None:
+        self._world = world
+        self._gateway = gateway
+        self._response_timeout_s = response_timeout_s
+        self._by_token: dict[str, _Interaction] = {}
+
+    async def invoke(
+        self,
+        user_id: int,
+        command: str,
+        options: Mapping[str, Any],
+        *,
+        channel_id: int,
+        timeout_s: float = REPLY_TIMEOUT_S,
+    ) -> InteractionResult:
+        """Have a member use a slash command; return once the bot has answered with a message.
+
+        Raises `LocalDiscordError` when the command cannot be used so, the bot is offline or does not answer in time.
+        """
+        registered = self._world.all_commands()
+        found = invocation(self._world.guild, registered, user_id=user_id, name=command, options=options)
+        if not self._gateway.online(found.application_id):
+            raise LocalDiscordError(f"The bot that has /{command} is offline. Start it first.")
+        interaction = self._begin(user_id, command, found.application_id, channel_id)
+        event = self._event(interaction, user_id, found.data)
+        self._gateway.send_to(found.application_id, "INTERACTION_CREATE", event)
+        result = interaction.result
+        await result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
+        await result.until(lambda current: bool(current.replies), timeout_s=timeout_s)
+        return result
+
+    def _begin(self, user_id: int, command: str, application_id: int, channel_id: int) -> _Interaction:
+        while len(self._by_token) >= _INTERACTIONS_KEPT:
+            del self._by_token[next(iter(self._by_token))]
+        result = InteractionResult(id=self._world.snowflake(), command=command, user_id=user_id)
+        interaction = _Interaction(
+            token=secrets.token_urlsafe(32),
+            application_id=application_id,
+            channel_id=channel_id,
+            result=result,
+            started_at=time.monotonic(),
+        )
+        self._by_token[interaction.token] = interaction
+        return interaction
+
+    def _event(self, interaction: _Interaction, user_id: int, data: Json) -> Json:
+        guild = self._world.guild
+        spec = next(each for each in guild.channels if each.id == interaction.channel_id)
+        bits = payloads.permission_bits(guild, user_id)
+        return {
+            "id": str(interaction.result.id),
+            "application_id": str(interaction.application_id),
+            "type": _COMMAND,
+            "token": interaction.token,
+            "version": 1,
+            "data": data,
+            "guild_id": str(guild.id),
+            "guild": {"id": str(guild.id), "locale": "en-US", "features": []},
+            "guild_locale": "en-US",
+            "channel_id": str(spec.id),
+            "channel": {**payloads.channel(guild, spec), "permissions": bits},
+            "member": {**payloads.guild_member(guild, user_id), "permissions": bits},
+            "app_permissions": payloads.permission_bits(guild, interaction.application_id),
+            "locale": "en-US",
+            "entitlements": [],
+            "authorizing_integration_owners": {"0": str(guild.id)},
+            "context": _GUILD_CONTEXT,
+            "attachment_size_limit": 10 * 1024 * 1024,
+        }
+
+    # --- what REST calls ---------------------------------------------------------------------------------------
+
+    def answer(self, interaction_id: int, token: str, body: Json) -> Json:
+        """Handle the first answer; return the callback response object. Raises `RefusedError`."""
+        interaction = self._by_token.get(token)
+        late = interaction and time.monotonic() - interaction.started_at > self._response_timeout_s
+        if interaction is None or interaction.result.id != interaction_id or (late and not interaction.answered):
+            raise RefusedError(404, 10062, "Unknown interaction")
+        if interaction.answered:
+            raise RefusedError(400, 40060, "Interaction has already been acknowledged.")
+        try:
+            kind = CallbackType(body.get("type", 0))
+        except ValueError as error:
+            raise RefusedError(400, 50035, "Invalid Form Body") from error
+        data = body.get("data") or {}
+        resource: Json | None = None
+        if kind is CallbackType.MESSAGE:
+            message = self._write(interaction, data, "initial")
+            interaction.original_id = int(message["id"])
+            resource = {"type": kind, "message": message}
+        elif kind is CallbackType.DEFERRED_MESSAGE:
+            interaction.loading = True
+            interaction.result.deferred = True
+            interaction.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
+            resource = {"type": kind}
+        else:
+            raise RefusedError(400, 50035, f"A slash command is not answered with {kind.name.lower()} here.")
+        interaction.answered = True
+        interaction.result.note(None)
+        described: Json = {
+            "id": str(interaction_id),
+            "type": _COMMAND,
+            "response_message_loading": interaction.loading,
+            "response_message_ephemeral": interaction.ephemeral,
+        }
+        if interaction.original_id is not None:
+            described["response_message_id"] = str(interaction.original_id)
+        return {"interaction": described, "resource": resource}
+
+    def follow_up(self, application_id: int, token: str, data: Json) -> Json:
+        """Handle a follow-up message; the first one after a deferred answer takes its place, as on Discord."""
+        interaction = self._find(application_id, token)
+        if interaction.loading:
+            return self.edit(application_id, token, "@original", data)
+        return self._write(interaction, data, "followup")
+
+    def edit(self, application_id: int, token: str, which: str, data: Json) -> Json:
+        """Handle an edit of the first answer (`@original`) or of a follow-up; return the message."""
+        interaction = self._find(application_id, token)
+        if which == "@original" and interaction.loading:
+            interaction.loading = False
+            flags = data.get("flags", 0) | (EPHEMERAL if interaction.ephemeral else 0)
+            message = self._write(interaction, {**data, "flags": flags}, "initial")
+            interaction.original_id = int(message["id"])
+            return message
+        message = self.message(application_id, token, which)
+        check_content(data.get("content"))
+        for key in ("content", "embeds", "components", "attachments"):
+            if data.get(key) is not None:
+                message[key] = data[key]
+        message["edited_timestamp"] = payloads.now()
+        self._note(interaction, "edit", message)
+        return message
+
+    def message(self, application_id: int, token: str, which: str) -> Json:
+        """Return the first answer (`@original`) or a follow-up."""
+        interaction = self._find(application_id, token)
+        number = interaction.original_id if which == "@original" else int(which) if which.isdigit() else None
+        if number is None or number not in interaction.messages:
+            raise RefusedError(404, 10008, "Unknown Message")
+        return interaction.messages[number]
+
+    def delete(self, application_id: int, token: str, which: str) -> None:
+        """Delete the first answer or a follow-up."""
+        message = self.message(application_id, token, which)
+        number = int(message["id"])
+        del self._find(application_id, token).messages[number]
+        self._world.drop_message(number)
+
+    def _find(self, application_id: int, token: str) -> _Interaction:
+        interaction = self._by_token.get(token)
+        if interaction is None or interaction.application_id != application_id or not interaction.answered:
+            raise RefusedError(404, 10015, "Unknown Webhook")
+        if time.monotonic() - interaction.started_at > TOKEN_LIFETIME_S:
+            raise RefusedError(401, 50027, "Invalid Webhook Token")
+        return interaction
+
+    def _write(self, interaction: _Interaction, data: Json, kind: Literal["initial", "followup"]) -> Json:
+        check_content(data.get("content"))
+        extra = {key: data[key] for key in ("embeds", "components", "attachments", "flags") if data.get(key)}
+        if not data.get("content") and not extra.keys() - {"flags"}:
+            raise RefusedError(400, 50006, "Cannot send an empty message")
+        message = payloads.message(
+            self._world.guild,
+            message_id=self._world.snowflake(),
+            channel_id=interaction.channel_id,
+            author_id=interaction.application_id,
+            content=data.get("content") or "",
+            extra={**extra, "application_id": str(interaction.application_id)},
+            reply_to_command=kind == "initial",
+        )
+        interaction.messages[int(message["id"])] = message
+        ephemeral = bool(message["flags"] & EPHEMERAL)
+        if not ephemeral:
+            self._world.keep_message(message)
+            self._gateway.broadcast_message("MESSAGE_CREATE", message)
+        self._note(interaction, kind, message)
+        return message
+
+    def _note(self, interaction: _Interaction, kind: Literal["initial", "followup", "edit"], message: Json) -> None:
+        reply = Reply(
+            kind=kind,
+            content=message["content"],
+            ephemeral=bool(message["flags"] & EPHEMERAL),
+            payload=dict(message),
+        )
+        interaction.result.note(reply)
+
+
+_MOST_CHARACTERS = 2000
+
+
+def check_content(content: object) -> None:
+    """Raise `RefusedError` for a text that Discord would not take."""
+    if content is None:
+        return
+    if not isinstance(content, str) or len(content) > _MOST_CHARACTERS:
+        raise RefusedError(400, 50035, f"Invalid Form Body: content must be {_MOST_CHARACTERS} or fewer in length.")

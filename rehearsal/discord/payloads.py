@@ -1,0 +1,228 @@
+"""The JSON objects of Discord's API v10, as the local Discord sends them. Pure functions of the guild and its state.
+
+Fields are those that discord.py 2.7.1 and @discordjs/voice read, and what Discord's reference marks as always there.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rehearsal.discord import permissions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rehearsal.discord.guild import Channel, GuildSpec, Member
+
+Json: TypeAlias = dict[str, Any]
+
+# Discord's own constants for channel and message types.
+TEXT_CHANNEL, VOICE_CHANNEL = 0, 2
+_DEFAULT_MESSAGE, _COMMAND_REPLY = 0, 20
+_JOINED_AT = "2024-01-01T00:00:00+00:00"
+# The moderators' role lies beside the guild's other ids; @everyone's role has the guild's own id.
+MODERATOR_ROLE_OFFSET = 1
+
+
+def user(member: Member, *, bot: bool) -> Json:
+    """Return a user object. Discord names are lower-case; the name that people see is `global_name`."""
+    return {
+        "id": str(member.id),
+        "username": member.name.lower().replace(" ", "_"),
+        "discriminator": "0",
+        "global_name": member.name,
+        "avatar": None,
+        "bot": bot,
+        "public_flags": 0,
+        "flags": 0,
+    }
+
+
+def guild_user(guild: GuildSpec, user_id: int) -> Json:
+    """Return the user object of a member of the guild."""
+    return user(guild.member(user_id), bot=guild.is_bot(user_id))
+
+
+def guild_member(guild: GuildSpec, user_id: int) -> Json:
+    """Return the guild member object, user inside."""
+    moderator = guild.member(user_id).moderator
+    return {
+        "user": guild_user(guild, user_id),
+        "nick": None,
+        "avatar": None,
+        "roles": [str(guild.id + MODERATOR_ROLE_OFFSET)] if moderator else [],
+        "joined_at": _JOINED_AT,
+        "premium_since": None,
+        "deaf": False,
+        "mute": False,
+        "pending": False,
+        "flags": 0,
+    }
+
+
+def permission_bits(guild: GuildSpec, user_id: int) -> str:
+    """Return what that member may do in any channel, as the API's decimal string."""
+    if guild.owner.id == user_id:
+        return str(permissions.ALL)
+    moderator = guild.member(user_id).moderator
+    return str(int(permissions.MODERATOR if moderator else permissions.EVERYONE))
+
+
+def channel(guild: GuildSpec, spec: Channel) -> Json:
+    """Return the channel object."""
+    common: Json = {
+        "id": str(spec.id),
+        "guild_id": str(guild.id),
+        "name": spec.name,
+        "position": guild.channels.index(spec),
+        "permission_overwrites": [],
+        "parent_id": None,
+        "nsfw": False,
+        "last_message_id": None,
+        "rate_limit_per_user": 0,
+        "flags": 0,
+    }
+    if guild.is_voice(spec.id):
+        voice = {"bitrate": 64000, "user_limit": 0, "rtc_region": None, "video_quality_mode": 1}
+        return {**common, "type": VOICE_CHANNEL, **voice}
+    return {**common, "type": TEXT_CHANNEL, "topic": None}
+
+
+def roles(guild: GuildSpec) -> list[Json]:
+    """Return @everyone and the moderators' role."""
+    return [
+        _role(guild.id, "@everyone", permissions.EVERYONE, position=0),
+        _role(guild.id + MODERATOR_ROLE_OFFSET, "Moderators", permissions.MODERATOR, position=1),
+    ]
+
+
+def _role(role_id: int, name: str, granted: permissions.Permission, *, position: int) -> Json:
+    return {
+        "id": str(role_id),
+        "name": name,
+        "permissions": str(int(granted)),
+        "position": position,
+        "color": 0,
+        "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
+        "hoist": False,
+        "icon": None,
+        "unicode_emoji": None,
+        "managed": False,
+        "mentionable": False,
+        "flags": 0,
+    }
+
+
+def guild_object(guild: GuildSpec) -> Json:
+    """Return the guild as REST answers it."""
+    return {
+        "id": str(guild.id),
+        "name": guild.name,
+        "owner_id": str(guild.owner.id),
+        "icon": None,
+        "splash": None,
+        "discovery_splash": None,
+        "description": None,
+        "banner": None,
+        "region": "local",
+        "afk_timeout": 300,
+        "afk_channel_id": None,
+        "verification_level": 0,
+        "default_message_notifications": 0,
+        "explicit_content_filter": 0,
+        "roles": roles(guild),
+        "emojis": [],
+        "stickers": [],
+        "features": [],
+        "mfa_level": 0,
+        "application_id": None,
+        "system_channel_id": None,
+        "system_channel_flags": 0,
+        "rules_channel_id": None,
+        "public_updates_channel_id": None,
+        "safety_alerts_channel_id": None,
+        "vanity_url_code": None,
+        "premium_tier": 0,
+        "premium_progress_bar_enabled": False,
+        "preferred_locale": "en-US",
+        "nsfw_level": 0,
+    }
+
+
+def guild_create(guild: GuildSpec, voice_states: Iterable[Json]) -> Json:
+    """Return the data of GUILD_CREATE: all a gateway client learns of the guild."""
+    members = [guild_member(guild, member.id) for member in guild.members]
+    return {
+        **guild_object(guild),
+        "joined_at": _JOINED_AT,
+        "large": False,
+        "unavailable": False,
+        "member_count": len(members),
+        "members": members,
+        "channels": [channel(guild, spec) for spec in guild.channels],
+        "voice_states": list(voice_states),
+        "threads": [],
+        "presences": [],
+        "stage_instances": [],
+        "guild_scheduled_events": [],
+        "soundboard_sounds": [],
+    }
+
+
+def application(guild: GuildSpec, bot_id: int) -> Json:
+    """Return the application behind a bot; the two share their id."""
+    return {
+        "id": str(bot_id),
+        "name": guild.member(bot_id).name,
+        "icon": None,
+        "description": "",
+        "summary": "",
+        "bot_public": True,
+        "bot_require_code_grant": False,
+        "verify_key": "0" * 64,
+        "flags": 0,
+        "owner": guild_user(guild, guild.owner.id),
+        "team": None,
+    }
+
+
+def message(
+    guild: GuildSpec,
+    *,
+    message_id: int,
+    channel_id: int,
+    author_id: int,
+    content: str,
+    extra: Json | None = None,
+    reply_to_command: bool = False,
+) -> Json:
+    """Return a message object. `extra` holds what the author sent besides text: embeds, components, flags…"""
+    return {
+        "id": str(message_id),
+        "channel_id": str(channel_id),
+        "guild_id": str(guild.id),
+        "author": guild_user(guild, author_id),
+        "member": {
+            key: value for key, value in guild_member(guild, author_id).items() if key not in ("user", "avatar")
+        },
+        "content": content,
+        "timestamp": now(),
+        "edited_timestamp": None,
+        "tts": False,
+        "mention_everyone": False,
+        "mentions": [],
+        "mention_roles": [],
+        "attachments": [],
+        "embeds": [],
+        "components": [],
+        "pinned": False,
+        "flags": 0,
+        "type": _COMMAND_REPLY if reply_to_command else _DEFAULT_MESSAGE,
+        **(extra or {}),
+    }
+
+
+def now() -> str:
+    """Return the time as Discord writes it."""
+    return datetime.datetime.now(datetime.UTC).isoformat()

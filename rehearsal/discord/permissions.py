@@ -1,0 +1,86 @@
+"""Permission bits as Discord's API documents them, and the three sets that the local guild hands out."""
+
+from __future__ import annotations
+
+from enum import IntFlag
+
+
+class Permission(IntFlag):
+    """The bits that decide something for a voice bot and the people around it."""
+
+    CREATE_INSTANT_INVITE = 1 << 0
+    KICK_MEMBERS = 1 << 1
+    MANAGE_CHANNELS = 1 << 4
+    MANAGE_GUILD = 1 << 5
+    ADD_REACTIONS = 1 << 6
+    PRIORITY_SPEAKER = 1 << 8
+    STREAM = 1 << 9
+    VIEW_CHANNEL = 1 << 10
+    SEND_MESSAGES = 1 << 11
+    MANAGE_MESSAGES = 1 << 13
+    EMBED_LINKS = 1 << 14
+    ATTACH_FILES = 1 << 15
+    READ_MESSAGE_HISTORY = 1 << 16
+    MENTION_EVERYONE = 1 << 17
+    USE_EXTERNAL_EMOJIS = 1 << 18
+    CONNECT = 1 << 20
+    SPEAK = 1 << 21
+    MUTE_MEMBERS = 1 << 22
+    DEAFEN_MEMBERS = 1 << 23
+    MOVE_MEMBERS = 1 << 24
+    USE_VAD = 1 << 25
+    CHANGE_NICKNAME = 1 << 26
+    MANAGE_NICKNAMES = 1 << 27
+    USE_APPLICATION_COMMANDS = 1 << 31
+    REQUEST_TO_SPEAK = 1 << 32
+    CREATE_PUBLIC_THREADS = 1 << 35
+    SEND_MESSAGES_IN_THREADS = 1 << 38
+    USE_EMBEDDED_ACTIVITIES = 1 << 39
+    MODERATE_MEMBERS = 1 << 40
+    USE_SOUNDBOARD = 1 << 42
+    SEND_VOICE_MESSAGES = 1 << 46
+    SET_VOICE_CHANNEL_STATUS = 1 << 48
+    SEND_POLLS = 1 << 49
+
+
+# What a fresh Discord guild grants to @everyone.
+EVERYONE = (
+    Permission.CREATE_INSTANT_INVITE
+    | Permission.ADD_REACTIONS
+    | Permission.STREAM
+    | Permission.VIEW_CHANNEL
+    | Permission.SEND_MESSAGES
+    | Permission.EMBED_LINKS
+    | Permission.ATTACH_FILES
+    | Permission.READ_MESSAGE_HISTORY
+    | Permission.MENTION_EVERYONE
+    | Permission.USE_EXTERNAL_EMOJIS
+    | Permission.CONNECT
+    | Permission.SPEAK
+    | Permission.USE_VAD
+    | Permission.CHANGE_NICKNAME
+    | Permission.USE_APPLICATION_COMMANDS
+    | Permission.REQUEST_TO_SPEAK
+    | Permission.CREATE_PUBLIC_THREADS
+    | Permission.SEND_MESSAGES_IN_THREADS
+    | Permission.USE_EMBEDDED_ACTIVITIES
+    | Permission.USE_SOUNDBOARD
+    | Permission.SEND_VOICE_MESSAGES
+    | Permission.SET_VOICE_CHANNEL_STATUS
+    | Permission.SEND_POLLS
+)
+MODERATOR = (
+    EVERYONE
+    | Permission.KICK_MEMBERS
+    | Permission.MANAGE_CHANNELS
+    | Permission.MANAGE_GUILD
+    | Permission.PRIORITY_SPEAKER
+    | Permission.MANAGE_MESSAGES
+    | Permission.MUTE_MEMBERS
+    | Permission.DEAFEN_MEMBERS
+    | Permission.MOVE_MEMBERS
+    | Permission.MANAGE_NICKNAMES
+    | Permission.MODERATE_MEMBERS
+)
+# Every bit that Discord documents: what the guild's owner has.
+ALL = (1 << 53) - 1

@@ -1,0 +1,138 @@
+"""The transport encryption of voice packets: the two AEAD modes that Discord's voice gateway offers.
+
+In both, the unencrypted part is the RTP header with its CSRCs and, where there is a header extension, that
+extension's first four bytes; the nonce is a 32-bit counter that travels behind the ciphertext ("rtpsize").
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Protocol
+
+import nacl.bindings
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from nacl.exceptions import CryptoError
+
+AES_MODE = "aead_aes256_gcm_rtpsize"
+XCHACHA_MODE = "aead_xchacha20_poly1305_rtpsize"
+# Best first, as Discord lists them.
+MODES = (AES_MODE, XCHACHA_MODE)
+
+_NONCE_BYTES = 4
+_TAG_BYTES = 16
+_FIXED_HEADER_BYTES = 12
+_PADDING_BIT, _EXTENSION_BIT, _CSRC_MASK = 0x20, 0x10, 0x0F
+_VERSION_2 = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RtpPacket:
+    """An RTP packet in the clear: header fields that are forwarded as they are, and the payload alone."""
+
+    marker_and_type: int
+    sequence: int
+    timestamp: int
+    ssrc: int
+    payload: bytes
+
+    @property
+    def payload_type(self) -> int:
+        """The seven-bit payload type."""
+        return self.marker_and_type & 0x7F
+
+
+class Seal(Protocol):
+    """One session's key in one mode."""
+
+    def encrypt(self, plain: bytes, header: bytes, nonce: bytes) -> bytes:
+        """Return ciphertext and tag."""
+
+    def decrypt(self, sealed: bytes, header: bytes, nonce: bytes) -> bytes | None:
+        """Return the plain text, or None when the tag does not fit."""
+
+
+class _Aes:
+    def __init__(self, key: bytes) -> None:
+        self._aead = AESGCM(key)
+
+    def encrypt(self, plain: bytes, header: bytes, nonce: bytes) -> bytes:
+        return self._aead.encrypt(nonce.ljust(12, b"\0"), plain, header)
+
+    def decrypt(self, sealed: bytes, header: bytes, nonce: bytes) -> bytes | None:
+        try:
+            return self._aead.decrypt(nonce.ljust(12, b"\0"), sealed, header)
+        except InvalidTag:
+            return None
+
+
+class _XChaCha:
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def encrypt(self, plain: bytes, header: bytes, nonce: bytes) -> bytes:
+        return nacl.bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(
+            plain, header, nonce.ljust(24, b"\0"), self._key
+        )
+
+    def decrypt(self, sealed: bytes, header: bytes, nonce: bytes) -> bytes | None:
+        try:
+            return nacl.bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(
+                sealed, header, nonce.ljust(24, b"\0"), self._key
+            )
+        except CryptoError:
+            return None
+
+
+def seal(mode: str, key: bytes) -> Seal:
+    """Return the seal for one of `MODES`. `key`: 32 bytes."""
+    return _Aes(key) if mode == AES_MODE else _XChaCha(key)
+
+
+def open_packet(datagram: bytes, key: Seal) -> RtpPacket | None:
+    """Return the packet inside `datagram`, without header extension and padding; None when it is not authentic."""
+    header_bytes = unencrypted_bytes(datagram)
+    if header_bytes is None or len(datagram) < header_bytes + _TAG_BYTES + _NONCE_BYTES:
+        return None
+    header, nonce = datagram[:header_bytes], datagram[-_NONCE_BYTES:]
+    plain = key.decrypt(datagram[header_bytes:-_NONCE_BYTES], header, nonce)
+    if plain is None:
+        return None
+    if header[0] & _PADDING_BIT:
+        padding = plain[-1] if plain else 0
+        if not 0 < padding <= len(plain):
+            return None
+        plain = plain[:-padding]
+    if header[0] & _EXTENSION_BIT:
+        extension_bytes = 4 * int.from_bytes(header[-2:], "big")
+        if extension_bytes > len(plain):
+            return None
+        plain = plain[extension_bytes:]
+    _, marker_and_type, sequence, timestamp, ssrc = struct.unpack(">BBHII", header[:_FIXED_HEADER_BYTES])
+    return RtpPacket(marker_and_type, sequence, timestamp, ssrc, plain)
+
+
+def seal_packet(packet: RtpPacket, key: Seal, counter: int, *, extension: bytes = b"", padding_bytes: int = 0) -> bytes:
+    """Return the datagram. `extension`: a one-byte-header extension body, a multiple of four bytes, or none."""
+    first = _VERSION_2 << 6
+    preamble = b""
+    if extension:
+        first |= _EXTENSION_BIT
+        preamble = struct.pack(">HH", 0xBEDE, len(extension) // 4)  # RFC 8285, one-byte headers
+    plain = extension + packet.payload
+    if padding_bytes:
+        first |= _PADDING_BIT
+        plain += bytes([padding_bytes]) * padding_bytes
+    fields = (first, packet.marker_and_type, packet.sequence, packet.timestamp, packet.ssrc)
+    header = struct.pack(">BBHII", *fields) + preamble
+    nonce = struct.pack("<I", counter & 0xFFFF_FFFF)
+    return header + key.encrypt(plain, header, nonce) + nonce
+
+
+def unencrypted_bytes(datagram: bytes) -> int | None:
+    """Return the size of the authenticated header, or None when this is no RTP packet."""
+    if len(datagram) < _FIXED_HEADER_BYTES or datagram[0] >> 6 != _VERSION_2:
+        return None
+    size = _FIXED_HEADER_BYTES + 4 * (datagram[0] & _CSRC_MASK)
+    return size + 4 if datagram[0] & _EXTENSION_BIT else size

@@ -1,0 +1,229 @@
+"""The local Discord: REST, gateway, voice gateway and media server on 127.0.0.1, opened and closed together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import structlog
+from aiohttp import web
+
+from rehearsal.discord import payloads, rest
+from rehearsal.discord.certificate import Certificate, write_certificate
+from rehearsal.discord.connection import Switchboard
+from rehearsal.discord.forwarder import Forwarder
+from rehearsal.discord.gateway import Gateway
+from rehearsal.discord.guild import GuildSpec
+from rehearsal.discord.interactions import REPLY_TIMEOUT_S, InteractionResult, Interactions
+from rehearsal.discord.network import Network
+from rehearsal.discord.voice_gateway import VoiceGateway
+from rehearsal.discord.world import PostedMessage, VoiceCredentials, World
+from rehearsal.errors import LocalDiscordError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from ssl import SSLContext
+
+_log = structlog.get_logger()
+
+HOST = "127.0.0.1"
+_GATEWAY_PATH = "/gateway"
+_SHUTDOWN_TIMEOUT_S = 2.0
+
+
+class LocalDiscord:
+    """A Discord of one guild. Use it as an async context manager; it ends every connection when it closes.
+
+    `http_port` serves REST, the gateway and the control API, `voice_port` the voice websocket (TLS), `media_port`
+    UDP; 0 takes a free port. `network` may be changed at any time. Raises `LocalDiscordError` when a port is taken.
+
+    Ownership: sockets, timers and the certificate's directory (unless one is given) belong to this object.
+    """
+
+    def __init__(
+        self,
+        *,
+        guild: GuildSpec | None = None,
+        http_port: int = 0,
+        voice_port: int = 0,
+        media_port: int = 0,
+        certificate_directory: Path | None = None,
+        network: Network | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.guild = guild or GuildSpec()
+        self.network = network or Network()
+        self._ports = (http_port, voice_port, media_port)
+        self._certificate_directory = certificate_directory
+        self._certificate: Certificate | None = None
+        self._world = World(self.guild)
+        self._forwarder = Forwarder(self.network, seed=seed)
+        self._voice = VoiceGateway(self._world, self._forwarder)
+        self._gateway = Gateway(
+            self._world,
+            url=lambda: self.gateway_url,
+            voice_endpoint=lambda: self.voice_endpoint,
+            disconnect_voice=self._voice.disconnect,
+        )
+        self._interactions = Interactions(self._world, self._gateway)
+        self._switchboard = Switchboard()
+        self._http_port = 0
+        self._voice_ports: list[int] = []
+        self._voice_port_in_use = 0
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with contextlib.AsyncExitStack() as stack:
+            directory = self._certificate_directory
+            if directory is None:
+                directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="local-discord-")))
+            self._certificate = write_certificate(directory)
+            await self._open(stack, self._certificate.server_context())
+            self._stack = stack.pop_all()
+        _log.info("local_discord_started", api_base=self.api_base, voice_endpoint=self.voice_endpoint)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+        _log.info("local_discord_stopped")
+
+    # --- addresses ---------------------------------------------------------------------------------------------
+
+    @property
+    def api_base(self) -> str:
+        """Base of the REST API, for `discord.http.Route.BASE`."""
+        return f"http://{HOST}:{self._http_port}{rest.PREFIX}"
+
+    @property
+    def control_base(self) -> str:
+        """Base of the control API."""
+        return f"http://{HOST}:{self._http_port}/control"
+
+    @property
+    def gateway_url(self) -> str:
+        """The gateway, for `discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY`."""
+        return f"ws://{HOST}:{self._http_port}{_GATEWAY_PATH}"
+
+    @property
+    def voice_endpoint(self) -> str:
+        """Host and port of the voice websocket, as VOICE_SERVER_UPDATE names it."""
+        return f"{HOST}:{self._voice_ports[self._voice_port_in_use]}"
+
+    @property
+    def certificate_path(self) -> Path:
+        """The certificate that voice clients must trust."""
+        assert self._certificate is not None, "the local Discord was not started"
+        return self._certificate.certificate_path
+
+    # --- the guild ---------------------------------------------------------------------------------------------
+
+    @property
+    def messages(self) -> tuple[PostedMessage, ...]:
+        """The messages of all text channels, oldest first; ephemeral replies are not among them."""
+        return self._world.messages()
+
+    async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials:
+        """Put a member into a voice channel (the first one by default), as if their client had asked.
+
+        Raises `LocalDiscordError` for a stranger or an unknown channel.
+        """
+        return self._gateway.join(user_id, channel_id or self.guild.voice_channels[0].id)
+
+    async def leave(self, user_id: int) -> None:
+        """Take a member out of voice. Raises `LocalDiscordError` when the member is in no channel."""
+        if not self._gateway.leave(user_id):
+            name = self.guild.member(user_id).name
+            raise LocalDiscordError(f"{name} is in no voice channel. Join first.")
+
+    async def post_message(self, user_id: int, text: str, *, channel_id: int | None = None) -> PostedMessage:
+        """Post a message as a member. Raises `LocalDiscordError` for a stranger, an unknown channel or no text."""
+        channel = channel_id or self.guild.text_channel.id
+        self.guild.member(user_id)
+        if not self._world.has_channel(channel):
+            raise LocalDiscordError(f"The guild has no channel {channel}.")
+        if not text:
+            raise LocalDiscordError("A message needs a text.")
+        number = self._world.snowflake()
+        payload = payloads.message(self.guild, message_id=number, channel_id=channel, author_id=user_id, content=text)
+        self._world.keep_message(payload)
+        self._gateway.broadcast_message("MESSAGE_CREATE", payload)
+        return PostedMessage(number, channel, user_id, text, payload)
+
+    async def invoke(
+        self,
+        user_id: int,
+        command_name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        channel_id: int | None = None,
+        timeout_s: float = REPLY_TIMEOUT_S,
+    ) -> InteractionResult:
+        """Use a slash command as a member; return once the bot has answered with a message.
+
+        The result goes on collecting follow-ups and edits. Raises `LocalDiscordError` when the command cannot be
+        used so, its bot is offline, does not answer within Discord's three seconds, or says nothing in `timeout_s`.
+        """
+        channel = channel_id or self.guild.text_channel.id
+        return await self._interactions.invoke(
+            user_id, command_name, options or {}, channel_id=channel, timeout_s=timeout_s
+        )
+
+    # --- opening and closing -----------------------------------------------------------------------------------
+
+    async def _open(self, stack: contextlib.AsyncExitStack, tls: SSLContext) -> None:
+        http_port, voice_port, media_port = self._ports
+        loop = asyncio.get_running_loop()
+        with _port_errors("media_port", media_port):
+            await loop.create_datagram_endpoint(lambda: self._forwarder, (HOST, media_port))
+        stack.callback(self._forwarder.close)
+        stack.callback(self._voice.close)
+        stack.callback(self._gateway.close)
+        api = rest.Rest(self._world, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
+        application = web.Application()
+        application.router.add_routes(api.routes())
+        application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
+        application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
+        self._http_port = await self._listen(stack, application, "http_port", http_port, None)
+        voice = web.Application()
+        voice.router.add_get("/", self._serve_voice)
+        # Two endpoints, so that a channel can migrate from one to the other (fault "migrate").
+        for port in (voice_port, 0):
+            self._voice_ports.append(await self._listen(stack, voice, "voice_port", port, tls))
+            voice = web.Application()
+            voice.router.add_get("/", self._serve_voice)
+        stack.push_async_callback(self._switchboard.close_all)
+
+    async def _listen(
+        self,
+        stack: contextlib.AsyncExitStack,
+        application: web.Application,
+        name: str,
+        port: int,
+        tls: SSLContext | None,
+    ) -> int:
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_TIMEOUT_S)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        with _port_errors(name, port):
+            await web.TCPSite(runner, HOST, port, ssl_context=tls).start()
+        return int(runner.addresses[0][1])
+
+    async def _serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
+        return await self._switchboard.serve(request, self._gateway)
+
+    async def _serve_voice(self, request: web.Request) -> web.WebSocketResponse:
+        return await self._switchboard.serve(request, self._voice)
+
+
+@contextlib.contextmanager
+def _port_errors(name: str, port: int) -> Any:
+    try:
+        yield
+    except OSError as error:
+        raise LocalDiscordError(
+            f"The local Discord cannot listen on {HOST}:{port} ({error.strerror or error}). "
+            f"Stop what uses that port, or set {name} to another one (0 takes a free one)."
+        ) from error

@@ -1,0 +1,267 @@
+"""The voice gateway, version 8: who may join a voice channel, with which key, and what a client may say there.
+
+Handshake: 8 hello, 0 identify (or 7 resume -> 9), 2 ready, IP discovery over UDP, 1 select protocol, 4 session
+description; then `VoiceRoom` takes over. Close codes are those of Discord's reference ("Voice close event codes").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from rehearsal.discord import sealing
+from rehearsal.discord.delivery import Opcode
+from rehearsal.discord.forwarder import SSRC_STEP, Forwarder, Leg
+from rehearsal.discord.voice_room import VoiceRoom, VoiceSession
+
+if TYPE_CHECKING:
+    from rehearsal.discord.connection import Connection
+    from rehearsal.discord.world import World
+
+_log = structlog.get_logger()
+
+_IDENTIFY, _SELECT_PROTOCOL, _READY, _HEARTBEAT, _SESSION_DESCRIPTION, _SPEAKING = 0, 1, 2, 3, 4, 5
+_HEARTBEAT_ACK, _RESUME, _HELLO, _RESUMED, _BACKEND_VERSION = 6, 7, 8, 9, 16
+_LAST_OPCODE = 31
+_HEARTBEAT_INTERVAL_MS = 13_750
+_FIRST_SSRC = 1000
+# How long a session waits for RESUME after its websocket broke.
+RESUME_WINDOW_S = 5.0
+
+
+class CloseCode(IntEnum):
+    """Why the voice gateway closes a connection."""
+
+    UNKNOWN_OPCODE = 4001
+    NOT_AUTHENTICATED = 4003
+    AUTHENTICATION_FAILED = 4004
+    ALREADY_AUTHENTICATED = 4005
+    SESSION_INVALID = 4006
+    SERVER_NOT_FOUND = 4011
+    UNKNOWN_PROTOCOL = 4012
+    DISCONNECTED = 4014
+    SERVER_CRASHED = 4015
+    UNKNOWN_MODE = 4016
+    DAVE_REQUIRED = 4017
+
+
+# A client that closes with one of these does not come back for the same session.
+_LEAVING_CODES = frozenset({1000, 1001, CloseCode.DISCONNECTED})
+
+
+class VoiceGateway:
+    """All voice sessions of the local Discord, in their rooms."""
+
+    def __init__(self, world: World, forwarder: Forwarder, *, resume_window_s: float = RESUME_WINDOW_S) -> None:
+        self._world = world
+        self._forwarder = forwarder
+        self._resume_window_s = resume_window_s
+        self._sessions: dict[Connection, VoiceSession] = {}
+        self._ssrcs = itertools.count(_FIRST_SSRC, SSRC_STEP)
+        self._by_user: dict[int, VoiceSession] = {}
+        self.rooms = {channel.id: VoiceRoom(channel.id) for channel in world.guild.voice_channels}
+
+    def close(self) -> None:
+        """Cancel every timer."""
+        for room in self.rooms.values():
+            room.close()
+        for session in self._by_user.values():
+            _stop_expiry(session)
+
+    def session_of(self, user_id: int) -> VoiceSession | None:
+        """Return the member's voice session, or None."""
+        return self._by_user.get(user_id)
+
+    def room_of(self, session: VoiceSession) -> VoiceRoom:
+        """Return the room a session belongs to."""
+        return self.rooms[session.leg.channel_id]
+
+    def disconnect(self, user_id: int) -> None:
+        """End a member's session because the member left or was moved (close code 4014)."""
+        session = self._by_user.get(user_id)
+        if session is not None:
+            connection = session.connection
+            self._end(session)
+            if connection is not None:
+                connection.close(CloseCode.DISCONNECTED, "Disconnected")
+
+    # --- connection.Speaker ------------------------------------------------------------------------------------
+
+    def opened(self, connection: Connection) -> None:
+        """Say hello (op 8)."""
+        data = {"v": 8, "heartbeat_interval": _HEARTBEAT_INTERVAL_MS}
+        connection.send_json({"op": _HELLO, "d": data})
+
+    def text(self, connection: Connection, message: dict[str, Any]) -> None:
+        """Handle a JSON message."""
+        opcode = message["op"]
+        data = message.get("d")
+        if opcode == _HEARTBEAT:
+            nonce = data.get("t") if isinstance(data, dict) else data
+            connection.send_json({"op": _HEARTBEAT_ACK, "d": {"t": nonce}})
+            return
+        if opcode == _BACKEND_VERSION:
+            connection.send_json({"op": _BACKEND_VERSION, "d": {"voice": "0.0.0", "rtc_worker": "0.0.0"}})
+            return
+        fields = data if isinstance(data, dict) else {}
+        session = self._sessions.get(connection)
+        if session is None:
+            if opcode == _IDENTIFY:
+                self._identify(connection, fields)
+            elif opcode == _RESUME:
+                self._resume(connection, fields)
+            else:
+                connection.close(CloseCode.NOT_AUTHENTICATED, "Not authenticated")
+        elif opcode in (_IDENTIFY, _RESUME):
+            connection.close(CloseCode.ALREADY_AUTHENTICATED, "Already authenticated")
+        elif opcode == _SELECT_PROTOCOL:
+            self._select_protocol(connection, session, fields)
+        elif not 0 <= opcode <= _LAST_OPCODE:
+            connection.close(CloseCode.UNKNOWN_OPCODE, "Unknown opcode")
+        elif session.protocol_selected:
+            self._in_room(session, opcode, fields)
+
+    def binary(self, connection: Connection, body: bytes) -> None:
+        """Handle a binary message: opcode, then the DAVE message."""
+        session = self._sessions.get(connection)
+        if session is None:
+            connection.close(CloseCode.NOT_AUTHENTICATED, "Not authenticated")
+        elif body and session.protocol_selected:
+            self.room_of(session).dave_binary(session, body[0], body[1:])
+
+    def closed(self, connection: Connection) -> None:
+        """End the session, or let it wait for RESUME when the websocket just broke."""
+        session = self._sessions.pop(connection, None)
+        if session is None or session.connection is not connection:
+            return
+        session.connection = None
+        code = connection.close_code
+        if code in _LEAVING_CODES and not connection.severed:
+            self._end(session)
+            return
+        session.leg.muted = True
+        loop = asyncio.get_running_loop()
+        session.expiry = loop.call_later(self._resume_window_s, self._end, session)
+        _log.info("voice_websocket_lost", user_id=session.user_id, code=code)
+
+    # --- helpers -----------------------------------------------------------------------------------------------
+
+    def _identify(self, connection: Connection, data: dict[str, Any]) -> None:
+        user_id = _snowflake(data.get("user_id"))
+        state = self._world.voice_state(user_id)
+        token = self._world.voice_token(user_id)
+        if data.get("server_id") != str(self._world.guild.id):
+            connection.close(CloseCode.SERVER_NOT_FOUND, "Server not found")
+        elif state is None or token is None or data.get("token") != token:
+            connection.close(CloseCode.AUTHENTICATION_FAILED, "Authentication failed")
+        elif data.get("session_id") != state["session_id"]:
+            connection.close(CloseCode.SESSION_INVALID, "Session is no longer valid")
+        elif not data.get("max_dave_protocol_version"):
+            connection.close(CloseCode.DAVE_REQUIRED, "E2EE/DAVE protocol required")
+        else:
+            self._begin(connection, user_id, int(state["channel_id"]), state["session_id"])
+
+    def _begin(self, connection: Connection, user_id: int, channel_id: int, session_id: str) -> None:
+        old = self._by_user.get(user_id)
+        if old is not None:
+            # One voice session per member: whoever identifies again takes over.
+            former = old.connection
+            self._end(old)
+            if former is not None:
+                former.close(CloseCode.SESSION_INVALID, "Session is no longer valid")
+        leg = Leg(user_id=user_id, channel_id=channel_id, ssrc=next(self._ssrcs))
+        session = VoiceSession(user_id=user_id, session_id=session_id, leg=leg, connection=connection)
+        self._sessions[connection] = session
+        self._by_user[user_id] = session
+        self._forwarder.add(leg)
+        ready = {
+            "ssrc": leg.ssrc,
+            "ip": "127.0.0.1",
+            "port": self._forwarder.port,
+            "modes": list(sealing.MODES),
+            # Discord sends this field and tells clients not to use it.
+            "heartbeat_interval": 1,
+        }
+        session.send_unsequenced({"op": _READY, "d": ready})
+
+    def _resume(self, connection: Connection, data: dict[str, Any]) -> None:
+        for session in self._by_user.values():
+            if session.session_id == data.get("session_id"):
+                break
+        else:
+            connection.close(CloseCode.SESSION_INVALID, "Session is no longer valid")
+            return
+        if data.get("token") != self._world.voice_token(session.user_id):
+            connection.close(CloseCode.AUTHENTICATION_FAILED, "Authentication failed")
+            return
+        former = session.connection
+        if former is not None:
+            self._sessions.pop(former, None)
+            former.abort()
+        _stop_expiry(session)
+        session.leg.muted = False
+        self._sessions[connection] = session
+        connection.send_json({"op": _RESUMED, "d": None})
+        after = data.get("seq_ack")
+        session.resume(connection, after if isinstance(after, int) and after >= 0 else 0)
+        _log.info("voice_session_resumed", user_id=session.user_id)
+
+    def _select_protocol(self, connection: Connection, session: VoiceSession, data: dict[str, Any]) -> None:
+        choice = data.get("data")
+        mode = choice.get("mode") if isinstance(choice, dict) else None
+        if data.get("protocol") != "udp":
+            connection.close(CloseCode.UNKNOWN_PROTOCOL, "Unknown protocol")
+            return
+        if mode not in sealing.MODES:
+            connection.close(CloseCode.UNKNOWN_MODE, "Unknown encryption mode")
+            return
+        if session.protocol_selected:
+            return
+        session.protocol_selected = True
+        session.leg.seal = sealing.seal(mode, session.leg.key)
+        room = self.room_of(session)
+        description = {
+            "mode": mode,
+            "secret_key": list(session.leg.key),
+            "dave_protocol_version": room.delivery.version,
+            "audio_codec": "opus",
+            "video_codec": "H264",
+            "media_session_id": f"media-{session.leg.ssrc}",
+        }
+        session.send_unsequenced({"op": _SESSION_DESCRIPTION, "d": description})
+        room.enter(session)
+
+    def _in_room(self, session: VoiceSession, opcode: int, data: dict[str, Any]) -> None:
+        room = self.room_of(session)
+        if opcode == _SPEAKING:
+            flags = data.get("speaking")
+            # Discord tells others who starts; that somebody stopped is theirs to notice.
+            if isinstance(flags, int) and flags:
+                room.speaking(session, int(flags))
+        elif opcode in (Opcode.READY_FOR_TRANSITION, Opcode.INVALID_COMMIT_WELCOME):
+            room.dave_json(session, opcode, data)
+
+    def _end(self, session: VoiceSession) -> None:
+        _stop_expiry(session)
+        if self._by_user.get(session.user_id) is session:
+            del self._by_user[session.user_id]
+        if session.connection is not None:
+            self._sessions.pop(session.connection, None)
+            session.connection = None
+        self._forwarder.remove(session.leg)
+        self.room_of(session).leave(session)
+
+
+def _stop_expiry(session: VoiceSession) -> None:
+    if session.expiry is not None:
+        session.expiry.cancel()
+        session.expiry = None
+
+
+def _snowflake(text: object) -> int:
+    """Return an id out of JSON; 0 for what is none."""
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20 else 0

@@ -1,0 +1,202 @@
+"""What is true in the local guild: who is in which voice channel, what was said in text, which commands exist.
+
+Pure state. It sends nothing: the gateway tells clients, and the voice gateway reads the credentials.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rehearsal.discord import payloads
+from rehearsal.errors import LocalDiscordError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rehearsal.discord.guild import GuildSpec
+    from rehearsal.discord.payloads import Json
+
+# Old messages are forgotten, so that `--serve` may stay up for days.
+_MESSAGES_KEPT = 1000
+# Discord counts milliseconds from the first second of 2015.
+_DISCORD_EPOCH_MS = 1_420_070_400_000
+_TIMESTAMP_SHIFT = 22
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceCredentials:
+    """What a client needs to join voice: the data of VOICE_STATE_UPDATE and of VOICE_SERVER_UPDATE."""
+
+    state: Json
+    server: Json
+
+
+@dataclass(frozen=True, slots=True)
+class PostedMessage:
+    """A message in a text channel, as it stands after its last edit."""
+
+    id: int
+    channel_id: int
+    author_id: int
+    content: str
+    payload: Json = field(repr=False)
+
+
+class World:
+    """The guild's state. Every method is immediate; called from the event loop's thread only."""
+
+    def __init__(self, guild: GuildSpec) -> None:
+        self.guild = guild
+        self._voice_states: dict[int, Json] = {}
+        self._tokens: dict[int, str] = {}  # user id -> voice token in force
+        self._messages: dict[int, Json] = {}
+        self._message_order: deque[int] = deque()
+        self._commands: dict[int, list[Json]] = {}
+        self._counter = itertools.count(1)
+
+    def snowflake(self) -> int:
+        """Return a new id that, read as Discord does, says when it was made."""
+        milliseconds = time.time_ns() // 1_000_000 - _DISCORD_EPOCH_MS
+        return milliseconds << _TIMESTAMP_SHIFT | next(self._counter) & (1 << _TIMESTAMP_SHIFT) - 1
+
+    # --- voice -------------------------------------------------------------------------------------------------
+
+    def enter_voice(self, user_id: int, channel_id: int, *, self_mute: bool = False, self_deaf: bool = False) -> Json:
+        """Put a member into a voice channel; return the voice state. A stay in the channel keeps its session id.
+
+        Raises `LocalDiscordError` for a stranger, or a channel that is no voice channel.
+        """
+        if not self.guild.is_voice(channel_id):
+            known = ", ".join(str(channel.id) for channel in self.guild.voice_channels)
+            raise LocalDiscordError(f"Channel {channel_id} is no voice channel of the guild. There is {known}.")
+        old = self._voice_states.get(user_id)
+        stays = old is not None and old["channel_id"] == str(channel_id)
+        session_id = old["session_id"] if old is not None and stays else secrets.token_hex(16)
+        state = self._voice_state(user_id, channel_id, session_id, self_mute=self_mute, self_deaf=self_deaf)
+        self._voice_states[user_id] = state
+        return state
+
+    def leave_voice(self, user_id: int) -> Json | None:
+        """Take a member out of voice; return the voice state to tell, or None when they were in no channel."""
+        old = self._voice_states.pop(user_id, None)
+        self._tokens.pop(user_id, None)
+        if old is None:
+            return None
+        return self._voice_state(user_id, None, old["session_id"], self_mute=False, self_deaf=False)
+
+    def issue_voice_server(self, user_id: int, endpoint: str) -> Json:
+        """Return the data of VOICE_SERVER_UPDATE with a new token; the one before is void."""
+        token = self._tokens[user_id] = secrets.token_hex(8)
+        return {"token": token, "guild_id": str(self.guild.id), "endpoint": endpoint}
+
+    def voice_token(self, user_id: int) -> str | None:
+        """Return the voice token in force, or None."""
+        return self._tokens.get(user_id)
+
+    def voice_state(self, user_id: int) -> Json | None:
+        """Return where a member is in voice, or None."""
+        return self._voice_states.get(user_id)
+
+    def voice_states(self) -> list[Json]:
+        """Return the voice states of everybody who is in a channel."""
+        return list(self._voice_states.values())
+
+    def voice_channel_of(self, user_id: int) -> int | None:
+        """Return the id of the voice channel a member is in, or None."""
+        state = self._voice_states.get(user_id)
+        return None if state is None else int(state["channel_id"])
+
+    def _voice_state(
+        self, user_id: int, channel_id: int | None, session_id: str, *, self_mute: bool, self_deaf: bool
+    ) -> Json:
+        return {
+            "guild_id": str(self.guild.id),
+            "channel_id": None if channel_id is None else str(channel_id),
+            "user_id": str(user_id),
+            "member": payloads.guild_member(self.guild, user_id),
+            "session_id": session_id,
+            "deaf": False,
+            "mute": False,
+            "self_deaf": self_deaf,
+            "self_mute": self_mute,
+            "self_video": False,
+            "suppress": False,
+            "request_to_speak_timestamp": None,
+        }
+
+    # --- text --------------------------------------------------------------------------------------------------
+
+    def has_channel(self, channel_id: int) -> bool:
+        """Say whether the guild has that channel; voice channels have a text chat as well."""
+        return any(channel.id == channel_id for channel in self.guild.channels)
+
+    def keep_message(self, payload: Json) -> None:
+        """Remember a message; the oldest one is forgotten when there are too many."""
+        message_id = int(payload["id"])
+        self._messages[message_id] = payload
+        self._message_order.append(message_id)
+        while len(self._message_order) > _MESSAGES_KEPT:
+            self._messages.pop(self._message_order.popleft(), None)
+
+    def message(self, message_id: int) -> Json | None:
+        """Return a message as the API shows it, or None."""
+        return self._messages.get(message_id)
+
+    def drop_message(self, message_id: int) -> Json | None:
+        """Delete a message; return what it was."""
+        return self._messages.pop(message_id, None)
+
+    def messages(self) -> tuple[PostedMessage, ...]:
+        """Return the messages of all text channels, oldest first."""
+        return tuple(
+            PostedMessage(
+                id=int(payload["id"]),
+                channel_id=int(payload["channel_id"]),
+                author_id=int(payload["author"]["id"]),
+                content=payload["content"],
+                payload=payload,
+            )
+            for payload in self._messages.values()
+        )
+
+    # --- commands ----------------------------------------------------------------------------------------------
+
+    def put_commands(self, application_id: int, guild_id: int | None, commands: list[Json]) -> list[Json]:
+        """Replace an application's global or guild commands; return them as registered."""
+        scope = None if guild_id is None else str(guild_id)
+        others = [each for each in self._commands.get(application_id, []) if each.get("guild_id") != scope]
+        registered = [self._registered(application_id, scope, command) for command in commands]
+        self._commands[application_id] = others + registered
+        return registered
+
+    def commands(self, application_id: int, guild_id: int | None) -> list[Json]:
+        """Return an application's global or guild commands."""
+        scope = None if guild_id is None else str(guild_id)
+        return [each for each in self._commands.get(application_id, []) if each.get("guild_id") == scope]
+
+    def all_commands(self) -> Iterator[tuple[int, Json]]:
+        """Yield application id and command of everything registered; a guild's command comes before a global one."""
+        for application_id, commands in self._commands.items():
+            for command in sorted(commands, key=lambda each: "guild_id" not in each):
+                yield application_id, command
+
+    def _registered(self, application_id: int, scope: str | None, command: Json) -> Json:
+        made: Json = {
+            "type": 1,
+            "description": "",
+            "options": [],
+            "default_member_permissions": None,
+            "nsfw": False,
+            **command,
+            "id": str(self.snowflake()),
+            "application_id": str(application_id),
+            "version": "1",
+        }
+        if scope is not None:
+            made["guild_id"] = scope
+        return made
