@@ -1,0 +1,96 @@
+"""Whose recognition comes next: fair between speakers, finished speech before guesses.
+
+A plain data structure. Each speaker's finished utterances stay in order; speakers take turns. A guess at unfinished
+speech (interim) waits behind everybody's finished speech, and only the latest of a speaker is worth anything.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+JobT = TypeVar("JobT")
+# None: nobody in particular; they share one place in the turn.
+Speaker = int | None
+
+
+@dataclass(slots=True, eq=False)
+class Entry(Generic[JobT]):
+    """A job in the queue. `order` counts arrivals."""
+
+    job: JobT
+    speaker: Speaker
+    interim: bool
+    order: int
+
+
+class FairQueue(Generic[JobT]):
+    """Holds entries until `next` gives them out. Bounding it is the owner's part: see `shed_interim`."""
+
+    def __init__(self) -> None:
+        # The first speaker is next; who was served goes to the end.
+        self._finals: OrderedDict[Speaker, deque[Entry[JobT]]] = OrderedDict()
+        self._interims: OrderedDict[Speaker, Entry[JobT]] = OrderedDict()
+        self._count = 0
+        self._arrivals = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, job: JobT, *, speaker: Speaker, interim: bool) -> tuple[Entry[JobT], Entry[JobT] | None]:
+        """Put `job` in and return its entry, and the interim of the same speaker that it makes worthless."""
+        entry = Entry(job, speaker, interim, self._arrivals)
+        self._arrivals += 1
+        replaced = self._interims.get(speaker)
+        if replaced is not None:
+            self.remove(replaced)
+        if interim:
+            self._interims[speaker] = entry
+        else:
+            self._finals.setdefault(speaker, deque()).append(entry)
+        self._count += 1
+        return entry, replaced
+
+    def next(self) -> Entry[JobT] | None:
+        """Take out whose turn it is; None when empty."""
+        if self._finals:
+            speaker, entries = next(iter(self._finals.items()))
+            entry = entries.popleft()
+            if entries:
+                self._finals.move_to_end(speaker)
+            else:
+                del self._finals[speaker]
+        elif self._interims:
+            _, entry = self._interims.popitem(last=False)
+        else:
+            return None
+        self._count -= 1
+        return entry
+
+    def shed_interim(self, *, of: Speaker) -> Entry[JobT] | None:
+        """Take out the interim of speaker `of`, who has something newer, else the one that has waited longest.
+
+        None when only finished speech waits.
+        """
+        oldest = min(self._interims.values(), key=lambda entry: entry.order, default=None)
+        shed = self._interims.get(of, oldest)
+        if shed is not None:
+            self.remove(shed)
+        return shed
+
+    def remove(self, entry: Entry[JobT]) -> bool:
+        """Take `entry` out, if it is still in; return whether it was."""
+        if entry.interim:
+            if self._interims.get(entry.speaker) is not entry:
+                return False
+            del self._interims[entry.speaker]
+        else:
+            entries = self._finals.get(entry.speaker)
+            if entries is None or entry not in entries:
+                return False
+            entries.remove(entry)
+            if not entries:
+                del self._finals[entry.speaker]
+        self._count -= 1
+        return True

@@ -1,0 +1,247 @@
+"""The recogniser everybody shares: one owned model thread behind a fair, bounded queue.
+
+    callers --recognize()--> FairQueue --dispatcher task--> ModelThread --> Recognition
+
+Finished speech is never shed: when the queue is full its callers wait for a place. Guesses at unfinished speech go
+first. A model that fails, hangs or dies costs the request it had, which its caller learns, and is loaded anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import structlog
+
+from voice.asr.fair_queue import Entry, FairQueue
+from voice.asr.worker import ModelThread, Request
+from voice.errors import RecogniserError, RecogniserOverloadedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from voice.asr.port import Recognition
+    from voice.asr.worker import Engine
+    from voice.audio import Pcm
+    from voice.settings import AsrSettings
+
+# One failure may be the sound's; three in a row are the model's.
+FAILURES_BEFORE_RELOAD = 3
+# A recognition takes under a second; whatever still computes then is left to itself.
+STOP_TIMEOUT_S = 5.0
+
+CLOSED = "The speech recogniser was closed."
+
+_log: Any = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizerFigures:
+    """What the queue and the model did since the start; `queued`, `waiting` and `running` are of now.
+
+    `waiting`: callers of finished speech for whom the queue has no place. `queued_peak`: the most ever queued.
+    """
+
+    queued: int = 0
+    waiting: int = 0
+    running: int = 0
+    queued_peak: int = 0
+    completed: int = 0
+    failed: int = 0
+    timed_out: int = 0
+    shed: int = 0
+    cancelled: int = 0
+    reloads: int = 0
+    audio_s: float = 0.0
+    compute_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    request: Request
+    answer: asyncio.Future[Recognition]
+
+
+class QueuedRecognizer:
+    """A `Recognizer` over an engine. An async context manager: entering loads the model, leaving ends its thread.
+
+    *Ownership*: the dispatcher task and the model thread are its own. *Cancellation*: see `Recognizer`.
+    """
+
+    def __init__(self, load: Callable[[], Engine], settings: AsrSettings) -> None:
+        self._load = load
+        self._settings = settings
+        self._queue: FairQueue[_Job] = FairQueue()
+        self._places = asyncio.Semaphore(settings.queue_size)
+        self._work = asyncio.Event()
+        self._figures = RecognizerFigures()
+        self._waiting = 0
+        self._running: _Job | None = None
+        self._thread: ModelThread | None = None
+        self._failures_in_a_row = 0
+        self._dispatcher: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._load_model()
+        self._dispatcher = asyncio.create_task(self._dispatch(), name="recognizer-dispatcher")
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        dispatcher, self._dispatcher = self._dispatcher, None
+        if dispatcher is not None:
+            dispatcher.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await dispatcher
+        if self._thread is not None and not await self._thread.stop(timeout_s=STOP_TIMEOUT_S):
+            _log.warning("recognizer_thread_left_behind", waited_s=STOP_TIMEOUT_S)
+
+    @property
+    def figures(self) -> RecognizerFigures:
+        """What happened so far, and how much waits now."""
+        return replace(
+            self._figures, queued=len(self._queue), waiting=self._waiting, running=int(self._running is not None)
+        )
+
+    async def recognize(
+        self,
+        pcm: Pcm,
+        *,
+        language: str | None = None,
+        glossary: tuple[str, ...] = (),
+        speaker_id: int | None = None,
+        interim: bool = False,
+    ) -> Recognition:
+        """See `Recognizer.recognize`."""
+        self._check_running()
+        await self._take_place(speaker_id, interim=interim)
+        # While this one waited for a place the recogniser may have been closed.
+        if self._dispatcher is None or self._dispatcher.done():
+            self._places.release()
+            self._check_running()
+        job = _Job(Request(pcm, language, glossary), asyncio.get_running_loop().create_future())
+        entry, replaced = self._queue.add(job, speaker=speaker_id, interim=interim)
+        if replaced is not None:
+            self._shed(replaced)
+        self._count(queued_peak=max(0, len(self._queue) - self._figures.queued_peak))
+        self._work.set()
+        try:
+            return await job.answer
+        except asyncio.CancelledError:
+            self._count(cancelled=1)
+            if self._queue.remove(entry):
+                self._places.release()
+            raise
+
+    def _check_running(self) -> None:
+        if self._dispatcher is None or self._dispatcher.done():
+            raise RecogniserError("The speech recogniser is not running.")
+
+    async def _take_place(self, speaker_id: int | None, *, interim: bool) -> None:
+        if self._places.locked():
+            guess = self._queue.shed_interim(of=speaker_id)
+            if guess is not None:
+                self._shed(guess)
+            elif interim:
+                self._count(shed=1)
+                raise RecogniserOverloadedError("The recogniser's queue is full of finished speech.")
+        self._waiting += 1
+        try:
+            # No time limit: each recognition has one, so places keep coming free.
+            await self._places.acquire()
+        finally:
+            self._waiting -= 1
+
+    def _shed(self, entry: Entry[_Job]) -> None:
+        """Tell the caller of an interim that was taken out of the queue, and give its place away."""
+        self._count(shed=1)
+        self._places.release()
+        _fail(entry.job, RecogniserOverloadedError("A newer request took the place of this guess."))
+
+    def _count(self, **more: float) -> None:
+        self._figures = replace(self._figures, **{name: getattr(self._figures, name) + by for name, by in more.items()})
+
+    async def _dispatch(self) -> None:
+        try:
+            while True:
+                await self._work.wait()
+                entry = self._queue.next()
+                if entry is None:
+                    self._work.clear()
+                    continue
+                self._places.release()
+                await self._serve(entry.job)
+        except Exception as exc:
+            _log.error("recognizer_stopped", error=repr(exc))
+            raise
+        finally:
+            # Closed, or broken: in either case nobody may wait for ever.
+            while (left := self._queue.next()) is not None:
+                self._places.release()
+                _fail(left.job, RecogniserError(CLOSED))
+
+    async def _serve(self, job: _Job) -> None:
+        if job.answer.done():
+            return
+        self._running = job
+        try:
+            thread = await self._ready_thread()
+            async with asyncio.timeout(self._settings.compute_timeout_s):
+                recognition = await thread.run(job.request)
+        except TimeoutError:
+            self._on_timeout(job)
+        except RecogniserError as exc:
+            self._on_failure(job, exc)
+        else:
+            self._failures_in_a_row = 0
+            self._count(completed=1, audio_s=recognition.duration_s, compute_s=recognition.compute_s)
+            if not job.answer.done():
+                job.answer.set_result(recognition)
+        finally:
+            _fail(job, RecogniserError(CLOSED))
+            self._running = None
+
+    def _on_timeout(self, job: _Job) -> None:
+        limit_s = self._settings.compute_timeout_s
+        self._count(failed=1, timed_out=1)
+        _log.error("recognition_timed_out", limit_s=limit_s)
+        _fail(job, RecogniserError(f"A recognition took longer than {limit_s:g} s; the speech model is loaded anew."))
+        self._discard_thread()
+
+    def _on_failure(self, job: _Job, exc: RecogniserError) -> None:
+        self._count(failed=1)
+        self._failures_in_a_row += 1
+        _log.error("recognition_failed", in_a_row=self._failures_in_a_row, error=str(exc))
+        _fail(job, exc)
+        if self._failures_in_a_row >= FAILURES_BEFORE_RELOAD:
+            self._discard_thread()
+
+    def _discard_thread(self) -> None:
+        if self._thread is not None:
+            self._thread.abandon()
+        self._thread = None
+
+    async def _ready_thread(self) -> ModelThread:
+        if self._thread is not None and self._thread.is_alive:
+            return self._thread
+        self._count(reloads=1)
+        thread = await self._load_model()
+        self._failures_in_a_row = 0
+        _log.warning("recognizer_reloaded", reloads=self._figures.reloads)
+        return thread
+
+    async def _load_model(self) -> ModelThread:
+        self._thread = None
+        thread = ModelThread(self._load)
+        await thread.start(timeout_s=self._settings.load_timeout_s)
+        self._thread = thread
+        return thread
+
+
+def _fail(job: _Job, exc: Exception) -> None:
+    if not job.answer.done():
+        job.answer.set_exception(exc)

@@ -1,0 +1,166 @@
+"""The thread that owns the speech model: it loads it, and runs one recognition after another.
+
+The model is neither awaited nor shared. A call that never returns cannot be stopped from outside: the thread is
+then abandoned (it is a daemon and holds no lock of ours) and another one is started in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from voice.errors import RecogniserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from voice.asr.port import Recognition
+    from voice.audio import Pcm
+
+
+class Engine(Protocol):
+    """A speech model that blocks while it computes and is used from one thread."""
+
+    def recognize(self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = ()) -> Recognition:
+        """Return the text of `pcm`. Raises `RecogniserError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one recognition is asked for."""
+
+    pcm: Pcm
+    language: str | None
+    glossary: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    request: Request
+    answer: asyncio.Future[Recognition]
+
+
+class ModelThread:
+    """One loaded engine in one daemon thread.
+
+    *Ownership*: whoever started it stops it. *Cancellation*: a cancelled wait leaves the thread computing; its
+    answer is dropped.
+    """
+
+    def __init__(self, load: Callable[[], Engine], *, name: str = "speech-model") -> None:
+        self._load = load
+        self._loop = asyncio.get_running_loop()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._loaded: asyncio.Future[None] = self._loop.create_future()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._current: asyncio.Future[Recognition] | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether recognitions submitted now would be run."""
+        return self._thread.is_alive() and not self._ended.done()
+
+    async def start(self, *, timeout_s: float) -> None:
+        """Start the thread and wait until the model is loaded. Raises `RecogniserError`."""
+        self._thread.start()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._loaded
+        except TimeoutError as exc:
+            self.abandon()
+            raise RecogniserError(
+                f"The speech model was not loaded within {timeout_s:g} s; "
+                "take a smaller one, or raise asr.load_timeout_s."
+            ) from exc
+        except BaseException:
+            self.abandon()
+            raise
+
+    async def run(self, request: Request) -> Recognition:
+        """Return what the engine makes of `request`. Raises `RecogniserError`, also when the thread died."""
+        if not self.is_alive:
+            raise RecogniserError("The speech model's thread has ended.")
+        answer: asyncio.Future[Recognition] = self._loop.create_future()
+        # Should the thread die after this line, `_on_ended` fails the answer.
+        self._current = answer
+        self._jobs.put(_Job(request, answer))
+        return await answer
+
+    def abandon(self) -> None:
+        """Let the thread end when it can, without waiting for it."""
+        self._jobs.put(None)
+
+    async def stop(self, *, timeout_s: float) -> bool:
+        """End the thread after what it is computing; return False if it did not within `timeout_s`."""
+        self.abandon()
+        if not self._thread.is_alive():
+            return True
+        try:
+            async with asyncio.timeout(timeout_s):
+                await asyncio.shield(self._ended)
+        except TimeoutError:
+            return False
+        return True
+
+    def _run(self) -> None:
+        try:
+            engine = self._load_engine()
+            if engine is not None:
+                self._serve(engine)
+        finally:
+            self._post(self._on_ended)
+
+    def _load_engine(self) -> Engine | None:
+        try:
+            engine = self._load()
+        except RecogniserError as exc:
+            self._post(_fail, self._loaded, exc)
+            return None
+        except Exception as exc:  # noqa: BLE001 - whatever it is, it must reach the one who waits
+            self._post(_fail, self._loaded, RecogniserError(f"The speech model could not be loaded: {exc}"))
+            return None
+        self._post(_succeed, self._loaded, None)
+        return engine
+
+    def _serve(self, engine: Engine) -> None:
+        while (job := self._jobs.get()) is not None:
+            if job.answer.cancelled():
+                continue
+            request = job.request
+            try:
+                answer = engine.recognize(request.pcm, language=request.language, glossary=request.glossary)
+            except RecogniserError as exc:
+                self._post(_fail, job.answer, exc)
+            except Exception as exc:  # noqa: BLE001 - an engine's own errors must not end the thread
+                self._post(_fail, job.answer, RecogniserError(f"The speech model failed: {exc}"))
+            else:
+                self._post(_succeed, job.answer, answer)
+
+    def _post(self, call: Callable[..., None], *args: object) -> None:
+        # The loop may be closed when an abandoned thread comes back; then nobody waits.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(call, *args)
+
+    def _on_ended(self) -> None:
+        _succeed(self._ended, None)
+        _fail(self._loaded, RecogniserError("The speech model's thread ended while loading."))
+        if not self._loaded.cancelled():
+            # Marks it as seen: nobody waits for it after a successful start, and that is no mistake.
+            self._loaded.exception()
+        if self._current is not None:
+            _fail(self._current, RecogniserError("The speech model's thread died."))
+
+
+def _succeed(future: asyncio.Future[Any], value: object) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _fail(future: asyncio.Future[Any], exc: Exception) -> None:
+    if not future.done():
+        future.set_exception(exc)
