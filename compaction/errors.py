@@ -11,6 +11,10 @@ class StoreError(CompactionError):
     """The store failed: the operator must look at the disk or the database. Nothing was half-written."""
 
 
+class SessionEndedError(CompactionError):
+    """Something was asked of a session that has ended: the caller must open a new one."""
+
+
 class CompletionError(CompactionError):
     """The text model failed. `retryable` tells a passing trouble from a wrong key or model name."""
 

@@ -115,6 +115,11 @@ class Fact:
     supersedes: tuple[str, ...] = ()
     note_id: NoteId | None = None
 
+    @property
+    def told(self) -> str:
+        """Return the fact with who said it; what was on a screen says so itself."""
+        return self.text if self.note_id is not None else f"{self.speaker}: {self.text}"
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:

@@ -1,0 +1,356 @@
+"""Drives the folding of one session: asks `machine` what to do, and does it, in a task of its own.
+
+It owns at most one task, the run in flight, which nobody waits for but `settle` and `end`. Talking over the bot
+doesn't touch it. It decides nothing: what is due, what a failure means and when to stop is `machine`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from compaction.errors import CompletionError, StoreError, SummaryRefusedError
+from compaction.events import Failed, Started, log_fields
+from compaction.rendering import Ledger
+from compaction.segments import closing_segment, folded_segment
+from compaction.signals import (
+    Asked,
+    AwaitRun,
+    Closed,
+    Culprit,
+    DeadlinePassed,
+    DropRun,
+    EndAsked,
+    Made,
+    NotesRetired,
+    NoteTaken,
+    Overtaken,
+    Report,
+    RunFailed,
+    StartRun,
+    StoreNote,
+    StorePending,
+    WriteLanding,
+    Written,
+)
+from compaction.summarisers.port import FoldRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import structlog
+
+    from compaction.events import CompactionEvent
+    from compaction.machine import Machine
+    from compaction.model import Note, Segment, SessionId
+    from compaction.outbox import Outbox
+    from compaction.ports import Landing, StoredMemory
+    from compaction.rendering import RenderedSummary
+    from compaction.settings import CompactionSettings
+    from compaction.signals import Signal
+    from compaction.state import Run, SessionState
+    from compaction.summarisers.port import Fold, Summariser
+    from compaction.timeline import Timeline
+
+# Of a failure's text, for the log.
+_ERROR_CHARS = 200
+# A run that is told to stop has this long to go; only a summariser that swallows its cancellation needs it.
+_CANCEL_S = 1.0
+
+
+class Clock(Protocol):
+    """Where the session reads the time."""
+
+    def now(self) -> float:
+        """Return UTC epoch seconds."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+
+
+class Compactor:
+    """Folds one session. Not thread-safe.
+
+    *Ownership*: the session makes it, and calls `end` or `aclose` before it goes; both end the task in flight.
+    """
+
+    def __init__(
+        self,
+        *,
+        session_id: SessionId,
+        machine: Machine,
+        ledger: Ledger,
+        timeline: Timeline,
+        outbox: Outbox,
+        summariser: Summariser,
+        fallback: Summariser,
+        settings: CompactionSettings,
+        clock: Clock,
+        log: structlog.typing.FilteringBoundLogger,
+        on_event: Callable[[CompactionEvent], None] | None,
+    ) -> None:
+        self._session_id = session_id
+        self._machine = machine
+        self._ledger = ledger
+        self._rendered = ledger.render()
+        self._timeline = timeline
+        self._outbox = outbox
+        self._summariser = summariser
+        self._fallback = fallback
+        self._settings = settings
+        self._clock = clock
+        self._log = log
+        self._on_event = on_event
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def state(self) -> SessionState:
+        """Return the state of the folding."""
+        return self._machine.state
+
+    @property
+    def rendered(self) -> RenderedSummary | None:
+        """Return the summary of all that is folded."""
+        return self._rendered
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """Return from when to when that was said, in UTC epoch seconds; None before the first landing."""
+        return self._ledger.span
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Return the segments that have landed, in order."""
+        return self._ledger.segments
+
+    # -- asked by the session --------------------------------------------------------------------------------
+
+    def ask(self) -> None:
+        """Ask whether a batch is due, and start its run if so. Returns at once; needs a running loop."""
+        self._handle(Asked(total_turns=self._timeline.total, stored_turns=self._outbox.stored_turns))
+
+    def take_note(self, note: Note) -> None:
+        """Take a live note in; the session's next flush stores it."""
+        self._handle(NoteTaken(note))
+
+    def retire_notes(self) -> None:
+        """Make all live notes pending."""
+        self._handle(NotesRetired())
+
+    async def settle(self) -> None:
+        """Wait until no run is in flight. *Cancellation*: leaves the run alone."""
+        while (task := self._task) is not None and not task.done():
+            await asyncio.wait({task})
+
+    async def end(self) -> None:
+        """End the session: give the run in flight its deadline, then store the closing segment.
+
+        Raises StoreError when the store doesn't take it; the session is ending then, and this may be called again.
+        """
+        if self.state.ended:
+            return
+        for effect in self._handle(EndAsked()):
+            if isinstance(effect, AwaitRun):
+                await self._await_last_run(effect)
+        await self._close()
+
+    async def aclose(self) -> None:
+        """Stop the run in flight, if any. What it would have folded is folded by the next process."""
+        task, self._task = self._task, None
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=_CANCEL_S)
+
+    # -- what the machine wants done -------------------------------------------------------------------------
+
+    def _handle(self, signal: Signal) -> tuple[WriteLanding | AwaitRun, ...]:
+        """Take a signal in and do at once what can be done at once; return what takes time, for the caller to do."""
+        lasting: list[WriteLanding | AwaitRun] = []
+        for effect in self._machine.handle(signal, self._clock.monotonic()):
+            match effect:
+                case Report(event):
+                    self._tell(event)
+                case StartRun(run):
+                    self._start(run)
+                case StoreNote(note):
+                    self._outbox.put_note(note)
+                case StorePending(note_ids):
+                    self._outbox.put_moved(note_ids)
+                case DropRun():
+                    if self._task is not None:
+                        self._task.cancel()
+                case WriteLanding() | AwaitRun():
+                    lasting.append(effect)
+                case _:
+                    assert_never(effect)
+        return tuple(lasting)
+
+    def _tell(self, event: CompactionEvent) -> None:
+        level = self._log.warning if isinstance(event, Failed) else self._log.info
+        level(event.name, **log_fields(event))
+        if self._on_event is None:
+            return
+        try:
+            self._on_event(event)
+        except Exception as exc:  # noqa: BLE001 - a listener's mistake must not stop the folding
+            self._log.warning("compaction_listener_failed", error_class=type(exc).__name__, exc_info=exc)
+
+    def _start(self, run: Run) -> None:
+        summariser = self._summariser_of(run)
+        self._tell(
+            Started(
+                run_id=run.id,
+                cursor=run.start,
+                batch_size=run.batch_size,
+                recent_start=run.recent_start,
+                pending_note_count=len(run.note_ids),
+                summariser=summariser.name,
+                model=summariser.model,
+            )
+        )
+        self._task = asyncio.create_task(self._run(run), name=f"compaction-{self._session_id}-{run.id}")
+
+    def _summariser_of(self, run: Run) -> Summariser:
+        return self._fallback if run.degraded else self._summariser
+
+    # -- one run ---------------------------------------------------------------------------------------------
+
+    async def _run(self, run: Run) -> None:
+        await self._fold_and_land(run)
+        # A backlog drains, and a batch whose model failed once too often goes to the fallback.
+        if not self.state.ending:
+            self.ask()
+
+    async def _fold_and_land(self, run: Run) -> None:
+        request = self._request(run)
+        fold = await self._fold(run, request)
+        if fold is None:
+            return
+        segment = folded_segment(
+            request,
+            fold,
+            session_id=self._session_id,
+            revision=self.state.memory.revision,
+            summariser=self._summariser_of(run).name,
+            degraded=run.degraded,
+            at=self._clock.now(),
+        )
+        ledger = self._ledger.with_segment(segment)
+        rendered = ledger.render()
+        summary = "" if rendered is None else rendered.text
+        for effect in self._handle(Made(run.id, segment=segment, summary=summary, at=segment.created_at)):
+            if isinstance(effect, WriteLanding) and await self._land(run, effect.landing):
+                self._ledger, self._rendered = ledger, rendered
+                self._handle(
+                    Written(run.id, prompt_tokens=fold.prompt_tokens, completion_tokens=fold.completion_tokens)
+                )
+                self._timeline.release(self.state.memory.cursor)
+
+    def _request(self, run: Run) -> FoldRequest:
+        carried = frozenset(run.note_ids)
+        window = self._timeline.since(run.start)
+        return FoldRequest(
+            start=run.start,
+            turns=self._timeline.between(run.start, run.end),
+            notes=tuple(note for note in self.state.notes.pending if note.id in carried),
+            previous=None if self._rendered is None else self._rendered.text,
+            known=self._ledger.known_facts(),
+            roster=self._ledger.roster | {part.speaker for turn in window for part in turn.parts},
+        )
+
+    async def _fold(self, run: Run, request: FoldRequest) -> Fold | None:
+        """Return what the summariser made of it, or None after a failure that has been told."""
+        summariser = self._summariser_of(run)
+        culprit = Culprit.FALLBACK if summariser is self._fallback else Culprit.MODEL
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                return await summariser.fold(request)
+        except TimeoutError as exc:
+            text = f"No summary within {self._settings.timeout_s:g} seconds."
+            self._fail(run, culprit, exc, text, timeout=True, retryable=True)
+        except CompletionError as exc:
+            self._fail(run, culprit, exc, str(exc), timeout=exc.timeout, retryable=exc.retryable)
+        except SummaryRefusedError as exc:
+            self._fail(run, culprit, exc, str(exc), timeout=False, retryable=True)
+        except Exception as exc:  # noqa: BLE001 - a summariser's mistake is a failed run, never a lost session
+            # Its text may hold what people said, so only its class is told.
+            self._log.warning("summariser_broke", error_class=type(exc).__name__, exc_info=exc)
+            self._fail(run, culprit, exc, "The summariser broke.", timeout=False, retryable=True)
+        return None
+
+    async def _land(self, run: Run, landing: Landing) -> bool:
+        """Return whether the landing is in the store; otherwise the failure has been told."""
+        try:
+            if await self._outbox.land(landing):
+                return True
+            # Refused: an earlier attempt landed and its answer was lost, or the session lives elsewhere too.
+            stored = await self._outbox.load()
+        except StoreError as exc:
+            self._fail(run, Culprit.STORE, exc, str(exc), timeout=False, retryable=True)
+            return False
+        refused = StoreError("The store knows a later state of this session; going on from there.")
+        self._fail(run, Culprit.STORE, refused, str(refused), timeout=False, retryable=True)
+        self._adopt(stored)
+        return False
+
+    def _fail(self, run: Run, culprit: Culprit, exc: Exception, error: str, *, timeout: bool, retryable: bool) -> None:
+        self._handle(
+            RunFailed(
+                run_id=run.id,
+                culprit=culprit,
+                error_class=type(exc).__name__,
+                error=error[:_ERROR_CHARS],
+                timeout=timeout,
+                retryable=retryable,
+                model=self._summariser_of(run).model,
+            )
+        )
+
+    def _adopt(self, stored: StoredMemory) -> None:
+        """Go on from what the store says."""
+        self._handle(Overtaken(stored.state, ended=stored.ended))
+        if self.state.memory.revision == stored.state.revision:
+            self._ledger = Ledger(stored.segments)
+            self._rendered = self._ledger.render()
+            self._timeline.release(self.state.memory.cursor)
+
+    # -- the end ---------------------------------------------------------------------------------------------
+
+    async def _await_last_run(self, effect: AwaitRun) -> None:
+        task, run = self._task, self.state.run
+        if task is None or run is None:
+            return
+        await asyncio.wait({task}, timeout=effect.seconds)
+        in_flight = self.state.flies(run.id)
+        if in_flight is not None and in_flight.landing is not None:
+            # It is being written, which ends by the store's own timeout; cutting it off would leave its fate open.
+            await asyncio.wait({task})
+        if self.state.run is not None:
+            self._handle(DeadlinePassed(model=self._summariser_of(run).model))
+            await asyncio.wait({task}, timeout=_CANCEL_S)
+
+    async def _close(self) -> None:
+        try:
+            await self._outbox.close(self._closing_segment(), self.state.compaction)
+        except StoreError:
+            stored = await self._outbox.load()
+            known = self.state.memory
+            if stored.ended:
+                pass  # it was written, and the answer was lost
+            elif (stored.state.cursor, stored.state.revision) == (known.cursor, known.revision):
+                raise
+            else:
+                self._adopt(stored)
+                await self._outbox.close(self._closing_segment(), self.state.compaction)
+        self._handle(Closed())
+
+    def _closing_segment(self) -> Segment | None:
+        notes = self.state.notes
+        return closing_segment(
+            self._timeline.since(max(self.state.memory.cursor, self._timeline.first)),
+            (*notes.pending, *notes.live),
+            session_id=self._session_id,
+            known=self._ledger.known_facts(),
+            degraded=self._summariser.name != self._fallback.name,
+            at=self._clock.now(),
+        )

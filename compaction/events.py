@@ -1,0 +1,92 @@
+"""What compaction tells of itself: four events, each one log line and one value for whoever listens.
+
+The names and fields are public (docs/operations.md, `roomtone tail`): keep them. None of them says what people
+said, but for `Landed.summary`, which listeners get and the log never does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+if TYPE_CHECKING:
+    from compaction.model import RunId, Seq
+    from compaction.window import SkipReason
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A check started no run. The first of a reason is told at once with `repeated` 0; its repetitions are told
+    once, counted, when the reason changes. `run_id` is the run in flight, if any."""
+
+    name: ClassVar[str] = "voice_context_compaction_skipped"
+    run_id: RunId | None
+    reason: SkipReason
+    cursor: Seq
+    total_turns: int
+    eligible_count: int
+    threshold: int
+    pending_note_count: int
+    repeated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run began: turns `cursor <= seq < cursor + batch_size` are being folded."""
+
+    name: ClassVar[str] = "voice_context_compaction_started"
+    run_id: RunId
+    cursor: Seq
+    batch_size: int
+    recent_start: Seq
+    pending_note_count: int
+    summariser: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A run was written to the store. `latency_ms` is from the run's start to the store's answer."""
+
+    name: ClassVar[str] = "voice_context_compaction_completed"
+    run_id: RunId
+    old_cursor: Seq
+    new_cursor: Seq
+    covered_through_turn: int
+    summary: str
+    summary_chars: int
+    latency_ms: float
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    folded_note_count: int
+    degraded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A run left everything as it was. `next_retry_s` is None when nothing will be tried again."""
+
+    name: ClassVar[str] = "voice_context_compaction_failed"
+    run_id: RunId
+    cursor: Seq
+    batch_size: int
+    pending_note_count: int
+    model: str
+    error_class: str
+    error: str
+    timeout: bool
+    retryable: bool
+    attempt: int
+    next_retry_s: float | None
+    latency_ms: float
+
+
+CompactionEvent: TypeAlias = Skipped | Started | Landed | Failed
+
+# Kept out of the log: what people said.
+_SPOKEN = frozenset({"summary"})
+
+
+def log_fields(event: CompactionEvent) -> dict[str, object]:
+    """Return the event's fields as its log line has them."""
+    return {each.name: getattr(event, each.name) for each in fields(event) if each.name not in _SPOKEN}

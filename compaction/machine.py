@@ -1,0 +1,309 @@
+"""What happens next in a session's folding: `handle(signal, now)` changes the state and returns what is to be done.
+
+It decides and never awaits, logs or reads a clock; `compactor` does what it is told here and reports back. Times
+are monotonic seconds. At most one run is in flight; only its own answer counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+from compaction import state as transitions
+from compaction.events import Failed, Landed, Skipped
+from compaction.model import CompactionState, Mode, RunId, Seq
+from compaction.notes import PENDING_NOTES_RUN
+from compaction.ports import Landing
+from compaction.signals import (
+    Asked,
+    AwaitRun,
+    Closed,
+    Culprit,
+    DeadlinePassed,
+    DropRun,
+    Effect,
+    EndAsked,
+    Made,
+    NotesRetired,
+    NoteTaken,
+    Overtaken,
+    Report,
+    RunFailed,
+    Signal,
+    StartRun,
+    StoreNote,
+    StorePending,
+    WriteLanding,
+    Written,
+)
+from compaction.state import Run, SessionState
+from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason, eligible_turns, plan
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from compaction.model import Note
+    from compaction.settings import CompactionSettings
+
+THRESHOLD = RECENT_WINDOW + BATCH_SIZE
+
+
+class Machine:
+    """One session's decisions. Not thread-safe; owned by one compactor."""
+
+    def __init__(
+        self, state: SessionState, *, session_id: str, mode: Mode, settings: CompactionSettings, rng: Random
+    ) -> None:
+        self._state = state
+        self._session_id = session_id
+        self._mode = mode
+        self._settings = settings
+        self._rng = rng
+        # The last skip, and how often it was repeated since it was told.
+        self._skip: Skipped | None = None
+        self._repeated = 0
+
+    @property
+    def state(self) -> SessionState:
+        """Return the state as it is now."""
+        return self._state
+
+    def handle(self, event: Signal, now: float) -> tuple[Effect, ...]:
+        """Take one event in and return what is to be done, in order. `now`: monotonic seconds."""
+        match event:
+            case Asked():
+                return self._asked(event, now)
+            case Made():
+                return self._made(event)
+            case Written():
+                return self._written(event, now)
+            case Overtaken():
+                self._state = transitions.adopted(self._state, event.stored, ended=event.ended)
+                return ()
+            case RunFailed():
+                return self._failed(event, now)
+            case NoteTaken():
+                return self._note_taken(event.note)
+            case NotesRetired():
+                return self._notes_retired()
+            case EndAsked():
+                return self._end_asked()
+            case DeadlinePassed():
+                return self._deadline_passed(event, now)
+            case Closed():
+                self._state = transitions.ended(self._state)
+                return ()
+            case _:
+                assert_never(event)
+
+    # -- the trigger -----------------------------------------------------------------------------------------
+
+    def _asked(self, event: Asked, now: float) -> tuple[Effect, ...]:
+        due = self._due(event, now)
+        if isinstance(due, Skip):
+            return self._skipped(due.reason, event.total_turns)
+        start, end, recent_start = due.start, due.end, due.recent_start
+        state = self._state
+        resting = state.model_rest_until is not None and now < state.model_rest_until
+        run = Run(
+            id=RunId(f"{self._rng.getrandbits(64):016x}"),
+            start=start,
+            end=end,
+            recent_start=recent_start,
+            note_ids=tuple(note.id for note in state.notes.pending),
+            attempt=state.failures + 1,
+            degraded=resting,
+            started_at=now,
+        )
+        self._state = transitions.begun(state, run)
+        return (*self._told_repeats(), StartRun(run))
+
+    def _due(self, event: Asked, now: float) -> Batch | Skip:
+        """Return the batch to fold (an empty one for notes alone), or why there is none."""
+        state = self._state
+        if self._mode is Mode.OFF:
+            return Skip(SkipReason.DISABLED)
+        cursor = state.memory.cursor
+        due = plan(event.total_turns, cursor, in_flight=state.run is not None, ending=state.ending)
+        if isinstance(due, Batch) and due.end > event.stored_turns:
+            due = Skip(SkipReason.NO_ELIGIBLE_BATCH)
+        if isinstance(due, Skip):
+            quiet = due.reason in {SkipReason.BELOW_THRESHOLD, SkipReason.NO_ELIGIBLE_BATCH}
+            if not (quiet and len(state.notes.pending) >= PENDING_NOTES_RUN):
+                return due
+            eligible = eligible_turns(event.total_turns, cursor)
+            due = Batch(start=cursor, end=cursor, recent_start=Seq(cursor + eligible), eligible=eligible)
+        if state.hold_until is not None and now < state.hold_until:
+            return Skip(SkipReason.BACKING_OFF)
+        return due
+
+    def _skipped(self, reason: SkipReason, total_turns: int) -> tuple[Effect, ...]:
+        state = self._state
+        skip = Skipped(
+            run_id=None if state.run is None else state.run.id,
+            reason=reason,
+            cursor=state.memory.cursor,
+            total_turns=total_turns,
+            eligible_count=eligible_turns(total_turns, state.memory.cursor),
+            threshold=THRESHOLD,
+            pending_note_count=len(state.notes.pending),
+            repeated=0,
+        )
+        if self._skip is not None and self._skip.reason is reason:
+            self._repeated += 1
+            self._skip = skip
+            return ()
+        told = self._told_repeats()
+        self._skip = skip
+        return (*told, Report(skip))
+
+    def _told_repeats(self) -> tuple[Effect, ...]:
+        """Return the report of the repetitions that were only counted, and forget them."""
+        skip, repeated = self._skip, self._repeated
+        self._skip, self._repeated = None, 0
+        if skip is None or repeated == 0:
+            return ()
+        return (Report(replace(skip, repeated=repeated)),)
+
+    # -- a run's way -----------------------------------------------------------------------------------------
+
+    def _made(self, event: Made) -> tuple[Effect, ...]:
+        state = self._state
+        run = state.flies(event.run_id)
+        if run is None:
+            return ()
+        memory = CompactionState(
+            cursor=run.end, revision=state.memory.revision + 1, summary=event.summary, last_at=event.at
+        )
+        landing = Landing(
+            session_id=event.segment.session_id,
+            expected_cursor=state.memory.cursor,
+            expected_revision=state.memory.revision,
+            segment=event.segment,
+            state=memory,
+            folded_note_ids=run.note_ids,
+        )
+        self._state = transitions.made(state, run.id, landing)
+        return (WriteLanding(run.id, landing),)
+
+    def _written(self, event: Written, now: float) -> tuple[Effect, ...]:
+        run = self._state.flies(event.run_id)
+        if run is None or run.landing is None:
+            return ()
+        self._state = transitions.landed(self._state, run.id)
+        summary = run.landing.state.summary or ""
+        return (
+            Report(
+                Landed(
+                    run_id=run.id,
+                    old_cursor=run.start,
+                    new_cursor=run.end,
+                    covered_through_turn=run.end - 1,
+                    summary=summary,
+                    summary_chars=len(summary),
+                    latency_ms=_ms(now - run.started_at),
+                    prompt_tokens=event.prompt_tokens,
+                    completion_tokens=event.completion_tokens,
+                    folded_note_count=len(run.note_ids),
+                    degraded=run.degraded,
+                )
+            ),
+        )
+
+    def _failed(self, event: RunFailed, now: float) -> tuple[Effect, ...]:
+        state = self._state
+        run = state.flies(event.run_id)
+        if run is None:
+            return ()
+        settings = self._settings
+        model_failures = state.model_failures
+        hold_until: float | None = None
+        rest_until = state.model_rest_until
+        if event.culprit is Culprit.MODEL:
+            model_failures += 1
+            if not event.retryable:
+                # A wrong key doesn't heal by itself within three attempts.
+                model_failures = max(model_failures, settings.failures_before_degraded)
+        if event.culprit is Culprit.MODEL and model_failures >= settings.failures_before_degraded:
+            # The fallback takes over at once; the model is tried again when it has rested.
+            next_retry_s = self._pause_s(model_failures)
+            rest_until = now + next_retry_s
+        else:
+            next_retry_s = self._pause_s(state.failures + 1)
+            hold_until = now + next_retry_s
+        self._state = transitions.failed(
+            state, run.id, model_failures=model_failures, hold_until=hold_until, model_rest_until=rest_until
+        )
+        return (Report(_failure(event, run, state, now, None if state.ending else next_retry_s)),)
+
+    def _pause_s(self, failures: int) -> float:
+        """Return the pause after so many failures: doubled each time up to the limit, with up to half of it taken
+        off at random, so that the rooms of one bot don't come back to a recovering model all at once."""
+        settings = self._settings
+        # The exponent is bounded: 2.0 ** 2000 is an OverflowError.
+        full = min(settings.retry_max_s, settings.retry_base_s * 2.0 ** min(failures - 1, 30))
+        return full * (0.5 + self._rng.random() / 2)
+
+    # -- notes -----------------------------------------------------------------------------------------------
+
+    def _note_taken(self, note: Note) -> tuple[Effect, ...]:
+        before = self._state.notes
+        after = before.added(note)
+        if after is before:
+            return ()
+        self._state = transitions.with_notes(self._state, after)
+        stored: tuple[Effect, ...] = (StoreNote(note),)
+        moved = after.newly_pending(before)
+        return (*stored, StorePending(moved)) if moved else stored
+
+    def _notes_retired(self) -> tuple[Effect, ...]:
+        before = self._state.notes
+        after = before.retired()
+        self._state = transitions.with_notes(self._state, after)
+        moved = after.newly_pending(before)
+        return (StorePending(moved),) if moved else ()
+
+    # -- the end ---------------------------------------------------------------------------------------------
+
+    def _end_asked(self) -> tuple[Effect, ...]:
+        self._state = transitions.ending(self._state)
+        run = self._state.run
+        return () if run is None else (AwaitRun(run.id, self._settings.ending_deadline_s),)
+
+    def _deadline_passed(self, event: DeadlinePassed, now: float) -> tuple[Effect, ...]:
+        state = self._state
+        run = state.run
+        if run is None:
+            return ()
+        self._state = transitions.dropped(state)
+        late = RunFailed(
+            run_id=run.id,
+            culprit=Culprit.MODEL,
+            error_class="SessionEnding",
+            error="The session ended before the summary came.",
+            timeout=True,
+            retryable=False,
+            model=event.model,
+        )
+        return (DropRun(run.id), Report(_failure(late, run, state, now, None)))
+
+
+def _failure(event: RunFailed, run: Run, state: SessionState, now: float, next_retry_s: float | None) -> Failed:
+    return Failed(
+        run_id=run.id,
+        cursor=state.memory.cursor,
+        batch_size=run.batch_size,
+        pending_note_count=len(state.notes.pending),
+        model=event.model,
+        error_class=event.error_class,
+        error=event.error,
+        timeout=event.timeout,
+        retryable=event.retryable,
+        attempt=run.attempt,
+        next_retry_s=None if next_retry_s is None else round(next_retry_s, 3),
+        latency_ms=_ms(now - run.started_at),
+    )
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000.0, 1)

@@ -1,0 +1,118 @@
+"""What happened in a session and is not stored yet, in its order: written once, retried until the store takes it.
+
+Turns and notes are put here as they come and are written at once. When the store fails, they stay, and the next
+write begins with them; so a full disk delays the record and loses nothing as long as the process lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
+
+from compaction.errors import StoreError
+from compaction.model import Note, NoteId, SessionId, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from compaction.model import CompactionState, Segment
+    from compaction.ports import Landing, StoredMemory, TurnStore
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class _NewNote:
+    note: Note
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    note_ids: tuple[NoteId, ...]
+
+
+_Item: TypeAlias = Turn | _NewNote | _Moved
+
+
+class Outbox:
+    """One session's way to its store: everything goes through here, one write at a time, each with a timeout.
+
+    A write whose answer is lost is repeated; the store's operations are idempotent (`ports.TurnStore`).
+    Owned by one session; safe for several tasks of one loop.
+    """
+
+    def __init__(self, store: TurnStore, session_id: SessionId, *, stored_turns: int, timeout_s: float) -> None:
+        self._store = store
+        self._session_id = session_id
+        self._timeout_s = timeout_s
+        self._waiting: deque[_Item] = deque()
+        self._stored_turns = stored_turns
+        self._lock = asyncio.Lock()
+
+    @property
+    def stored_turns(self) -> int:
+        """Return how many turns are stored: those with `seq < stored_turns`."""
+        return self._stored_turns
+
+    def put_turn(self, turn: Turn) -> None:
+        """Queue a turn; `flush` writes it."""
+        self._waiting.append(turn)
+
+    def put_note(self, note: Note) -> None:
+        """Queue a live note; `flush` writes it."""
+        self._waiting.append(_NewNote(note))
+
+    def put_moved(self, note_ids: tuple[NoteId, ...]) -> None:
+        """Queue that live notes became pending; `flush` writes it."""
+        self._waiting.append(_Moved(note_ids))
+
+    async def flush(self) -> None:
+        """Write everything that waits, oldest first. Raises StoreError; what isn't written then waits on."""
+        async with self._lock:
+            await self._flush()
+
+    async def land(self, landing: Landing) -> bool:
+        """Write what waits, then the landing, with nothing in between; return what the store says of it.
+
+        A landing can't overtake the notes it folds: else a note stored after it would be pending for ever.
+        Raises StoreError; the landing may or may not be stored then, and a later one will tell.
+        """
+        async with self._lock:
+            await self._flush()
+            return await self._in_time(self._store.land(landing))
+
+    async def close(self, segment: Segment | None, state: CompactionState) -> None:
+        """Write what waits, then the session's ending. Raises StoreError."""
+        async with self._lock:
+            await self._flush()
+            await self._in_time(self._store.close(self._session_id, segment, state))
+
+    async def load(self) -> StoredMemory:
+        """Return what the store knows, everything that waited included. Raises StoreError."""
+        async with self._lock:
+            await self._flush()
+            return await self._in_time(self._store.load(self._session_id))
+
+    async def _flush(self) -> None:
+        while self._waiting:
+            item = self._waiting[0]
+            match item:
+                case Turn():
+                    await self._in_time(self._store.append_turn(self._session_id, item))
+                    self._stored_turns = item.seq + 1
+                case _NewNote(note):
+                    await self._in_time(self._store.add_note(self._session_id, note))
+                case _Moved(note_ids):
+                    await self._in_time(self._store.move_notes_to_pending(self._session_id, note_ids))
+                case _:
+                    assert_never(item)
+            self._waiting.popleft()
+
+    async def _in_time(self, write: Awaitable[_T]) -> _T:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await write
+        except TimeoutError as exc:
+            raise StoreError(f"The store gave no answer within {self._timeout_s:g} seconds.") from exc

@@ -1,0 +1,270 @@
+"""The rolling summary: a view over the stored segments, made anew by code each time one lands.
+
+One plain paragraph of whole sentences, at most 1,200 characters, in the order of the slots. What the newest
+batches said has a share of the room to itself; the rest goes to what lasts longest, wherever it was said; what
+was superseded is gone. No model rewrites it, so nothing fades by being retold, and each sentence remembers which
+segments and turns it stands on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.model import Fact, Segment, SegmentId, Seq, Slot
+from compaction.summarisers.port import MAX_FACT_CHARS, KnownFact
+from compaction.wording import as_sentence, concepts, durability, plain, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from compaction.wording import Concepts
+
+# Spec 1: CONTEXT_COMPACTION_MAX_SUMMARY_CHARS.
+MAX_SUMMARY_CHARS = 1_200
+# The newest batches and their share of the room: what is 'now' for somebody who re-enters the conversation.
+_NEWEST_SEGMENTS = 2
+_NEWEST_SHARE = 0.4
+# How well each slot lasts once it is no longer new.
+_LASTS = {
+    Slot.PEOPLE: 0.9,
+    Slot.ACTIVITY: 0.3,
+    Slot.THREAD: 0.4,
+    Slot.DECISION: 1.0,
+    Slot.BACKGROUND: 0.6,
+}
+_SLOT_ORDER = {slot: order for order, slot in enumerate(Slot)}
+_LENGTH_EXPONENT = 0.7
+_VALUE_WEIGHT = 2.0
+# Two sentences that share this much of what they are about say the same; the newer one stays.
+_SAME = 0.75
+# Only so many old facts are weighed against each other: some fifteen fit.
+_SHORTLIST = 150
+# A correction may name a fact among the newest so many.
+_KNOWN_FACTS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedSentence:
+    """One sentence of the summary, who said it (empty where nobody did) and when (epoch seconds), and what it
+    stands on: `refs` are facts as `segment_id#index`, empty for a gist."""
+
+    text: str
+    segment_ids: tuple[SegmentId, ...]
+    turn_seqs: tuple[Seq, ...]
+    slot: Slot
+    speaker: str
+    at: float
+    refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedSummary:
+    """The summary as it is injected, and its sentences in order: `text` is theirs, joined by spaces."""
+
+    text: str
+    sentences: tuple[RenderedSentence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    sentence: RenderedSentence
+    about: Concepts
+    all: frozenset[str]
+    age_rank: int  # position of its segment in the session
+    fresh: float  # worth while it is new, per length
+    lasting: float  # worth when it is old, per length
+
+    @property
+    def length(self) -> int:
+        return len(self.sentence.text) + 1
+
+
+class Ledger:
+    """All segments of one session, ready to be rendered. Adding one looks at that one alone.
+
+    Owned by one session. A segment is about a kilobyte, so ten thousand turns are about a megabyte.
+    """
+
+    def __init__(self, segments: Iterable[Segment] = ()) -> None:
+        self._segments: list[Segment] = []
+        self._candidates: list[tuple[_Candidate, ...]] = []
+        self._superseded: set[str] = set()
+        self._roster: set[str] = set()
+        self._span: tuple[float, float] | None = None
+        for segment in segments:
+            self.add(segment)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Return the segments in the order in which they were added."""
+        return tuple(self._segments)
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """Return when the first and the last of what is folded was said, in epoch seconds; None before anything is."""
+        return self._span
+
+    def add(self, segment: Segment) -> None:
+        """Take one more segment in. A closing segment isn't folded history and is left out."""
+        if segment.closing:
+            return
+        self._candidates.append(_candidates(segment, len(self._segments)))
+        self._segments.append(segment)
+        first, last = (segment.started_at, segment.ended_at) if self._span is None else self._span
+        self._span = (min(first, segment.started_at), max(last, segment.ended_at))
+        for fact in segment.facts:
+            self._superseded.update(fact.supersedes)
+            self._roster.add(fact.speaker)
+
+    def with_segment(self, segment: Segment) -> Ledger:
+        """Return a ledger with one more segment, leaving this one as it is."""
+        other = Ledger()
+        other._segments = [*self._segments]
+        other._candidates = [*self._candidates]
+        other._superseded = {*self._superseded}
+        other._roster = {*self._roster}
+        other._span = self._span
+        other.add(segment)
+        return other
+
+    def known_facts(self) -> tuple[KnownFact, ...]:
+        """Return the newest facts that still hold, newest last, for a new batch to correct."""
+        found: list[KnownFact] = []
+        for segment, candidates in zip(reversed(self._segments), reversed(self._candidates), strict=True):
+            for fact, candidate in zip(reversed(segment.facts), reversed(candidates), strict=True):
+                (ref,) = candidate.sentence.refs
+                if ref not in self._superseded:
+                    found.append(KnownFact(ref, fact, candidate.about))
+            if len(found) >= _KNOWN_FACTS:
+                break
+        return tuple(reversed(found))
+
+    @property
+    def roster(self) -> frozenset[str]:
+        """Return the names of everybody a fact is from."""
+        return frozenset(self._roster)
+
+    def render(self, *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
+        """Return the summary of all segments, or None before the first. Deterministic."""
+        if not self._segments:
+            return None
+        newest_from = max(0, len(self._segments) - _NEWEST_SEGMENTS)
+        newest = [each for group in self._candidates[newest_from:] for each in group if self._holds(each)]
+        older = [each for group in self._candidates[:newest_from] for each in group if self._holds(each)]
+        older.sort(key=lambda each: (-each.lasting, -each.age_rank, each.sentence.turn_seqs))
+        choice = _Choice(max_chars)
+        newest.sort(key=lambda each: (-each.age_rank, -each.fresh, each.sentence.turn_seqs))
+        for each in newest:
+            if choice.used + each.length <= max_chars * _NEWEST_SHARE:
+                choice.take(each)
+        choice.cover(older[:_SHORTLIST])
+        choice.cover(newest)
+        if not choice.taken:
+            return _of_gist(self._segments[-1], max_chars)
+        return _joined(choice.taken)
+
+    def _holds(self, candidate: _Candidate) -> bool:
+        return not any(ref in self._superseded for ref in candidate.sentence.refs)
+
+
+def render(segments: Iterable[Segment], *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
+    """Return the summary of these segments (in order), or None when there are none."""
+    return Ledger(segments).render(max_chars=max_chars)
+
+
+class _Choice:
+    """Sentences taken so far, within the room that there is."""
+
+    def __init__(self, max_chars: int) -> None:
+        self.taken: list[_Candidate] = []
+        self.used = 0
+        self._room = max_chars
+        self._covered: set[str] = set()
+
+    def take(self, candidate: _Candidate) -> None:
+        """Take one sentence if it fits and says something new."""
+        # Joined sentences need one space less than one each.
+        if self.used + candidate.length > self._room + 1 or self._said(candidate):
+            return
+        self.taken.append(candidate)
+        self.used += candidate.length
+        self._covered |= candidate.all
+
+    def cover(self, candidates: Sequence[_Candidate]) -> None:
+        """Take sentences while they fit, those first that add most to what is said already."""
+        left = [each for each in candidates if each not in self.taken]
+        while left:
+            best = max(left, key=lambda each: (self._gain(each), each.age_rank))
+            left.remove(best)
+            self.take(best)
+            smallest = self._room + 1 - self.used
+            left = [each for each in left if each.length <= smallest]
+
+    def _gain(self, candidate: _Candidate) -> float:
+        if not candidate.all:
+            return 0.0
+        new = candidate.all - self._covered
+        return candidate.lasting * (0.3 + 0.7 * len(new) / len(candidate.all))
+
+    def _said(self, candidate: _Candidate) -> bool:
+        return any(_same(candidate, each) for each in self.taken)
+
+
+def _same(one: _Candidate, other: _Candidate) -> bool:
+    if one.sentence.text == other.sentence.text:
+        return True
+    union = one.all | other.all
+    return bool(union) and one.about.values == other.about.values and len(one.all & other.all) / len(union) >= _SAME
+
+
+def _candidates(segment: Segment, age_rank: int) -> tuple[_Candidate, ...]:
+    return tuple(
+        _candidate(_fact_sentence(segment, index, fact), fact, age_rank) for index, fact in enumerate(segment.facts)
+    )
+
+
+def _fact_sentence(segment: Segment, index: int, fact: Fact) -> RenderedSentence:
+    return RenderedSentence(
+        text=as_sentence(fact.told, MAX_FACT_CHARS + 60),
+        segment_ids=(segment.id,),
+        turn_seqs=() if fact.note_id is not None else (fact.turn_seq,),
+        slot=fact.slot,
+        speaker=fact.speaker,
+        at=fact.at,
+        refs=(f"{segment.id}#{index}",),
+    )
+
+
+def _candidate(sentence: RenderedSentence, fact: Fact, age_rank: int) -> _Candidate:
+    about = concepts(fact.text)
+    worth = len(about.topics) + _VALUE_WEIGHT * len(about.values)
+    fresh = durability(fact.text) * worth / len(sentence.text) ** _LENGTH_EXPONENT
+    return _Candidate(
+        sentence=sentence,
+        about=about,
+        all=about.all,
+        age_rank=age_rank,
+        fresh=fresh,
+        lasting=fresh * _LASTS[sentence.slot],
+    )
+
+
+def _of_gist(segment: Segment, max_chars: int) -> RenderedSummary:
+    """Return a summary for when no fact is left: the newest gist."""
+    rendered = RenderedSentence(
+        text=as_sentence(plain(" ".join(sentences(segment.gist))), max_chars),
+        segment_ids=(segment.id,),
+        turn_seqs=tuple(Seq(seq) for seq in range(segment.start, segment.end)),
+        slot=Slot.BACKGROUND,
+        speaker="",
+        at=segment.ended_at,
+    )
+    return RenderedSummary(rendered.text, (rendered,))
+
+
+def _joined(taken: Sequence[_Candidate]) -> RenderedSummary:
+    ordered = sorted(
+        (each.sentence for each in taken), key=lambda each: (_SLOT_ORDER[each.slot], each.at, each.turn_seqs, each.refs)
+    )
+    return RenderedSummary(" ".join(each.text for each in ordered), tuple(ordered))

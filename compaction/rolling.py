@@ -1,0 +1,91 @@
+"""Eviction without a summary: the oldest messages leave, trusting search to find them again.
+
+The last resort when a window outgrows the model, and the whole of the rolling mode. Source: spec 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TARGET_UTILIZATION = 0.8
+MIN_KEEP_MESSAGES = 10
+
+
+class RollingMessage(Protocol):
+    """A message with a time. `tokens`: what it costs, overhead included; None to have it estimated."""
+
+    @property
+    def content(self) -> str:
+        """Return the text."""
+
+    @property
+    def timestamp(self) -> float | None:
+        """Return when it was said, in UTC epoch seconds, if that is known."""
+
+    @property
+    def tokens(self) -> int | None:
+        """Return what it costs, if that is known."""
+
+
+_M = TypeVar("_M", bound=RollingMessage)
+
+
+@dataclass(frozen=True, slots=True)
+class RollingEviction(Generic[_M]):
+    """What stays and what leaves, each in order, and what to say of it. Timestamps: UTC epoch seconds."""
+
+    kept: tuple[_M, ...]
+    evicted: tuple[_M, ...]
+    evicted_count: int
+    evicted_tokens: int
+    kept_tokens: int
+    first_evicted_timestamp: float | None
+    last_evicted_timestamp: float | None
+
+
+def rolling_evict(
+    messages: Sequence[_M],
+    *,
+    max_context_tokens: int,
+    target_utilization: float = TARGET_UTILIZATION,
+    min_keep_messages: int = MIN_KEEP_MESSAGES,
+) -> RollingEviction[_M]:
+    """Return the messages with the oldest evicted until the rest costs at most `target_utilization` of
+    `max_context_tokens`; nothing is evicted while all of them fit into the whole.
+
+    The newest `min_keep_messages` stay even when they alone are too much. Deterministic. Raises ValueError for a
+    utilisation outside 0..1 or a negative number.
+    """
+    if not 0.0 < target_utilization <= 1.0 or min_keep_messages < 0 or max_context_tokens < 0:
+        raise ValueError("rolling_evict takes a utilisation between 0 and 1 and numbers that are not negative.")
+    costs = [_cost(message) for message in messages]
+    kept_tokens = sum(costs)
+    count = 0
+    if kept_tokens > max_context_tokens:
+        target = int(max_context_tokens * target_utilization)
+        last = max(0, len(messages) - min_keep_messages)
+        while count < last and kept_tokens > target:
+            kept_tokens -= costs[count]
+            count += 1
+    evicted = tuple(messages[:count])
+    times = [message.timestamp for message in evicted if message.timestamp is not None]
+    return RollingEviction(
+        kept=tuple(messages[count:]),
+        evicted=evicted,
+        evicted_count=count,
+        evicted_tokens=sum(costs[:count]),
+        kept_tokens=kept_tokens,
+        first_evicted_timestamp=times[0] if times else None,
+        last_evicted_timestamp=times[-1] if times else None,
+    )
+
+
+def _cost(message: RollingMessage) -> int:
+    tokens = message.tokens
+    return MESSAGE_OVERHEAD_TOKENS + estimate_text_tokens(message.content) if tokens is None else tokens

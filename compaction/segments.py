@@ -1,0 +1,115 @@
+"""Makes the stored records of folded batches. Their ids follow from what they cover, so a retry makes the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compaction.budget.tokens import estimate_text_tokens
+from compaction.model import Segment, SegmentId, Seq
+from compaction.summarisers.extractive import extract, gist_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.model import Fact, Note, SessionId, Turn
+    from compaction.summarisers.port import Fold, FoldRequest, KnownFact
+
+
+def folded_segment(
+    request: FoldRequest,
+    fold: Fold,
+    *,
+    session_id: SessionId,
+    revision: int,
+    summariser: str,
+    degraded: bool,
+    at: float,
+) -> Segment:
+    """Return the record of one run. `revision` is the state's before it, `at` the epoch second of its making.
+
+    A run of notes alone covers no turn, so its id carries the revision instead of the range.
+    """
+    end = Seq(request.start + len(request.turns))
+    covers = f"{request.start}-{end}" if request.turns else f"{request.start}+{revision}"
+    return _record(
+        SegmentId(f"{session_id}:{covers}"),
+        session_id,
+        request.start,
+        request.turns,
+        request.notes,
+        gist=fold.gist,
+        facts=fold.facts,
+        summariser=summariser,
+        degraded=degraded,
+        closing=False,
+        at=at,
+    )
+
+
+def closing_segment(
+    turns: Sequence[Turn],
+    notes: Sequence[Note],
+    *,
+    session_id: SessionId,
+    known: Sequence[KnownFact],
+    degraded: bool,
+    at: float,
+) -> Segment | None:
+    """Return the record of what a session never folded, or None when there is nothing.
+
+    Made of sentences, without a model: an ending must not wait for one. `degraded`: there would have been one.
+    """
+    if not turns:
+        return None
+    start, end = turns[0].seq, Seq(turns[-1].seq + 1)
+    facts = extract(turns, notes, start=start, known=known)
+    return _record(
+        SegmentId(f"{session_id}:{start}-{end}-closing"),
+        session_id,
+        start,
+        turns,
+        notes,
+        gist=gist_of(facts, turns),
+        facts=facts,
+        summariser="extractive",
+        degraded=degraded,
+        closing=True,
+        at=at,
+    )
+
+
+def _record(
+    segment_id: SegmentId,
+    session_id: SessionId,
+    start: Seq,
+    turns: Sequence[Turn],
+    notes: Sequence[Note],
+    *,
+    gist: str,
+    facts: tuple[Fact, ...],
+    summariser: str,
+    degraded: bool,
+    closing: bool,
+    at: float,
+) -> Segment:
+    said = [f"{part.speaker}: {part.text}" for turn in turns for part in turn.parts]
+    said += [note.what for note in notes]
+    times = [*(turn.started_at for turn in turns), *(note.at for note in notes)]
+    ends = [*(turn.ended_at for turn in turns), *(note.at for note in notes)]
+    return Segment(
+        id=segment_id,
+        session_id=session_id,
+        start=start,
+        end=Seq(start + len(turns)),
+        started_at=min(times, default=at),
+        ended_at=max(ends, default=at),
+        gist=gist,
+        facts=facts,
+        note_ids=tuple(note.id for note in notes),
+        summariser=summariser,
+        degraded=degraded,
+        closing=closing,
+        created_at=at,
+        original_tokens=sum(map(estimate_text_tokens, said)),
+        compressed_tokens=sum(estimate_text_tokens(fact.told) for fact in facts) or estimate_text_tokens(gist),
+    )

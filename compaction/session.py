@@ -1,0 +1,270 @@
+"""The memory of one session, as the room sees it: put turns and notes in, take context out.
+
+    async with SessionMemory.open(session_id, store=store, …) as memory:
+        turn = await memory.append(TurnKind.SPEECH, parts, started_at=…, ended_at=…)
+        context = memory.context(current=turn, max_input_tokens=budget.max_input_tokens)
+
+Everything that happened is stored as it happens; leaving the block stops the folding and ends nothing, so the
+session can be opened again and goes on. `end` ends it.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from random import Random
+from typing import TYPE_CHECKING
+
+import structlog
+
+from compaction.compactor import Clock, Compactor
+from compaction.context import PayloadPart, SessionContext, context_built_fields
+from compaction.errors import SessionEndedError, StoreError
+from compaction.machine import Machine
+from compaction.model import Mode, Seq, Turn
+from compaction.notes import NoteBuffer
+from compaction.outbox import Outbox
+from compaction.rendering import Ledger
+from compaction.settings import CompactionSettings, Trigger
+from compaction.state import SessionState
+from compaction.timeline import Timeline
+from compaction.window import RECENT_WINDOW
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from compaction.events import CompactionEvent
+    from compaction.model import CompactionState, Note, Segment, SessionId, TurnKind, TurnPart
+    from compaction.ports import TurnStore
+    from compaction.rendering import RenderedSummary
+    from compaction.summarisers.port import Summariser
+
+# A bot that never speaks builds no context, so nobody would ask; beyond so many unfolded turns a new turn asks.
+SILENT_BACKLOG = 200
+STRATEGY = "ledger"
+
+
+class SessionMemory:
+    """One session's turns, notes, folding and context. Made by `open`; not thread-safe.
+
+    *Ownership*: it owns the run in flight, and ends it when its block is left.
+    """
+
+    def __init__(
+        self,
+        *,
+        session_id: SessionId,
+        timeline: Timeline,
+        outbox: Outbox,
+        compactor: Compactor,
+        settings: CompactionSettings,
+        mode: Mode,
+        log: structlog.typing.FilteringBoundLogger,
+    ) -> None:
+        self._session_id = session_id
+        self._timeline = timeline
+        self._outbox = outbox
+        self._compactor = compactor
+        self._settings = settings
+        self._mode = mode
+        self._log = log
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        session_id: SessionId,
+        *,
+        store: TurnStore,
+        summariser: Summariser,
+        fallback: Summariser,
+        settings: CompactionSettings,
+        mode: Mode,
+        clock: Clock,
+        log: structlog.typing.FilteringBoundLogger | None = None,
+        guild_id: str = "",
+        rng: Random | None = None,
+        on_event: Callable[[CompactionEvent], None] | None = None,
+    ) -> AsyncIterator[SessionMemory]:
+        """Open a session, new or stored, and close it when the block is left.
+
+        `fallback` stands in while `summariser` keeps failing, and must not need anything that can. `on_event` is
+        called at once for each compaction event and must not wait. Raises StoreError when the stored part can't be
+        read, SessionEndedError when the session has ended.
+        """
+        log = (structlog.get_logger() if log is None else log).bind(
+            session_id=session_id, guild_id=guild_id, compaction_mode=mode.value, strategy=STRATEGY
+        )
+        reader = Outbox(store, session_id, stored_turns=0, timeout_s=settings.store_timeout_s)
+        stored = await reader.load()
+        if stored.ended:
+            raise SessionEndedError(f"Session {session_id} has ended; open a new one.")
+        timeline, missing = Timeline.restored(stored.window, first=stored.state.cursor, total=stored.total_turns)
+        if missing:
+            log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
+        outbox = Outbox(store, session_id, stored_turns=stored.total_turns, timeout_s=settings.store_timeout_s)
+        machine = Machine(
+            SessionState.restored(stored.state, live=NoteBuffer(live=stored.live_notes), ended=stored.ended),
+            session_id=session_id,
+            mode=mode,
+            settings=settings,
+            rng=Random() if rng is None else rng,  # noqa: S311 - jitter and names of runs, no secret
+        )
+        compactor = Compactor(
+            session_id=session_id,
+            machine=machine,
+            ledger=Ledger(stored.segments),
+            timeline=timeline,
+            outbox=outbox,
+            summariser=summariser,
+            fallback=fallback,
+            settings=settings,
+            clock=clock,
+            log=log,
+            on_event=on_event,
+        )
+        memory = cls(
+            session_id=session_id,
+            timeline=timeline,
+            outbox=outbox,
+            compactor=compactor,
+            settings=settings,
+            mode=mode,
+            log=log,
+        )
+        try:
+            yield memory
+        finally:
+            await memory._aclose()
+
+    # -- what happens in the room ----------------------------------------------------------------------------
+
+    async def append(self, kind: TurnKind, parts: Sequence[TurnPart], *, started_at: float, ended_at: float) -> Turn:
+        """Give a contribution its number, remember it, and store it. Times: UTC epoch seconds.
+
+        Turns are numbered in the order of the calls. Raises StoreError when the store doesn't take it: it is in
+        memory all the same, and is stored with the next write. Raises SessionEndedError once the session ends.
+        *Cancellation*: the turn is in memory, and is stored with the next write.
+        """
+        self._refuse_after_end()
+        turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, tuple(parts))
+        self._timeline.append(turn)
+        self._outbox.put_turn(turn)
+        await self._outbox.flush()
+        if self._mode is Mode.OFF:
+            # Nothing is folded, and nothing older than the window will be sent.
+            self._timeline.release(Seq(min(self._outbox.stored_turns, self._timeline.total - RECENT_WINDOW)))
+        backlog = self._timeline.total - self._compactor.state.memory.cursor
+        if self._settings.trigger is Trigger.TURN or backlog > SILENT_BACKLOG:
+            self._compactor.ask()
+        return turn
+
+    async def add_note(self, note: Note) -> None:
+        """Remember and store what was seen on a shared screen. Raises as `append` does."""
+        self._refuse_after_end()
+        self._compactor.take_note(note)
+        await self._outbox.flush()
+
+    async def retire_live_notes(self) -> None:
+        """The share ended: live notes wait to be folded. Raises as `append` does."""
+        self._refuse_after_end()
+        self._compactor.retire_notes()
+        await self._outbox.flush()
+
+    # -- what a model is sent --------------------------------------------------------------------------------
+
+    def context(self, *, current: Turn | None = None, max_input_tokens: int) -> SessionContext:
+        """Return what the session has to say now, and start folding a batch in the background if one is due.
+
+        `current` is the turn that is being answered; it is kept out of `window`. Never waits.
+        """
+        self._compactor.ask()
+        state = self._compactor.state
+        window = self.window
+        if current is not None:
+            window = tuple(turn for turn in window if turn.seq != current.seq)
+        shown = self._mode is not Mode.OFF
+        span = self._compactor.span if shown else None
+        return SessionContext(
+            mode=self._mode,
+            total_turns=self._timeline.total,
+            cursor=state.memory.cursor,
+            summary=self._compactor.rendered if shown else None,
+            summary_revision=state.memory.revision,
+            summary_started_at=None if span is None else span[0],
+            summary_ended_at=None if span is None else span[1],
+            window=window,
+            live_notes=state.notes.live,
+            current=current,
+            max_input_tokens=max_input_tokens,
+        )
+
+    def log_context_built(self, payload: Sequence[PayloadPart]) -> None:
+        """Log `model_context_built` for a payload that goes to a model: its ranges and costs, never its words."""
+        self._log.info(
+            "model_context_built",
+            **context_built_fields(payload, summary_revision=self._compactor.state.memory.revision),
+        )
+
+    # -- the run in flight and the end -----------------------------------------------------------------------
+
+    async def settle(self) -> None:
+        """Wait until no run is in flight: for replays and tests, never on the way of a reply."""
+        await self._compactor.settle()
+
+    async def end(self) -> None:
+        """End the session: no new runs, a short deadline for the one in flight, then the closing segment.
+
+        Raises StoreError when the store doesn't take it; this may be called again then.
+        """
+        await self._compactor.end()
+
+    async def _aclose(self) -> None:
+        await self._compactor.aclose()
+        try:
+            await self._outbox.flush()
+        except StoreError as exc:
+            self._log.error("turns_not_stored", count=self._timeline.total - self._outbox.stored_turns, error=str(exc))
+
+    def _refuse_after_end(self) -> None:
+        if self._compactor.state.ending:
+            raise SessionEndedError(f"Session {self._session_id} has ended; nothing can be added to it.")
+
+    # -- for reports and tests -------------------------------------------------------------------------------
+
+    @property
+    def cursor(self) -> Seq:
+        """Return the first seq that is not folded."""
+        return self._compactor.state.memory.cursor
+
+    @property
+    def total_turns(self) -> int:
+        """Return how many turns the session has had."""
+        return self._timeline.total
+
+    @property
+    def state(self) -> CompactionState:
+        """Return the part of the state that survives a restart."""
+        return self._compactor.state.compaction
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Return every turn that is in memory, oldest first: the window, and what was folded lately."""
+        return self._timeline.since(self._timeline.first)
+
+    @property
+    def window(self) -> tuple[Turn, ...]:
+        """Return the turns that a model sees word for word, oldest first: all that are not folded, or the last 50
+        where nothing is."""
+        if self._mode is Mode.OFF:
+            return self._timeline.last(RECENT_WINDOW)
+        return self._timeline.since(self.cursor)
+
+    @property
+    def summary(self) -> RenderedSummary | None:
+        """Return the summary with the sources of its sentences, or None before the first landing."""
+        return self._compactor.rendered
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Return what has been folded, in order."""
+        return self._compactor.segments

@@ -1,0 +1,167 @@
+"""The two vocabularies of `machine`: what can happen to a session's folding, and what is to be done about it.
+
+Values alone; not to be taken for `events`, which are what the outside is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from compaction.events import Failed, Landed, Skipped
+    from compaction.model import CompactionState, Note, NoteId, RunId, Segment
+    from compaction.ports import Landing
+    from compaction.state import Run
+
+
+class Culprit(Enum):
+    """Who made a run fail: that decides whether the fallback can help."""
+
+    MODEL = "model"
+    FALLBACK = "fallback"
+    STORE = "store"
+
+
+# -- what can happen --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Context is being built, a turn came, or a run ended: is a batch due? Turns before `stored_turns` are safe
+    in the store; a batch that isn't has to wait."""
+
+    total_turns: int
+    stored_turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A run's segment is made, and the summary that includes it is rendered. `at`: epoch seconds."""
+
+    run_id: RunId
+    segment: Segment
+    summary: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The store took the landing."""
+
+    run_id: RunId
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """The store refused a landing, or an ending, because it knows a later state; this is it."""
+
+    stored: CompactionState
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailed:
+    """A run ended without a landing."""
+
+    run_id: RunId
+    culprit: Culprit
+    error_class: str
+    error: str
+    timeout: bool
+    retryable: bool
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteTaken:
+    """Something was seen on a shared screen."""
+
+    note: Note
+
+
+@dataclass(frozen=True, slots=True)
+class NotesRetired:
+    """The share ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndAsked:
+    """The session is to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlinePassed:
+    """The run in flight had its last chance, and whatever it answers now is late."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The store has the session's ending."""
+
+
+Signal: TypeAlias = (
+    Asked | Made | Written | Overtaken | RunFailed | NoteTaken | NotesRetired | EndAsked | DeadlinePassed | Closed
+)
+
+
+# -- what is to be done --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StartRun:
+    """Fold this run's turns and notes, with the fallback when it is degraded."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLanding:
+    """Offer this to the store."""
+
+    run_id: RunId
+    landing: Landing
+
+
+@dataclass(frozen=True, slots=True)
+class StoreNote:
+    """Store this note as a live one."""
+
+    note: Note
+
+
+@dataclass(frozen=True, slots=True)
+class StorePending:
+    """Store that these live notes are pending now."""
+
+    note_ids: tuple[NoteId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitRun:
+    """Give the run in flight this long, then report DeadlinePassed."""
+
+    run_id: RunId
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DropRun:
+    """Stop the run: its answer is not wanted any more."""
+
+    run_id: RunId
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Tell this."""
+
+    event: Skipped | Landed | Failed
+
+
+Effect: TypeAlias = StartRun | WriteLanding | StoreNote | StorePending | AwaitRun | DropRun | Report

@@ -1,0 +1,239 @@
+"""What can be read off words without a model: sentences, names, numbers, concepts, and the cues of a lasting fact.
+
+English in the first place. In other languages sentences, numbers and names still work; cues are simply absent.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from compaction.lexicon import (
+    ACTIVITY_CUES,
+    CALENDAR,
+    CHANGE_CUES,
+    COMMON_OPENERS,
+    DECISION_CUES,
+    NUMBER_WORDS,
+    OPEN_CUES,
+    PERSONAL_CUES,
+    SMALL_NUMBER_WORDS,
+    STOPWORDS,
+)
+from compaction.model import Slot
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+# Digits with what belongs inside a figure: 4,411  7:30  3.5  2024-05-01.
+_FIGURE = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_SENTENCE_END = re.compile(r"""(?<=[.!?…。！？])["”’')\]]*(?:\s+|(?<=[。！？]))""")
+_ENDS_A_SENTENCE = re.compile(r"""[.!?…。！？]["”’')\]]*$""")
+# A full stop after these ends no sentence.
+_ABBREVIATION = re.compile(
+    r"\b(?:[A-Z]|mr|mrs|ms|dr|prof|st|no|vs|etc|e\.g|i\.e|a\.m|p\.m|jr|sr|approx)\.$", re.IGNORECASE
+)
+# Marks of lists, headings, emphasis and code, which a plain paragraph has none of.
+_MARKS = re.compile(r"[*#`~|<>]+|^\s*[-•–]\s+|(?<=\s)_+|_+(?=\s)")
+
+
+@dataclass(frozen=True, slots=True)
+class Concepts:
+    """What a sentence is about. `values` (figures, names, calendar words) are what a correction replaces;
+    `topics` (other words that carry meaning) are what it is recognised by. All in lower case, without endings."""
+
+    topics: frozenset[str]
+    figures: frozenset[str]
+    names: frozenset[str]
+
+    @property
+    def values(self) -> frozenset[str]:
+        """Return figures and names together."""
+        return self.figures | self.names
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Return every concept."""
+        return self.topics | self.figures | self.names
+
+
+def plain(text: str) -> str:
+    """Return the text on one line, without list, heading, emphasis or code marks and control characters."""
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    return " ".join(_MARKS.sub(" ", printable).split())
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, each on one line. Text without full stops is one sentence."""
+    found: list[str] = []
+    open_part = ""
+    for piece in _SENTENCE_END.split(plain(text)):
+        open_part = f"{open_part} {piece}".strip() if open_part else piece.strip()
+        if open_part and not _ABBREVIATION.search(open_part):
+            found.append(open_part)
+            open_part = ""
+    if open_part:
+        found.append(open_part)
+    return found
+
+
+def ends_a_sentence(text: str) -> bool:
+    """Return whether the text stops where a sentence does."""
+    return _ENDS_A_SENTENCE.search(text) is not None
+
+
+def as_sentence(text: str, max_chars: int) -> str:
+    """Return the text as one sentence of at most `max_chars`: cut where a clause or word ends, closed by a stop."""
+    text = plain(text)
+    if len(text) > max_chars:
+        cut = text[: max_chars - 1]
+        clause = max(cut.rfind(", "), cut.rfind("; "), cut.rfind(" — "), cut.rfind(". "))
+        word = cut.rfind(" ")
+        if clause >= max_chars // 2:
+            cut = cut[:clause]
+        elif word > 0:
+            cut = cut[:word]
+        text = cut
+    text = text.rstrip(" ,;:-–—…")
+    return text if not text or ends_a_sentence(text) else f"{text}."
+
+
+def whole_sentences(text: str, max_chars: int) -> str:
+    """Return as many whole sentences from the start of the text as fit; the empty string when none does."""
+    kept = ""
+    for each in sentences(text):
+        longer = f"{kept} {each}".strip()
+        if len(longer) > max_chars or not ends_a_sentence(each):
+            break
+        kept = longer
+    return kept
+
+
+def words(text: str) -> list[str]:
+    """Return the words and figures of a text in lower case, with straight apostrophes."""
+    return [match.group().casefold().replace("’", "'") for match in _WORD.finditer(text)]
+
+
+def figures(text: str, *, small: bool = False) -> frozenset[str]:
+    """Return the numbers in a text, digits and number words alike, as digits ('fourteen' is '14').
+
+    A compound like 'twenty-five' gives 25, 20 and 5, so that either writing is found in the other. `small` also
+    counts 'one', 'two' and 'once'.
+    """
+    found = {_figure(match.group()) for match in _FIGURE.finditer(text)}
+    before: int | None = None
+    for word in words(text):
+        digits = NUMBER_WORDS.get(word) or SMALL_NUMBER_WORDS.get(word)
+        if digits is None:
+            before = None
+            continue
+        if small or word in NUMBER_WORDS:
+            found.add(digits)
+        value = int(digits)
+        if before is not None:
+            value = before * value if value >= 100 > before else before + value
+            found.add(str(value))
+        before = value
+    return frozenset(found)
+
+
+def _figure(written: str) -> str:
+    """Return a figure without thousands commas and leading zeros: '4,411' and '4411' are one number."""
+    bare = re.sub(r",(?=\d{3}\b)", "", written)
+    return bare.lstrip("0") or "0"
+
+
+def names(text: str) -> frozenset[str]:
+    """Return what looks like a name, in lower case: words with a capital letter, sentence openers only when they
+    are no ordinary word as far as can be told."""
+    found: set[str] = set()
+    for sentence in sentences(text):
+        for position, match in enumerate(_WORD.finditer(sentence)):
+            word = match.group()
+            if not word[0].isupper():
+                continue
+            bare = base(word.casefold().replace("’", "'"))
+            if word.casefold().replace("’", "'") in STOPWORDS or bare in NUMBER_WORDS:
+                continue
+            if position == 0 and not word[1:].isupper() and _ordinary_opener(bare):
+                continue
+            found.add(bare)
+    return frozenset(found)
+
+
+def _ordinary_opener(word: str) -> bool:
+    return (
+        word in STOPWORDS
+        or word in COMMON_OPENERS
+        or f"{word}s" in COMMON_OPENERS
+        or word.endswith(("ing", "ed", "ly"))
+    )
+
+
+def base(word: str) -> str:
+    """Return a word without its possessive and plural ending, so that 'cabins' and 'cabin' are one."""
+    word = word.removesuffix("'s").removesuffix("'")
+    if len(word) > 4 and word.endswith("ies"):
+        return f"{word[:-3]}y"
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def is_stopword(word: str) -> bool:
+    """Return whether a lower-case word carries no meaning of its own."""
+    return word in STOPWORDS
+
+
+def concepts(text: str) -> Concepts:
+    """Return what a sentence is about."""
+    its_figures = figures(text)
+    # A sentence's first word is a name only when the language gives no other reason for its capital letter, which
+    # can't be told here for unknown words: it counts as a topic instead.
+    opener = _WORD.search(text)
+    later_names = names(text)
+    first = base(opener.group().casefold()) if opener is not None else ""
+    its_names = later_names - {first} | ({first} if first in later_names and _repeated_capital(text, first) else set())
+    topics = {
+        base(word)
+        for word in words(text)
+        if len(word) > 1 and not is_stopword(word) and not word[0].isdigit() and word not in NUMBER_WORDS
+    }
+    calendar = {word for word in words(text) if word in CALENDAR}
+    its_values = frozenset(its_names | calendar)
+    return Concepts(topics=frozenset(topics) - its_values, figures=its_figures, names=its_values)
+
+
+def _repeated_capital(text: str, word: str) -> bool:
+    return sum(base(each.group().casefold()) == word for each in _WORD.finditer(text) if each.group()[0].isupper()) > 1
+
+
+def slot_of(sentence: str) -> Slot:
+    """Return where a summary would say this sentence."""
+    if sentence.rstrip("\"”’')]").endswith("?") or OPEN_CUES.search(sentence):
+        return Slot.THREAD
+    if DECISION_CUES.search(sentence):
+        return Slot.DECISION
+    if PERSONAL_CUES.search(sentence):
+        return Slot.PEOPLE
+    if ACTIVITY_CUES.search(sentence):
+        return Slot.ACTIVITY
+    return Slot.BACKGROUND
+
+
+def durability(sentence: str) -> float:
+    """Return how much a sentence asks to be kept, from its cues alone: 1.0 is ordinary talk."""
+    if sentence.rstrip("\"”’')]").endswith("?"):
+        # Commitment cues inside a question commit nobody.
+        return 0.4
+    weight = 1.0
+    if DECISION_CUES.search(sentence):
+        weight += 0.8
+    if PERSONAL_CUES.search(sentence):
+        weight += 0.6
+    if OPEN_CUES.search(sentence):
+        weight += 0.2
+    return weight
+
+
+def announces_change(sentence: str) -> bool:
+    """Return whether a sentence says that something is no longer as it was."""
+    return CHANGE_CUES.search(sentence) is not None
