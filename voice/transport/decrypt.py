@@ -6,6 +6,7 @@ decrypted is named and dropped; ciphertext never reaches Opus.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,6 +36,14 @@ class Refusal(StrEnum):
 
     NOT_READY = "not_ready"  # the group is being made, or this is no key of ours yet
     DAVE_FAILED = "dave_failures"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Whose key opened a frame, and the Opus frame: it cannot be opened twice, a nonce is accepted once."""
+
+    user_id: int
+    frame: bytes
 
 
 class LiveKeys(Protocol):
@@ -89,7 +98,7 @@ def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | Refusal:
     return _try(session, user_id, frame) or Refusal.DAVE_FAILED
 
 
-def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> int | None:
+def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> Found | None:
     """Return which of `candidates` sent `frame`, by whose key opens it, or None.
 
     Keys are per sender, so at most one fits. A frame in the clear tells nobody: a decryptor that lets clear
@@ -98,7 +107,11 @@ def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> int 
     session = keys.dave_session
     if session is None or not session.ready or not looks_encrypted(frame):
         return None
-    return next((user_id for user_id in candidates if _try(session, user_id, frame) is not None), None)
+    for user_id in candidates:
+        opened = _try(session, user_id, frame)
+        if opened is not None:
+            return Found(user_id, opened)
+    return None
 
 
 def _try(session: Any, user_id: int, frame: bytes) -> bytes | None:

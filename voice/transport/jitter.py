@@ -118,6 +118,14 @@ class JitterBuffer:
         self._released: deque[int] = deque(maxlen=_REMEMBERED)
         self._restart_at: int | None = None
 
+    def has(self, sequence: int) -> bool:
+        """Return whether this packet came already (and is waiting, or was released not long ago).
+
+        Asked before a copy is decrypted: an end-to-end nonce is accepted once, so a copy looks like a failure.
+        """
+        place = self._unwrap(sequence)
+        return place in self._waiting or place in self._released
+
     def push(
         self, sequence: int, timestamp: int, payload: bytes, *, arrived_at: float, ticks: int = FRAME_TICKS
     ) -> Arrival:

@@ -91,6 +91,23 @@ def packet_samples(packet: bytes, *, rate_hz: int = DISCORD_RATE_HZ) -> int:
     return _checked(library().opus_packet_get_nb_samples(packet, len(packet), rate_hz))
 
 
+def carries_fec(packet: bytes) -> bool:
+    """Return whether `packet` holds a low-rate copy of the frame before it (LBRR, RFC 6716, section 4.2.4).
+
+    Reads what `opus_packet_has_lbrr` of libopus 1.5 reads, for the packets of one frame that Discord sends.
+    """
+    if len(packet) < 2:
+        return False
+    configuration, stereo, frames = packet[0] >> 3, packet[0] & 4, packet[0] & 3
+    # Configurations from 16 on are CELT alone, which has no such copy.
+    if configuration >= 16 or frames:
+        return False
+    # SILK of 40 and 60 ms holds two and three inner frames, each with a speech flag before the copy's flag.
+    inner = (1, 1, 2, 3)[configuration & 3] if configuration < 12 else 1
+    flagged = packet[1] >> (7 - inner) & 1
+    return bool(flagged or (stereo and packet[1] >> (6 - 2 * inner) & 1))
+
+
 class Decoder:
     """One stream's decoder. Not thread-safe; one per SSRC, because Opus predicts from the frame before.
 

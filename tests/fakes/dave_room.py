@@ -1,0 +1,112 @@
+"""A room's end-to-end encryption without a network: real davey sessions in one MLS group, and sealed datagrams.
+
+The external sender is the one the local Discord uses, so the tests' group is made as a voice gateway makes it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import davey
+from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt
+
+from rehearsal.discord.mls import ExternalSender, appending
+from voice.transport.opus import SILENCE_FRAME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHANNEL_ID = 42
+BOT_ID = 1001
+_APPEND = davey.ProposalsOperationType.append
+
+
+class DaveRoom:
+    """Members of one group. The bot makes it, everybody else is added, one commit each."""
+
+    def __init__(self, *user_ids: int) -> None:
+        self._gateway = ExternalSender(CHANNEL_ID)
+        self._epoch = 0
+        self.sessions: dict[int, Any] = {}
+        self.bot = self._session(BOT_ID)[0]
+        for user_id in user_ids:
+            self.add(user_id)
+
+    def _session(self, user_id: int) -> tuple[Any, bytes]:
+        session = davey.DaveSession(1, user_id, CHANNEL_ID)
+        session.set_external_sender(self._gateway.package)
+        self.sessions[user_id] = session
+        return session, session.get_serialized_key_package()
+
+    def add(self, user_id: int) -> Any:
+        """Bring a member in: every session goes one epoch on. Returns the member's session."""
+        present = [session for known, session in self.sessions.items() if known != user_id]
+        session, key_package = self._session(user_id)
+        proposals = appending([self._gateway.add(self._epoch, key_package).message])[1:]
+        results = [member.process_proposals(_APPEND, proposals) for member in present]
+        committed = results[0]
+        for member in present:
+            member.process_commit(committed.commit)
+        session.process_welcome(committed.welcome)
+        self._epoch += 1
+        return session
+
+    def renew(self) -> None:
+        """Go one epoch on, as when a stranger comes: everybody's keys change."""
+        self.add(900_000 + self._epoch)
+
+
+@dataclass
+class Keys:
+    """What the bot's connection knows at this moment; has the shape of discord.py's connection state."""
+
+    secret_key: Sequence[int] = field(default_factory=lambda: list(range(32)))
+    dave_session: Any = None
+    dave_protocol_version: int = 1
+    dave_downgraded: bool = False
+
+
+@dataclass
+class Sender:
+    """One person's microphone: Opus frames in, datagrams out as Discord's forwarder sends them."""
+
+    user_id: int
+    ssrc: int
+    session: Any
+    keys: Keys
+    sequence: int = 65_530
+    timestamp: int = 0xFFFF_F000
+    _nonce: int = 0
+
+    def datagram(
+        self,
+        opus_frame: bytes,
+        *,
+        padding: int = 0,
+        extension: bytes = b"",
+        clear: bool = False,
+        secret_key: Sequence[int] | None = None,
+        kind: int = 0x78,
+    ) -> bytes:
+        """Seal one frame. `extension`: the body of a header extension, whole words. `clear`: without DAVE."""
+        self.sequence = (self.sequence + 1) & 0xFFFF
+        self.timestamp = (self.timestamp + 960) & 0xFFFF_FFFF
+        self._nonce += 1
+        in_clear = clear or opus_frame == SILENCE_FRAME
+        frame = opus_frame if in_clear else bytes(self.session.encrypt_opus(opus_frame))
+        first = 0x80 | (0x20 if padding else 0) | (0x10 if extension else 0)
+        header = struct.pack(">BBHII", first, kind, self.sequence, self.timestamp, self.ssrc)
+        if extension:
+            header += b"\xbe\xde" + struct.pack(">H", len(extension) // 4)
+        pad = bytes(padding - 1) + bytes([padding]) if padding else b""
+        nonce = struct.pack("<I", self._nonce)
+        key = bytes(self.keys.secret_key if secret_key is None else secret_key)
+        body = crypto_aead_xchacha20poly1305_ietf_encrypt(extension + frame + pad, header, nonce + bytes(20), key)
+        return header + body + nonce
+
+    def skip(self, frames: int = 1) -> None:
+        """Lose `frames` packets on the way."""
+        self.sequence = (self.sequence + frames) & 0xFFFF
+        self.timestamp = (self.timestamp + 960 * frames) & 0xFFFF_FFFF

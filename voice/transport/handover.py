@@ -1,0 +1,83 @@
+"""From the reader thread to the event loop: what was heard, in batches, with one wake-up each.
+
+Owns what waits between the two. However slow the loop is, one callback is scheduled at a time and no more than
+a set length of sound waits; marks (talkspurt ended, speaker left) are never dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import structlog
+
+from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.transport.heard import SpeechFrames
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Sequence
+
+    from voice.transport.heard import Heard
+
+_log = structlog.get_logger()
+
+
+class Handover:
+    """A bounded queue with one thread on each side. `overrun_frames` counts the 20 ms frames it dropped."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        sink: Callable[[Sequence[Heard]], None],
+        *,
+        max_waiting_s: float,
+    ) -> None:
+        """`sink` is called on `loop` with each batch; it must be quick."""
+        self.overrun_frames = 0
+        self._loop = loop
+        self._sink = sink
+        self._max_samples = int(max_waiting_s * LISTEN_RATE_HZ)
+        self._lock = threading.Lock()
+        self._waiting: list[Heard] = []
+        self._samples = 0
+        self._scheduled = False
+
+    def put(self, batch: Sequence[Heard]) -> None:
+        """Take a batch, from any thread. Returns at once; drops the oldest sound when too much waits."""
+        with self._lock:
+            self._waiting.extend(batch)
+            self._samples += sum(len(item.pcm) for item in batch if isinstance(item, SpeechFrames))
+            if self._samples > self._max_samples:
+                self._shed()
+            if self._scheduled:
+                return
+            self._scheduled = True
+        try:
+            self._loop.call_soon_threadsafe(self.drain)
+        except RuntimeError:
+            # The loop was closed: the process is ending, and nobody listens any more.
+            _log.debug("handover_loop_closed")
+
+    def drain(self) -> None:
+        """Give everything that waits to the sink. Runs on the event loop."""
+        with self._lock:
+            batch, self._waiting = self._waiting, []
+            self._samples = 0
+            self._scheduled = False
+        if not batch:
+            return
+        try:
+            self._sink(batch)
+        except Exception:  # noqa: BLE001 - whatever the listener does, the next batch must reach it
+            _log.exception("heard_sink_failed", batch_size=len(batch))
+
+    def _shed(self) -> None:
+        kept: list[Heard] = []
+        for item in self._waiting:
+            if isinstance(item, SpeechFrames) and self._samples > self._max_samples:
+                self._samples -= len(item.pcm)
+                self.overrun_frames += len(item.pcm) // LISTEN_FRAME_SAMPLES
+            else:
+                kept.append(item)
+        self._waiting = kept

@@ -1,0 +1,411 @@
+"""The reader thread's work: datagrams in, each person's sound out, everything else counted by reason.
+
+Owns the streams (one jitter buffer and decoder per SSRC) and the roster. discord.py's reader thread calls
+`datagram` and `flush`; the event loop calls the rest. One lock guards it all, held for one datagram at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import structlog
+
+from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.errors import OpusError
+from voice.transport import opus
+from voice.transport.counters import PacketCounters
+from voice.transport.decrypt import Refusal, find_sender, open_frame, open_transport
+from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.jitter import CLOCK_HZ, FRAME_TICKS, Arrival, Frame, Gap, JitterBuffer, SpurtEnded
+from voice.transport.roster import HeldFrame, Roster
+from voice.transport.rtp import Rejection, frame_of, parse
+from voice.transport.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from voice.audio import Pcm
+    from voice.settings import TransportSettings
+    from voice.transport.decrypt import LiveKeys
+    from voice.transport.heard import Heard
+    from voice.transport.jitter import Released
+    from voice.transport.watchdog import Verdict
+
+_log = structlog.get_logger()
+
+# The reader thread looks around this often although nothing is due.
+_IDLE_S = 1.0
+_SHORTEST_WAIT_S = 0.001
+# Frames of one talkspurt lie on a 20 ms grid; rounding makes microseconds, a hole makes 20 ms.
+_CONTIGUOUS_S = 0.002
+
+
+class _Stream:
+    """One SSRC: its order, its decoder, and the run of sound that the next batch takes."""
+
+    __slots__ = ("concealed", "decoder", "jitter", "lost", "pieces", "samples", "ssrc", "started_at", "user_id")
+
+    def __init__(self, user_id: int, ssrc: int, jitter: JitterBuffer) -> None:
+        self.user_id = user_id
+        self.ssrc = ssrc
+        self.jitter = jitter
+        self.decoder = opus.Decoder()
+        self.lost = 0
+        self.pieces: list[Pcm] = []
+        self.samples = 0
+        self.concealed = 0
+        self.started_at = 0.0
+
+    def continues(self, at: float) -> bool:
+        """Return whether sound from `at` on belongs to the run under way."""
+        return bool(self.pieces) and abs(self.started_at + self.samples / LISTEN_RATE_HZ - at) < _CONTIGUOUS_S
+
+    def add(self, pcm: Pcm, at: float, *, concealed: bool) -> None:
+        if not self.pieces:
+            self.started_at = at
+        self.pieces.append(pcm)
+        self.samples += len(pcm)
+        self.concealed += len(pcm) if concealed else 0
+
+    def take(self, *, final: bool) -> SpeechFrames | None:
+        """Return the run in whole 20 ms frames. What is over stays, or is filled up with silence if `final`."""
+        if not self.pieces:
+            return None
+        pcm = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces)
+        over = len(pcm) % LISTEN_FRAME_SAMPLES
+        started_at, concealed = self.started_at, self.concealed
+        self.pieces, self.samples, self.concealed = [], 0, 0
+        if over and final:
+            pcm = np.concatenate([pcm, np.zeros(LISTEN_FRAME_SAMPLES - over, np.int16)])
+        elif over:
+            self.add(pcm[-over:], started_at + (len(pcm) - over) / LISTEN_RATE_HZ, concealed=False)
+            pcm = pcm[:-over]
+        if not len(pcm):
+            return None
+        return SpeechFrames(self.user_id, self.ssrc, started_at, pcm, min(concealed, len(pcm)))
+
+
+class Receiver:
+    """Hears one voice connection.
+
+    `deliver` gets the batches, in the thread that calls `flush` (or `reset`, `left`, …); `is_excluded` is asked
+    at every packet, in the reader thread too, so it must be quick and safe there. Excluded people's packets are
+    dropped before any decryption, and their keys are never tried.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: TransportSettings,
+        deliver: Callable[[Sequence[Heard]], None],
+        is_excluded: Callable[[int], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`clock`: monotonic seconds. Raises `OpusMissingError` here rather than at the first packet."""
+        opus.library()
+        self._settings = settings
+        self._deliver = deliver
+        self._is_excluded = is_excluded
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._counters = PacketCounters()
+        self._roster = Roster()
+        self._watchdog = Watchdog(
+            failures_before_recovery=settings.dave_failures_before_recovery, deaf_after_s=settings.deaf_after_s
+        )
+        self._streams: dict[int, _Stream] = {}
+        self._keys: LiveKeys | None = None
+        self._batch: list[Heard] = []
+        self._delivered_at = clock()
+
+    # The reader thread.
+
+    def datagram(self, datagram: bytes, keys: LiveKeys) -> None:
+        """Take one datagram as it arrives. `keys` are read at this moment."""
+        with self._lock:
+            self._keys = keys
+            self._counters.received += 1
+            packet = parse(datagram)
+            if isinstance(packet, Rejection):
+                self._counters.count(packet)
+                return
+            user_id = self._roster.user_of(packet.ssrc)
+            if user_id is not None and self._is_excluded(user_id):
+                self._counters.excluded += 1
+                self._discard(packet.ssrc)
+                return
+            payload = open_transport(datagram, packet, keys.secret_key)
+            if payload is None:
+                self._counters.transport_failures += 1
+                return
+            self._counters.padded += packet.padded
+            frame = frame_of(packet, payload)
+            if frame is None:
+                self._counters.malformed += 1
+                return
+            held = HeldFrame(packet.sequence, packet.timestamp, frame, self._clock())
+            if user_id is None:
+                self._of_somebody(packet.ssrc, held, keys)
+            else:
+                self._of_user(user_id, packet.ssrc, held, keys)
+
+    def flush(self) -> float:
+        """Release what is due, hand on a batch if it is time, and return when to call again, in seconds."""
+        with self._lock:
+            now = self._clock()
+            self._roster.expire(now)
+            due = now + _IDLE_S
+            for stream in list(self._streams.values()):
+                deadline = stream.jitter.deadline
+                if deadline is not None and deadline <= now:
+                    self._release(stream, now)
+                    deadline = stream.jitter.deadline
+                if deadline is not None:
+                    due = min(due, deadline)
+            if self._batch or any(stream.pieces for stream in self._streams.values()):
+                batch_due = self._delivered_at + self._settings.batch_s
+                if now >= batch_due:
+                    self._hand_on(now)
+                else:
+                    due = min(due, batch_due)
+            return max(_SHORTEST_WAIT_S, due - now)
+
+    # The event loop: what the voice gateway says.
+
+    def joined(self, user_ids: Iterable[int]) -> None:
+        """Note that these people are connected (op 11)."""
+        with self._lock:
+            self._roster.joined(user_ids)
+
+    def speaks(self, ssrc: int, user_id: int, *, announced: bool = True) -> None:
+        """Note that `user_id` sends on `ssrc` (op 5, op 12). `announced`: they speak now."""
+        with self._lock:
+            self._place(ssrc, user_id)
+            if announced and not self._is_excluded(user_id):
+                self._watchdog.announced(user_id, self._clock())
+
+    def left(self, user_id: int) -> None:
+        """Note that `user_id` is gone (op 13): their last words are handed on, then `SpeakerLeft`."""
+        with self._lock:
+            now = self._clock()
+            for ssrc in self._roster.left(user_id):
+                self._close(ssrc)
+            self._watchdog.left(user_id)
+            if not self._is_excluded(user_id):
+                self._batch.append(SpeakerLeft(user_id, now))
+                self._hand_on(now)
+
+    def pause(self) -> None:
+        """Note that no packet can come for now: what waits is handed on and every talkspurt ends."""
+        with self._lock:
+            for ssrc in list(self._streams):
+                self._close(ssrc)
+            self._hand_on(self._clock())
+
+    def reset(self) -> None:
+        """Note a new connection (op 2): nothing of the old one's SSRCs and members holds."""
+        with self._lock:
+            for ssrc in list(self._streams):
+                self._close(ssrc)
+            self._roster.clear()
+            self._watchdog.reconnected()
+            self._hand_on(self._clock())
+
+    # Anywhere.
+
+    @property
+    def members(self) -> frozenset[int]:
+        """Return who is connected besides us, excluded people too."""
+        with self._lock:
+            return self._roster.members
+
+    def counters(self) -> PacketCounters:
+        """Return the counts of now."""
+        with self._lock:
+            counters = self._counters.copy()
+            counters.unknown_ssrc = self._roster.dropped
+            return counters
+
+    def check(self, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[Verdict]:
+        """Return what the watchdog wants done."""
+        with self._lock:
+            return self._watchdog.check(
+                self._clock(), connected=connected, runner_alive=runner_alive, in_transition=in_transition
+            )
+
+    # Under the lock.
+
+    def _of_somebody(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
+        """Keep a frame of an unknown SSRC until it is known, and try whose key opens it."""
+        if held.frame == opus.SILENCE_FRAME:
+            self._counters.silence += 1
+            return
+        self._counters.held += 1
+        found = None
+        if self._roster.may_try(ssrc, held.arrived_at):
+            found = find_sender(held.frame, self._roster.candidates(self._is_excluded), keys)
+        if found is None:
+            self._roster.hold(ssrc, held)
+            return
+        _log.info("sender_found_by_key", ssrc=ssrc, user_id=found.user_id)
+        self._place(ssrc, found.user_id)
+        self._of_stream(self._stream(ssrc, found.user_id), held, found.frame)
+
+    def _place(self, ssrc: int, user_id: int) -> None:
+        """Give `ssrc` to `user_id`, and take up what waited there."""
+        stream = self._streams.get(ssrc)
+        if stream is not None and stream.user_id != user_id:
+            self._close(ssrc)
+        for old in self._roster.ssrcs_of(user_id):
+            if old != ssrc:
+                self._close(old)
+        waited = self._roster.speaks(ssrc, user_id)
+        if self._is_excluded(user_id):
+            self._counters.excluded += len(waited)
+            return
+        for held in waited:
+            if self._keys is not None:
+                self._of_user(user_id, ssrc, held, self._keys)
+
+    def _of_user(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
+        """Decrypt a frame with its sender's key."""
+        stream = self._streams.get(ssrc)
+        if stream is not None and stream.jitter.has(held.sequence):
+            self._counters.duplicate += 1
+            return
+        frame = open_frame(held.frame, user_id, keys)
+        match frame:
+            case Refusal.NOT_READY:
+                self._counters.not_ready += 1
+                self._watchdog.unready(user_id, held.arrived_at)
+            case Refusal.DAVE_FAILED:
+                self._counters.dave_failures += 1
+                self._watchdog.failed(user_id)
+            case _:
+                self._of_stream(self._stream(ssrc, user_id), held, frame)
+
+    def _of_stream(self, stream: _Stream, held: HeldFrame, frame: bytes) -> None:
+        """Put an Opus frame in its turn, and hear what that releases."""
+        ticks = FRAME_TICKS
+        if frame != opus.SILENCE_FRAME:
+            self._watchdog.heard(stream.user_id)
+            try:
+                ticks = opus.packet_samples(frame)
+            except OpusError:
+                self._counters.undecodable += 1
+                return
+        arrival = stream.jitter.push(held.sequence, held.timestamp, frame, arrived_at=held.arrived_at, ticks=ticks)
+        if arrival is not Arrival.ACCEPTED:
+            self._counters.count(arrival)
+        self._release(stream, held.arrived_at)
+
+    def _stream(self, ssrc: int, user_id: int) -> _Stream:
+        stream = self._streams.get(ssrc)
+        if stream is None:
+            jitter = JitterBuffer(
+                hold_s=self._settings.jitter_hold_s,
+                silence_s=self._settings.talkspurt_silence_s,
+                max_concealed=self._settings.max_concealed_frames,
+            )
+            stream = self._streams[ssrc] = _Stream(user_id, ssrc, jitter)
+        return stream
+
+    def _release(self, stream: _Stream, now: float) -> None:
+        if self._is_excluded(stream.user_id):
+            self._discard(stream.ssrc)
+            return
+        self._hear(stream, stream.jitter.release(now))
+
+    def _hear(self, stream: _Stream, released: list[Released]) -> None:
+        for item in released:
+            match item:
+                case Frame():
+                    self._sound(stream, item.captured_at, item.ticks, item.payload)
+                case Gap():
+                    self._fill(stream, item)
+                case SpurtEnded():
+                    self._end(stream, item.at)
+        self._counters.lost += stream.jitter.lost - stream.lost
+        stream.lost = stream.jitter.lost
+
+    def _sound(self, stream: _Stream, at: float, ticks: int, payload: bytes) -> None:
+        try:
+            pcm = stream.decoder.decode(payload)
+        except OpusError:
+            self._counters.undecodable += 1
+            self._add(stream, self._conceal(stream, ticks), at, concealed=True)
+            return
+        self._counters.decoded += 1
+        self._add(stream, pcm, at, concealed=False)
+
+    def _fill(self, stream: _Stream, gap: Gap) -> None:
+        """Hear the copy of a lost frame if the next packet carries one, else let the decoder invent it."""
+        if gap.next_payload is not None and opus.carries_fec(gap.next_payload):
+            samples = gap.ticks * LISTEN_RATE_HZ // CLOCK_HZ
+            try:
+                pcm = stream.decoder.recover(gap.next_payload, samples)
+            except OpusError:
+                pass
+            else:
+                self._counters.recovered += 1
+                self._add(stream, pcm, gap.captured_at, concealed=False)
+                return
+        self._counters.concealed += 1
+        self._add(stream, self._conceal(stream, gap.ticks), gap.captured_at, concealed=True)
+
+    def _conceal(self, stream: _Stream, ticks: int) -> Pcm:
+        samples = ticks * LISTEN_RATE_HZ // CLOCK_HZ
+        try:
+            return stream.decoder.conceal(samples)
+        except OpusError:
+            # A length that Opus has no frame for.
+            return np.zeros(samples, np.int16)
+
+    def _add(self, stream: _Stream, pcm: Pcm, at: float, *, concealed: bool) -> None:
+        if not stream.continues(at):
+            self._take(stream, final=True)
+        stream.add(pcm, at, concealed=concealed)
+
+    def _take(self, stream: _Stream, *, final: bool) -> None:
+        frames = stream.take(final=final)
+        if frames is not None:
+            self._batch.append(frames)
+
+    def _end(self, stream: _Stream, at: float) -> None:
+        self._take(stream, final=True)
+        self._batch.append(TalkspurtEnded(stream.user_id, stream.ssrc, at))
+        self._counters.talkspurts += 1
+
+    def _close(self, ssrc: int) -> None:
+        """Hear what still waits of a stream, and forget it."""
+        stream = self._streams.pop(ssrc, None)
+        if stream is None:
+            return
+        if self._is_excluded(stream.user_id):
+            self._drop(stream)
+        else:
+            self._hear(stream, stream.jitter.close())
+
+    def _discard(self, ssrc: int) -> None:
+        """Forget a stream unheard: its speaker opted out."""
+        stream = self._streams.pop(ssrc, None)
+        if stream is not None:
+            self._drop(stream)
+
+    def _drop(self, stream: _Stream) -> None:
+        talking = stream.jitter.talking
+        self._counters.discarded += stream.jitter.discard()
+        stream.pieces.clear()
+        if talking:
+            self._batch.append(TalkspurtEnded(stream.user_id, stream.ssrc, self._clock()))
+
+    def _hand_on(self, now: float) -> None:
+        for stream in self._streams.values():
+            self._take(stream, final=False)
+        self._delivered_at = now
+        if self._batch:
+            batch, self._batch = self._batch, []
+            self._deliver(batch)

@@ -1,0 +1,139 @@
+"""Who sends on which SSRC, and what waits until that is known.
+
+A plain table over the voice gateway's messages (op 2, 5, 11, 12, 13). UDP overtakes the gateway at a talkspurt's
+start, and after a restart in mid-speech no op 5 comes at all, so early frames wait here, still encrypted, and
+the receiver may try the members' keys on them. This module decides whose keys, and how often; it decrypts nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+# Half a second: op 5 comes within a frame or two, a member's key within a re-key.
+HELD_FRAMES = 25
+# What waited longer is no longer part of the conversation.
+HELD_S = 1.5
+# An SSRC that no key opened (an excluded member's, for one) is tried again at this pace: 10 members cost 80 µs.
+_RETRY_S = 1.0
+_FORGET_S = 60.0
+# Discord's rooms hold fewer people; a stranger who invents SSRCs must not fill the memory.
+_MAX_UNKNOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFrame:
+    """One frame that waits for its sender's name: out of the transport's encryption, not out of DAVE's."""
+
+    sequence: int
+    timestamp: int
+    frame: bytes
+    arrived_at: float
+
+
+@dataclass(slots=True)
+class _Unknown:
+    frames: deque[HeldFrame] = field(default_factory=deque)
+    tries: int = 0
+    tried_at: float = float("-inf")
+
+
+class Roster:
+    """The members of one voice connection. Not thread-safe.
+
+    `user_of` answers at every packet. `dropped` counts held frames that were given up.
+    """
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._members: set[int] = set()
+        self._user_of: dict[int, int] = {}
+        self._unknown: dict[int, _Unknown] = {}
+
+    @property
+    def members(self) -> frozenset[int]:
+        """Return everybody the voice gateway named, ourselves not among them."""
+        return frozenset(self._members)
+
+    def user_of(self, ssrc: int) -> int | None:
+        """Return who sends on `ssrc`, or None."""
+        return self._user_of.get(ssrc)
+
+    def ssrcs_of(self, user_id: int) -> tuple[int, ...]:
+        """Return where `user_id` sends."""
+        return tuple(ssrc for ssrc, user in self._user_of.items() if user == user_id)
+
+    def joined(self, user_ids: Iterable[int]) -> None:
+        """Note op 11: these people are connected."""
+        self._members.update(user_ids)
+        for unknown in self._unknown.values():
+            unknown.tries = 0
+
+    def speaks(self, ssrc: int, user_id: int) -> tuple[HeldFrame, ...]:
+        """Note op 5 (or an identified key): `user_id` sends on `ssrc`. Returns what waited for that."""
+        self._members.add(user_id)
+        self._user_of[ssrc] = user_id
+        unknown = self._unknown.pop(ssrc, None)
+        return tuple(unknown.frames) if unknown is not None else ()
+
+    def left(self, user_id: int) -> tuple[int, ...]:
+        """Note op 13: `user_id` is gone. Returns the SSRCs that fell silent."""
+        self._members.discard(user_id)
+        silent = self.ssrcs_of(user_id)
+        for ssrc in silent:
+            del self._user_of[ssrc]
+        return silent
+
+    def clear(self) -> None:
+        """Note op 2: a new connection, where every SSRC is dealt anew."""
+        self._members.clear()
+        self._user_of.clear()
+        self.dropped += sum(len(unknown.frames) for unknown in self._unknown.values())
+        self._unknown.clear()
+
+    def may_try(self, ssrc: int, now: float) -> bool:
+        """Return whether the members' keys should be tried on a frame of an unknown `ssrc`; counts as a try."""
+        unknown = self._unknown_at(ssrc)
+        if unknown is None or (unknown.tries >= HELD_FRAMES and now < unknown.tried_at + _RETRY_S):
+            return False
+        unknown.tries += 1
+        unknown.tried_at = now
+        return True
+
+    def hold(self, ssrc: int, held: HeldFrame) -> None:
+        """Keep a frame whose sender is unknown; the oldest goes when too many wait."""
+        unknown = self._unknown_at(ssrc)
+        if unknown is None:
+            self.dropped += 1
+            return
+        unknown.frames.append(held)
+        if len(unknown.frames) > HELD_FRAMES:
+            unknown.frames.popleft()
+            self.dropped += 1
+
+    def _unknown_at(self, ssrc: int) -> _Unknown | None:
+        if ssrc not in self._unknown and len(self._unknown) >= _MAX_UNKNOWN:
+            return None
+        return self._unknown.setdefault(ssrc, _Unknown())
+
+    def expire(self, now: float) -> None:
+        """Give up the frames that waited too long."""
+        for ssrc, unknown in list(self._unknown.items()):
+            while unknown.frames and unknown.frames[0].arrived_at < now - HELD_S:
+                unknown.frames.popleft()
+                self.dropped += 1
+            if not unknown.frames and unknown.tried_at < now - _FORGET_S:
+                del self._unknown[ssrc]
+
+    def candidates(self, is_excluded: Callable[[int], bool]) -> list[int]:
+        """Return whose keys may be tried on an unknown SSRC, likeliest first.
+
+        Those who have no SSRC yet come first. Excluded people (bots, those who opted out) are never among them.
+        """
+        allowed = [user_id for user_id in self._members if not is_excluded(user_id)]
+        placed = set(self._user_of.values())
+        return sorted(allowed, key=placed.__contains__)

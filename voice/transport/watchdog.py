@@ -1,0 +1,137 @@
+"""When the link only looks alive: keys that stopped fitting, speech that is announced and never heard, a dead task.
+
+A pure state machine over what the receiver and the gateway saw; the link carries its verdicts out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+# As many as libdave's other users allow (0.7 s of speech); a re-key in flight costs two or three.
+FAILURES_BEFORE_RECOVERY = 36
+# A recovery makes us leave the group and join it anew, which takes up to two seconds.
+_FIRST_PAUSE_S = 5.0
+_LONGEST_PAUSE_S = 60.0
+# The group is made within two seconds of joining; the voice server waits as long for those who are slow.
+UNREADY_S = 10.0
+# A person who is announced as speaking is heard within one round trip; push-to-talk noise lasts less.
+DEAF_AFTER_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverGroup:
+    """The end-to-end group is broken for `user_id`: tell the server (op 31) and join it anew.
+
+    `failures`: how many of their frames in a row could not be decrypted, 0 when the group was never ready.
+    """
+
+    user_id: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class NobodyHeard:
+    """`user_id` was announced as speaking at `since`, and nothing of them was decoded."""
+
+    user_id: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerDead:
+    """discord.py's task that reads the voice websocket has ended while the connection counts as open."""
+
+
+Verdict: TypeAlias = RecoverGroup | NobodyHeard | RunnerDead
+
+
+class Watchdog:
+    """Watches one link. Not thread-safe; times are monotonic seconds."""
+
+    def __init__(
+        self, *, failures_before_recovery: int = FAILURES_BEFORE_RECOVERY, deaf_after_s: float = DEAF_AFTER_S
+    ) -> None:
+        self._failures_before_recovery = failures_before_recovery
+        self._deaf_after_s = deaf_after_s
+        self._failures: dict[int, int] = {}
+        self._announced: dict[int, float] = {}
+        self._unready_since: float | None = None
+        self._unready_user = 0
+        self._pause_s = _FIRST_PAUSE_S
+        self._recover_from = float("-inf")
+        self._runner_reported = False
+
+    def failed(self, user_id: int) -> None:
+        """Note that a frame of `user_id` could not be decrypted."""
+        self._failures[user_id] = self._failures.get(user_id, 0) + 1
+
+    def unready(self, user_id: int, now: float) -> None:
+        """Note an encrypted frame of `user_id` while we are in no group that could decrypt it."""
+        if self._unready_since is None:
+            self._unready_since = now
+        self._unready_user = user_id
+
+    def heard(self, user_id: int) -> None:
+        """Note that a frame of `user_id` was decrypted: what was wrong with them is over."""
+        self._failures.pop(user_id, None)
+        self._announced.pop(user_id, None)
+        self._unready_since = None
+
+    def announced(self, user_id: int, now: float) -> None:
+        """Note op 5: `user_id` speaks from `now` on."""
+        self._announced.setdefault(user_id, now)
+
+    def left(self, user_id: int) -> None:
+        """Note that nothing more is expected of `user_id`."""
+        self._failures.pop(user_id, None)
+        self._announced.pop(user_id, None)
+
+    def reconnected(self) -> None:
+        """Note a new voice connection: what was counted belonged to the old one."""
+        self._failures.clear()
+        self._announced.clear()
+        self._unready_since = None
+        self._runner_reported = False
+
+    def check(self, now: float, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[Verdict]:
+        """Return what must be done now; each trouble is named once.
+
+        `in_transition`: keys are changing, so failures are expected and not yet judged.
+        """
+        if not connected:
+            return []
+        if not runner_alive:
+            if self._runner_reported:
+                return []
+            self._runner_reported = True
+            return [RunnerDead()]
+        self._runner_reported = False
+        verdicts: list[Verdict] = []
+        if not in_transition and now >= self._recover_from:
+            verdicts += self._judge_group(now)
+        for user_id, since in list(self._announced.items()):
+            if now >= since + self._deaf_after_s:
+                del self._announced[user_id]
+                verdicts.append(NobodyHeard(user_id, since))
+        if now >= self._recover_from + _LONGEST_PAUSE_S:
+            self._pause_s = _FIRST_PAUSE_S
+        return verdicts
+
+    def _judge_group(self, now: float) -> list[Verdict]:
+        worst = max(self._failures, key=self._failures.__getitem__, default=None)
+        if worst is not None and self._failures[worst] >= self._failures_before_recovery:
+            verdict = RecoverGroup(worst, self._failures[worst])
+        elif self._unready_since is not None and now >= self._unready_since + UNREADY_S:
+            verdict = RecoverGroup(self._unready_user, 0)
+        else:
+            return []
+        self._failures.clear()
+        self._unready_since = None
+        self._pause(now)
+        return [verdict]
+
+    def _pause(self, now: float) -> None:
+        """Recovering again at once would keep the whole room re-keying: wait, and longer each time."""
+        self._recover_from = now + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
