@@ -188,8 +188,8 @@ class VoiceLink:
     async def _serve(self, http: aiohttp.ClientSession, call: Call) -> None:
         """Run one session to its end, resuming its websocket as long as the server agrees."""
         self._call = call
-        code = await self._attend(http, call, resume=False)
         try:
+            code = await self._attend(http, call, resume=False)
             while call.key is not None and code not in _NOT_RESUMABLE and self._moved_to is None:
                 resumes = self.resumes
                 code = await self._attend(http, call, resume=True)
