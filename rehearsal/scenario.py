@@ -50,10 +50,13 @@ class BotSpec(_Value):
 
 
 class NetworkSpec(_Value):
-    """What the network does to voice packets, as shares from 0 to 1."""
+    """What the network does to voice packets, as shares from 0 to 1.
+
+    A few are padded on a good network too: Discord pads, and who forgets to strip it should learn it here.
+    """
 
     loss: float = Field(default=0.0, ge=0, le=1)
-    padding: float = Field(default=0.0, ge=0, le=1)
+    padding: float = Field(default=0.05, ge=0, le=1)
     reorder: float = Field(default=0.0, ge=0, le=1)
 
 
