@@ -1,24 +1,53 @@
-"""What the brain hands to whoever finds the words: the session's memory, ready for a chat model."""
+"""What the brain hands to whoever finds the words: the session's memory as the messages of one model call."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.llm.port import ChatMessage, Role
+from compaction.context import build_payload
+
 if TYPE_CHECKING:
-    from bot.brain.reply import Question
-    from bot.llm.port import ChatMessage
-    from compaction.payload import PayloadPart
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from compaction.context import PayloadPart, SessionContext
+    from compaction.model import Turn
+    from compaction.session import SessionMemory
 
 
 @dataclass(frozen=True, slots=True)
 class ModelContext:
-    """One answer's context. `parts` is what is sent, with where it comes from; `messages` the same, as sent.
+    """What is sent for one answer. `parts` is what is sent, with where it comes from; `messages` the same, as sent.
 
-    `now` is UTC epoch seconds.
+    `session` is what the parts were made of; `current` the turn that is answered; `now` UTC epoch seconds.
     """
 
-    question: Question
+    session: SessionContext
+    current: Turn
     parts: tuple[PayloadPart, ...]
     messages: tuple[ChatMessage, ...]
     now: float
+
+
+def build_context_messages(
+    memory: SessionMemory,
+    current: Turn,
+    *,
+    system: Sequence[str],
+    max_input_tokens: int,
+    now: float,
+    zone: tzinfo,
+) -> ModelContext:
+    """Return what a model is sent to answer `current`, and log `model_context_built`.
+
+    System prompts, the summary, the window word for word, live notes, the current turn: within
+    `max_input_tokens`. This is where the session asks itself whether a batch is due for folding; that happens in
+    the background and never delays the answer. Raises `ContextOverflowError`.
+    """
+    session = memory.context(current=current, max_input_tokens=max_input_tokens)
+    parts = build_payload(session, system=system, zone=zone)
+    memory.log_context_built(parts)
+    messages = tuple(ChatMessage(Role(part.role), part.content) for part in parts)
+    return ModelContext(session=session, current=current, parts=parts, messages=messages, now=now)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.responder import Responder
     from bot.clock import Clock
-    from compaction.model import Seq
+    from compaction.model import Turn
     from voice.speaking.playback import Playback, Played
     from voice.speaking.port import Synthesizer
 
@@ -44,12 +44,11 @@ NOT_PLAYED = "My answer did not get through to the voice channel. `/leave` and `
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be answered: turn `seq`, asked by `asker`. `utterance_id` is the speech it came from."""
+    """The turn to be answered; `utterance_id` is the speech it came from, `ended_at` when that ended (monotonic)."""
 
-    seq: Seq
-    asker: str
-    text: str
+    turn: Turn
     utterance_id: str | None = None
+    ended_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -9,6 +11,11 @@ if TYPE_CHECKING:
 
     from bot.brain.context import ModelContext
     from bot.llm.port import ChatModel
+
+# Turns are shown to the model as `[21:04] Ada: …`, and small models answer in kind.
+_HEADING = re.compile(r"\s*\[\d{1,2}:\d{2}\]\s*(?:[^:\n]{1,60}:\s*)?")
+# A heading is decided by here; waiting longer would delay the first word for nothing.
+_HEADING_CHARS = 80
 
 
 class Responder(Protocol):
@@ -25,6 +32,33 @@ class ModelResponder:
         self._model = model
         self._max_output_tokens = max_output_tokens
 
-    def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield what the model says. See `Responder.respond`."""
-        return self._model.stream(context.messages, max_output_tokens=self._max_output_tokens)
+    async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
+        """Yield what the model says, without the clock time and name it may put before it."""
+        opening: str | None = ""
+        stream = self._model.stream(context.messages, max_output_tokens=self._max_output_tokens)
+        async with aclosing(stream):
+            async for piece in stream:
+                if opening is None:
+                    yield piece
+                    continue
+                opening += piece
+                if _may_be_heading(opening):
+                    continue
+                words, opening = without_heading(opening), None
+                if words:
+                    yield words
+        if opening and (words := without_heading(opening)):
+            yield words
+
+
+def without_heading(text: str) -> str:
+    """Return `text` without a clock time and name in front, as turns are headed in the prompt."""
+    return text[heading.end() :] if (heading := _HEADING.match(text)) else text
+
+
+def _may_be_heading(opening: str) -> bool:
+    """Return whether more of the stream is needed to tell a heading from an answer."""
+    start = opening.lstrip()
+    if not start:
+        return True
+    return start[0] == "[" and ": " not in start and len(start) < _HEADING_CHARS

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from bot.brain.evidence import Origin, asks_about_something, best_match
 from bot.brain.lexicon import is_question, words_of
+from bot.brain.recollection import recollect
 from bot.brain.wording import ago, earlier
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
     from datetime import tzinfo
 
+    from bot.brain.context import ModelContext
     from bot.brain.evidence import Evidence
 
 NO_MODEL = "No language model is configured, so I answer only with what was said here."
@@ -24,6 +26,31 @@ QUOTE_CHARS = 260
 GREETINGS = frozenset({"hello", "hi", "hey", "morning", "evening", "afternoon", "welcome", "good"})
 THANKS = frozenset({"thanks", "thank", "cheers"})
 PARTINGS = frozenset({"bye", "goodbye", "goodnight", "night"})
+
+
+class EmbeddedResponder:
+    """`bot.brain.responder.Responder` without a model. One a room: it introduces itself once."""
+
+    def __init__(self, *, names: Sequence[str], zone: tzinfo | None = None) -> None:
+        self._names = tuple(names)
+        self._zone = zone
+        self._introduced = False
+
+    async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
+        """Yield the answer in one piece."""
+        # A room that goes on after a restart has introduced itself already.
+        introduced = self._introduced or any(NO_MODEL in message.content for message in context.messages)
+        self._introduced = True
+        asker = context.current.parts[0].speaker if context.current.parts else "friend"
+        yield answer(
+            " ".join(part.text for part in context.current.parts),
+            recollect(context),
+            asker=asker,
+            now=context.now,
+            names=self._names,
+            zone=self._zone,
+            introduce=not introduced,
+        )
 
 
 def answer(

@@ -11,8 +11,9 @@ import pytest
 from bot.brain.context import ModelContext
 from bot.brain.reply import MODEL_FAILED, NOT_PLAYED, TOO_SLOW, Question, Replier, Reply
 from bot.llm.port import ChatModelError
+from compaction.context import SessionContext
 from compaction.errors import ContextOverflowError
-from compaction.model import Seq
+from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FRAMES_A_WORD, FakeVoice, Listener, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from voice.speaking.playback import Playback
@@ -20,7 +21,9 @@ from voice.speaking.playback import Playback
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-FIRST, SECOND, THIRD = (Question(Seq(seq), "Ada", text) for seq, text in ((7, "one?"), (8, "two?"), (9, "three?")))
+FIRST, SECOND, THIRD = (
+    Question(Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Well?"),))) for seq in (7, 8, 9)
+)
 
 
 class Bench:
@@ -46,7 +49,8 @@ class Bench:
     async def _context(self, question: Question) -> ModelContext:
         if self.overflow is not None:
             raise self.overflow
-        return ModelContext(question=question, parts=(), messages=(), now=0.0)
+        session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
+        return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0)
 
     async def _keep(self, reply: Reply) -> None:
         self.replies.append(reply)

@@ -1,0 +1,71 @@
+"""The sentences that a payload holds, each with whose words they are and when they were said. Pure.
+
+The payload is text for a model; the session it was made of knows speakers and times. Only sentences that stand
+in the payload's own text are taken, so that an answer out of them shows what a model would have known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.brain.evidence import Evidence, Origin
+from compaction.context import PartKind
+from compaction.model import TurnKind
+from compaction.wording import plain, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bot.brain.context import ModelContext
+
+
+def recollect(context: ModelContext) -> list[Evidence]:
+    """Return what people said and what was seen, oldest first, out of the payload.
+
+    Left out: the turn that is answered, and the bot's own words, which are no source.
+    """
+    found: list[Evidence] = []
+    for text, origin, speaker, since, until in _spoken(context):
+        found.append(Evidence(text, origin, len(found), speaker, since, until))
+    return found
+
+
+_Found = tuple[str, Origin, str | None, float | None, float | None]
+
+
+def _spoken(context: ModelContext) -> Iterator[_Found]:
+    turns = {turn.seq: turn for turn in context.session.window}
+    for part in context.parts:
+        if part.kind is PartKind.SUMMARY:
+            yield from _summarised(context, part.content)
+        elif part.kind is PartKind.NOTE:
+            yield _after_clock(part.content), Origin.NOTE, None, part.timestamp, part.timestamp
+        elif part.kind is PartKind.RECALL:
+            yield _after_clock(part.content), Origin.TURN, None, part.timestamp, part.timestamp
+        elif part.kind is PartKind.TURN and part.seq_from is not None and part.seq_from in turns:
+            turn = turns[part.seq_from]
+            if turn.kind is TurnKind.SPEECH:
+                for said in turn.parts:
+                    for sentence in sentences(said.text):
+                        if sentence in part.content:
+                            yield sentence, Origin.TURN, said.speaker, turn.started_at, turn.ended_at
+
+
+def _summarised(context: ModelContext, content: str) -> Iterator[_Found]:
+    """Yield the summary's sentences; the payload tells when they were said as one range for all of them."""
+    session = context.session
+    own = {plain(part.speaker) for turn in session.window if turn.kind is TurnKind.ASSISTANT for part in turn.parts}
+    for rendered in session.summary.sentences if session.summary else ():
+        if rendered.text not in content or rendered.speaker in own:
+            continue
+        prefix = f"{rendered.speaker}: "
+        named = bool(rendered.speaker) and rendered.text.startswith(prefix)
+        text = rendered.text.removeprefix(prefix) if named else rendered.text
+        speaker = rendered.speaker if named else None
+        for sentence in sentences(text):
+            yield sentence, Origin.SUMMARY, speaker, session.summary_started_at, session.summary_ended_at
+
+
+def _after_clock(content: str) -> str:
+    """Return a note without the clock time before it."""
+    return content.split("] ", 1)[-1] if content.startswith("[") else content
