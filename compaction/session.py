@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.compactor import Clock, Compactor
-from compaction.context import PayloadPart, SessionContext, context_built_fields
+from compaction.context import SessionContext
 from compaction.errors import SessionEndedError, StoreError
 from compaction.machine import Machine
 from compaction.model import Mode, Seq, Turn
 from compaction.notes import NoteBuffer
 from compaction.outbox import Outbox
+from compaction.payload import PayloadPart, context_built_fields
 from compaction.rendering import Ledger
 from compaction.settings import CompactionSettings, Trigger
 from compaction.state import SessionState
