@@ -17,7 +17,7 @@ from bot.settings import (
     StorageSettings,
 )
 from compaction.settings import BudgetSettings, CompactionSettings
-from voice.settings import AsrSettings, ListeningSettings
+from voice.settings import AsrSettings, ListeningSettings, TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,6 +41,7 @@ class Settings(BaseModel):
 
     discord: DiscordSettings = Field(default_factory=_defaults(DiscordSettings))
     room: RoomSettings = Field(default_factory=_defaults(RoomSettings))
+    transport: TransportSettings = Field(default_factory=_defaults(TransportSettings))
     listening: ListeningSettings = Field(default_factory=_defaults(ListeningSettings))
     asr: AsrSettings = Field(default_factory=_defaults(AsrSettings))
     brain: BrainSettings = Field(default_factory=_defaults(BrainSettings))
