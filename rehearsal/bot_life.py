@@ -107,8 +107,10 @@ class BotLife:
                 self._audience.replied(now_s, observation, self._latency_ms(observation))
             case CompactionLanded() | CompactionFailed():
                 self._audience.compacted(now_s, observation)
+            case Problem(level="error"):
+                self._audience.troubled(now_s, f"error: {observation.event} {observation.detail}".strip())
             case Problem():
-                self._audience.troubled(now_s, f"{observation.level}: {observation.event} {observation.detail}".strip())
+                self._audience.happened(now_s, f"warning: {observation.event} {observation.detail}".strip())
             case CompanionCrashed():
                 self._audience.troubled(now_s, f"the bot ended: {observation.detail}")
             case _:

@@ -60,9 +60,9 @@ class Program:
         self._colours = {person.name: _COLOURS[index % len(_COLOURS)] for index, person in enumerate(scenario.people)}
         self._console.print(Text(scenario.title, style="bold"))
         names = ", ".join(person.name for person in scenario.people)
-        facts = [f"{names} in {scenario.guild}, {scenario.channel}", f"{len(scenario.says)} things to say"]
+        facts = [f"{names} in {scenario.guild}, {scenario.channel}", _count(len(scenario.says), "thing") + " to say"]
         if scenario.history:
-            facts.append(f"{len(scenario.history)} turns remembered from before")
+            facts.append(_count(len(scenario.history), "turn") + " remembered from before")
         network = {name: value for name, value in scenario.network.model_dump().items() if value}
         facts += [f"{value:.0%} {name}" for name, value in network.items()]
         self._console.print(Text("; ".join(facts), style="dim"))
@@ -233,6 +233,10 @@ def _spread_cells(spread: Spread) -> tuple[str, str, str]:
     if spread.p50 is None or spread.p95 is None:
         return "-", "-", "0"
     return _milliseconds(spread.p50), _milliseconds(spread.p95), f"{spread.count}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _milliseconds(value: float) -> str:

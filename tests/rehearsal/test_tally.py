@@ -1,0 +1,117 @@
+"""The record becomes figures: which speech a reply answers, who heard it, and how late it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rehearsal.matching import match
+from rehearsal.observation import ContextBuilt, ContextPart, Problem, ReplySpoken, UtteranceHeard
+from rehearsal.record import Record, Spoken
+from rehearsal.tally import overall, question, span_of, tally
+from rehearsal.wer import WordErrors
+from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEar, SimulatedVenue, scenario
+from tests.rehearsal.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from rehearsal.report import Report
+    from rehearsal.scenario import PersonSpec
+
+
+def spoken(number: int, who: PersonSpec, text: str, start: float, end: float) -> Spoken:
+    """Return something said."""
+    return Spoken(number, f"s{number}", who.id, who.name, text, start, end, over=True)
+
+
+def heard(name: str, who: PersonSpec, text: str, start: float, end: float, reason: str | None = None) -> UtteranceHeard:
+    """Return something heard, 0.4 s after its end."""
+    return UtteranceHeard(name, who.id, text, start, end, end + 0.4, reason)
+
+
+def evening() -> Record:
+    """Return a record: Mira asks, Jonas speaks on, the bot answers Mira."""
+    record = Record()
+    record.live_at = 100.0
+    record.enter(MIRA.id, 100.0)
+    record.enter(JONAS.id, 100.0)
+    record.say(spoken(0, MIRA, "where shall we go", 101.0, 103.0))
+    record.say(spoken(1, JONAS, "I like the sea", 104.0, 106.0))
+    record.observe(heard("u1", MIRA, "where shell we go", 101.0, 102.9))
+    record.observe(heard("u2", JONAS, "I like", 104.0, 105.0))
+    record.observe(heard("u3", JONAS, "the sea", 105.1, 105.9))
+    record.observe(heard("u4", JONAS, "", 109.0, 109.2, "silence"))
+    return record
+
+
+def told(record: Record, ear: SimulatedEar | None = None) -> Report:
+    """Return the report of a record."""
+    venue = SimulatedVenue()
+    return run_virtually(tally(scenario(), record, venue, ear or SimulatedEar(), ended_by="", duration_s=1.0))
+
+
+def test_pieces_are_joined_and_latency_counts_from_the_true_end() -> None:
+    """The last piece's text, less the end of the voice in the clip."""
+    report = told(evening())
+    mira, jonas = report.utterances
+    assert (mira.transcript, mira.wer, mira.end_to_text_ms) == ("where shell we go", 0.25, 300.0)
+    assert (jonas.transcript, jonas.heard_as, jonas.end_to_text_ms) == ("I like the sea", ("u2", "u3"), 300.0)
+    assert (mira.step, mira.started_s) == ("s0", 1.0)
+    assert report.dropped == {"silence": 1}
+    assert report.wer == round(1 / 8, 4)
+    assert report.summary == ""
+
+
+def test_word_errors_are_summed_over_speakers_with_phantoms() -> None:
+    """What was heard beside the point counts as inserted words."""
+    record = evening()
+    record.observe(heard("u5", JONAS, "thank you", 120.0, 121.0))
+    assert overall(record.speeches, record.taken) == WordErrors(3, 8)
+
+
+def test_a_reply_answers_what_it_names() -> None:
+    """Else the last thing that was said before it; a reply to nothing answers nothing."""
+    record = evening()
+    matching = match([one.span for one in record.speeches], [span_of(one) for one in record.taken])
+
+    def asked(reply: ReplySpoken) -> str | None:
+        found = question(record, matching, reply)
+        return found.reference if found else None
+
+    assert asked(ReplySpoken("x", 107.0, 108.0, utterance_id="u1")) == "where shall we go"
+    assert asked(ReplySpoken("x", 107.0, 108.0, utterance_id="u3")) == "I like the sea"
+    assert asked(ReplySpoken("x", 107.0, 108.0)) == "I like the sea"
+    assert asked(ReplySpoken("x", 100.5, 100.9)) is None
+
+
+def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
+    """The listener is somebody who did not ask."""
+    record = evening()
+    part = ContextPart("system", "summary", "Ithaca", 3, 0, 9)
+    record.observe(ContextBuilt((), 60, 103.5))
+    record.observe(ContextBuilt((part,), 61, 103.6))
+    record.observe(ReplySpoken("to the sea", 107.0, 109.0, answer_to=61, utterance_id="u1"))
+    (turn,) = told(record, SimulatedEar("to the sea")).bot_turns
+    assert (turn.answers, turn.heard_by, turn.heard_by_others) == ("s0", "Jonas", "to the sea")
+    # The simulated listener receives the first voice 0.2 s after the stretch begins, 0.1 s before the bot's mark.
+    assert turn.end_to_first_audio_ms == 4100.0
+    assert turn.payload == (part,)
+
+
+def test_without_another_the_one_who_asked_listens_and_without_anybody_nobody() -> None:
+    """A room of one, and a room that emptied."""
+    record = evening()
+    record.leave(JONAS.id, 108.0)
+    record.observe(ReplySpoken("x", 107.0, 109.0, utterance_id="u1"))
+    assert told(record).bot_turns[0].heard_by == "Mira"
+    record.leave(MIRA.id, 108.0)
+    (turn,) = told(record).bot_turns
+    assert (turn.heard_by, turn.heard_by_others, turn.end_to_first_audio_ms) == ("", "", None)
+
+
+def test_an_ear_that_fails_is_a_problem_in_the_report() -> None:
+    """The answer stays empty."""
+    record = evening()
+    record.observe(ReplySpoken("x", 107.0, 109.0, utterance_id="u1"))
+    report = told(record, SimulatedEar(error=RuntimeError("no model")))
+    assert report.bot_turns[0].heard_by_others == ""
+    assert report.problems == ("error: others_not_recognised: RuntimeError: no model",)
+    assert record.problems == [Problem("others_not_recognised", "RuntimeError: no model")]
