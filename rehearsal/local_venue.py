@@ -135,9 +135,9 @@ class LocalVenue:
         """Let voice packets fare like this from now on."""
         self.discord.network.update(network.model_dump())
 
-    async def fault(self, name: str) -> None:
-        """Misbehave once."""
-        await self.discord.fault(name)
+    async def fault(self, name: str, user_id: int | None, options: Mapping[str, float]) -> None:
+        """Misbehave once, towards this person or, with None, the bot."""
+        await self.discord.fault(name, user_id=user_id, **options)
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         """Return when this person received the bot's first and last voiced sound of a stretch, if any."""

@@ -131,9 +131,11 @@ class SetNetwork(_Step):
 
 
 class Fault(_Step):
-    """The local Discord misbehaves once, by name."""
+    """The local Discord misbehaves once, by name: towards `who`, or towards the bot."""
 
     fault: str = Field(min_length=1)
+    who: str = ""
+    options: dict[str, float] = Field(default_factory=dict)
 
 
 class WaitFor(_Step):

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from rehearsal.discord.faults import FAULTS
 from rehearsal.errors import ScenarioError
 from rehearsal.mistakes import sentence, sentences_of
 from rehearsal.scenario import (
@@ -43,7 +44,7 @@ _EXAMPLES = {
     "loss": "loss = 0.05",
     "padding": "padding = 0.05",
     "reorder": "reorder = 0.05",
-    "fault": 'fault = "late_op5"',
+    "fault": 'fault = "late_speaking"',
     "wait_for": 'wait_for = "reply"',
     "new_cursor": "new_cursor = 10",
     "bot": 'bot = "restart"',
@@ -188,6 +189,10 @@ class _Reader:
         if isinstance(who, str) and who not in self._keys:
             known = ", ".join(self._keys) or "nobody"
             self._wrong(f"{place}.who", f'"{who}" is not one of the people ({known})', example=_EXAMPLES["who"])
+        fault = made.get("fault")
+        if isinstance(fault, str) and fault not in FAULTS:
+            what = f'there is no fault "{fault}"; there are {", ".join(sorted(FAULTS))}'
+            self._wrong(f"{place}.fault", what, example=_EXAMPLES["fault"])
         return self._checked(STEP_KINDS[kinds[0]], made, place)
 
     def _check_moment(self, row: dict[str, Any], place: str, followed: dict[str, bool]) -> None:

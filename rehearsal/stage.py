@@ -180,7 +180,8 @@ class _Run:
                 self._tell(f"network: {_shares(step)}")
             case Fault():
                 self._tell(f"fault: {step.fault}")
-                await self._venue.fault(step.fault)
+                target = self._scenario.person(step.who).id if step.who else None
+                await self._venue.fault(step.fault, target, step.options)
             case WaitFor():
                 await self._wait(number, step)
             case Bot(bot="kill"):

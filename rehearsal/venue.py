@@ -73,8 +73,8 @@ class Venue(Protocol):
     def set_network(self, network: NetworkSpec) -> None:
         """Let voice packets fare like this from now on."""
 
-    async def fault(self, name: str) -> None:
-        """Misbehave once. An unknown name raises and lists the known ones."""
+    async def fault(self, name: str, user_id: int | None, options: Mapping[str, float]) -> None:
+        """Misbehave once, towards this person or, with None, the bot."""
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         """Return when this person received the bot's first and last voiced sound of a stretch, if any."""

@@ -110,8 +110,8 @@ class SimulatedVenue:
     def set_network(self, network: NetworkSpec) -> None:
         self._note(f"network {network.loss}")
 
-    async def fault(self, name: str) -> None:
-        self._note(f"fault {name}")
+    async def fault(self, name: str, user_id: int | None, options: Mapping[str, float]) -> None:
+        self._note(f"fault {name} {user_id} {dict(options)}")
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         return since + 0.2, until

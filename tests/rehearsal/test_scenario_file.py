@@ -57,7 +57,7 @@ at = 30
 network = { padding = 0.1 }
 
 [[steps]]
-fault = "late_op5"
+fault = "rtcp"
 
 [[steps]]
 bot = "kill"
@@ -125,6 +125,7 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         ('wait_for = "reply"', "", ["steps number 3: it says nothing that happens"]),
         ('wait_for = "reply"', 'wait_for = "rain"', ['"rain" is not one of']),
         ('wait_for = "reply"', 'wait_for = "reply"\nnew_cursor = 10', ["`new_cursor` belongs to"]),
+        ('fault = "rtcp"', 'fault = "rain"', ['there is no fault "rain"; there are downgrade, ']),
         ('after = "ask"', 'after = "tell"', ['no earlier step has the id "tell"']),
         ("at = 30", "at = 30\ngap_s = 1", ["`at` is a fixed moment"]),
         ("at = 30", "gap_s = 1\noverlap_s = 1", ["a step can have one of them"]),

@@ -156,13 +156,21 @@ def test_people_come_and_go_and_the_network_changes() -> None:
     made = scenario(
         {"who": "ada", "join": True},
         {"network": {"loss": 0.05}},
-        {"fault": "late_op5"},
+        {"fault": "late_speaking", "options": {"delay_s": 0.5}},
+        {"fault": "rtcp", "who": "jonas"},
         {"who": "jonas", "leave": True},
         {"who": "mira", "command": "status"},
     )
     _, venue = played(made)
     whats = [what for _, what in venue.log]
-    for what in ("enter 13", "network 0.05", "fault late_op5", "leave 12", "11 /status"):
+    for what in (
+        "enter 13",
+        "network 0.05",
+        "fault late_speaking None {'delay_s': 0.5}",
+        "fault rtcp 12 {}",
+        "leave 12",
+        "11 /status",
+    ):
         assert what in whats
     assert whats.index("enter 11") < whats.index("11 /join") < whats.index("meet 12")
 
