@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from compaction.wording import concepts
+
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from compaction.model import Note, NoteId
 
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
 LIVE_NOTES = 12
 # So many pending notes are worth a run of their own when no batch of turns is due: a quiet evening of watching.
 PENDING_NOTES_RUN = 48
+# Spec 1: CONTEXT_COMPACTION_MAX_NOTE_CHARS.
+MAX_NOTE_CHARS = 400
+# '; 21:04 's screen: ' around each note.
+_NOTE_FRAME_CHARS = 20
+# A note whose words are so largely known from newer ones adds nothing: the same screen, read again.
+_NOTE_ADDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +56,20 @@ class NoteBuffer:
         """Return the ids of the notes that are pending here and were live in `before`."""
         were_live = {note.id for note in before.live}
         return tuple(note.id for note in self.pending if note.id in were_live)
+
+
+def condensed(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) -> tuple[Note, ...]:
+    """Return the notes that a fold tells of: from the newest back, those that add something, while their texts
+    stay within `max_chars` together; oldest first. All of them count as folded, and all stay stored whole."""
+    chosen: list[Note] = []
+    covered: set[str] = set()
+    room = max_chars
+    for note in reversed(notes):
+        about = concepts(f"{note.who} {note.what}").all
+        cost = len(note.what) + len(note.who) + _NOTE_FRAME_CHARS
+        if cost > room or (about and len(about - covered) / len(about) < _NOTE_ADDS):
+            continue
+        chosen.append(note)
+        covered |= about
+        room -= cost
+    return tuple(reversed(chosen))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.model import Fact, Slot, TurnKind
+from compaction.notes import condensed
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.wording import (
     Concepts,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from compaction.model import Note, Seq, Turn
-    from compaction.summarisers.port import FoldRequest, KnownFact
+from compaction.summarisers.port import FoldRequest, KnownFact
 
 # Characters of facts a batch: a transcript of ten turns has about a thousand, and what isn't filler fits.
 FACTS_CHARS = 1_000
@@ -125,7 +126,7 @@ def _spoken(turns: Iterable[Turn]) -> Iterable[_Candidate]:
 
 
 def _seen(notes: Sequence[Note], start: Seq) -> Iterable[_Candidate]:
-    for position, note in enumerate(notes):
+    for position, note in enumerate(condensed(notes)):
         text = as_sentence(f"On {plain(note.who)}'s screen: {plain(note.what)}", MAX_FACT_CHARS)
         fact = Fact(
             turn_seq=start,

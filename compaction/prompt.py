@@ -1,0 +1,131 @@
+"""Words the summarising prompt. The texts themselves are files under `prompts/`, one set a version.
+
+Turns go in whole, with number, time and speakers; screen notes go in condensed; what is known already goes in to
+be read, and some facts of it numbered, so that a correction can name what it replaces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING
+
+from compaction.model import Slot
+from compaction.notes import condensed
+from compaction.ports import CompletionRequest
+from compaction.summarisers.port import MAX_FACT_CHARS, MAX_GIST_CHARS
+from compaction.wording import concepts, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.model import Note, Turn
+    from compaction.summarisers.port import FoldRequest, KnownFact
+
+# The version is part of the file names; a changed text is a new version, so that results can be told apart.
+PROMPT_VERSION = "ledger.v1"
+# More facts than this a small model doesn't keep apart.
+MODEL_FACTS = 8
+# Facts offered for correction.
+_OFFERED = 12
+_SEPARATOR = "\n=====\n"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPrompt:
+    """A request to the model, and the known facts it offers for correction: number n is `offered[n - 1]`."""
+
+    request: CompletionRequest
+    offered: tuple[KnownFact, ...]
+
+
+class LedgerPrompts:
+    """The prompt texts, read once. Raises FileNotFoundError when the installation lacks them."""
+
+    def __init__(self) -> None:
+        folder = files("compaction") / "prompts"
+        self._system, self._user = (
+            Template(text)
+            for text in (folder / f"{PROMPT_VERSION}.txt").read_text(encoding="utf-8").split(_SEPARATOR, 1)
+        )
+        self._json = Template((folder / f"{PROMPT_VERSION}.json.txt").read_text(encoding="utf-8"))
+        self._lines = Template((folder / f"{PROMPT_VERSION}.lines.txt").read_text(encoding="utf-8"))
+
+    def write(self, fold: FoldRequest, *, structured: bool, max_output_tokens: int) -> LedgerPrompt:
+        """Return the request for one batch. `structured` asks for JSON, else for plain lines."""
+        offered = _offered(fold)
+        limits = {"gist_chars": MAX_GIST_CHARS, "fact_chars": MAX_FACT_CHARS // 2, "max_facts": MODEL_FACTS}
+        output = (self._json if structured else self._lines).substitute(limits)
+        numbered = [f"({number}) {plain(each.fact.told)}" for number, each in enumerate(offered, start=1)]
+        prompt = self._user.substitute(
+            previous=fold.previous or "Nothing; these are the first turns.",
+            known="\n".join(numbered) or "None.",
+            notes=notes_text(fold.notes) or "Nothing.",
+            turns="\n".join(turn_lines(fold.turns)) or "None; only the notes are new.",
+        )
+        return LedgerPrompt(
+            CompletionRequest(
+                system=self._system.substitute(output=output),
+                prompt=prompt,
+                max_output_tokens=max_output_tokens,
+                schema=ledger_schema(fold.turns, len(offered)) if structured else None,
+            ),
+            offered,
+        )
+
+
+def turn_lines(turns: Sequence[Turn]) -> list[str]:
+    """Return one line a turn, whole: `[12] 21:04 Ada: … / Bob: …`. Forgotten turns have no words and no line."""
+    return [
+        f"[{turn.seq}] {_clock(turn.started_at)} "
+        + " / ".join(f"{plain(part.speaker)}: {plain(part.text)}" for part in turn.parts)
+        for turn in turns
+        if turn.parts
+    ]
+
+
+def notes_text(notes: Sequence[Note]) -> str:
+    """Return screen notes as text of at most 400 characters, with when and whose screen."""
+    return "; ".join(f"{_clock(note.at)} {plain(note.who)}'s screen: {plain(note.what)}" for note in condensed(notes))
+
+
+def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:
+    """Return the JSON schema of an answer: only these turns can be cited, only offered facts superseded."""
+    fact: dict[str, object] = {
+        "type": "object",
+        "properties": {
+            "turn_seq": {"type": "integer", "enum": [turn.seq for turn in turns]},
+            "slot": {"type": "string", "enum": [slot.value for slot in Slot]},
+            "text": {"type": "string", "maxLength": MAX_FACT_CHARS},
+            "supersedes": {
+                "type": "array",
+                "items": {"type": "integer", "minimum": 1, "maximum": max(1, offered)},
+                "maxItems": 3,
+            },
+        },
+        "required": ["turn_seq", "slot", "text"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "gist": {"type": "string", "maxLength": MAX_GIST_CHARS},
+            "facts": {"type": "array", "items": fact, "maxItems": MODEL_FACTS if turns else 0},
+        },
+        "required": ["gist", "facts"],
+        "additionalProperties": False,
+    }
+
+
+def _offered(fold: FoldRequest) -> tuple[KnownFact, ...]:
+    """Return the known facts that share most with the batch: the ones it could correct."""
+    said = concepts(" ".join(part.text for turn in fold.turns for part in turn.parts)).all
+    shared = [(len(each.about.all & said), index, each) for index, each in enumerate(fold.known)]
+    best = sorted((entry for entry in shared if entry[0] >= 2), key=lambda entry: (-entry[0], -entry[1]))[:_OFFERED]
+    return tuple(each for _, _, each in sorted(best, key=lambda entry: entry[1]))
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M")

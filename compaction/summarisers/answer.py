@@ -1,0 +1,165 @@
+"""Reads a model's answer to the ledger prompt, and refuses the ones that are none.
+
+JSON where the model kept to it (alone, in a fence, or with talk around it), plain lines otherwise. What is
+refused is told by its kind alone, since the text may hold what people said. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.errors import SummaryRefusedError
+from compaction.model import Slot
+from compaction.wording import plain, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from compaction.model import Turn
+    from compaction.ports import CompletionAnswer
+
+# A gist with so many words in a row out of one turn is a copy of it.
+_COPIED_WORDS = 30
+_LINE = re.compile(r"^\W*(?:turn\s*)?(\d+)\]?\W*[|:]\s*\W*([a-z]+)\W*[|:]\s*(.+)$", re.IGNORECASE)
+_GIST_LINE = re.compile(r"^\W*gist\W*:\s*(.+)$", re.IGNORECASE)
+_INPUT_LINE = re.compile(r"\[\d+\] \d\d:\d\d ")
+_REFUSAL = re.compile(
+    r"^\W*(?:i(?:'m| am) (?:sorry|unable|not able|afraid)|sorry\b|i (?:can't|cannot|can not|won't|am not able)\b|"
+    r"unfortunately, i\b|as an? (?:ai|language model|assistant)\b|i don't have (?:access|enough)|"
+    r"there (?:is|are) no (?:new )?(?:turns?|conversation|text|content))",
+    re.IGNORECASE,
+)
+_ERROR_TEXT = re.compile(
+    r"^\W*(?:error\b|exception\b|traceback\b|internal server error|bad gateway|service unavailable|"
+    r"rate limit|too many requests|quota|timed? ?out|\d{3} (?:error|bad|internal|service|gateway)|<!doctype|<html|"
+    r"(?:the )?(?:conversation|text|input) (?:is |was )?too long|invalid (?:api|request)|\{\"error)",
+    re.IGNORECASE,
+)
+_ANSWER_TO_THE_ROOM = re.compile(
+    r"^\W*(?:sure\b|of course\b|certainly\b|absolutely\b|hello\b|hi\b|hey\b|thanks?\b|great (?:question|idea)|"
+    r"no problem|you're welcome|good (?:question|idea)|happy to|i(?:'d| would) (?:recommend|suggest|love|say)|"
+    r"i (?:think|recommend|suggest|hope|believe) |my (?:recommendation|suggestion|advice)|you (?:should|could|can) )|"
+    r"\b(?:let me know|how can i (?:help|assist)|feel free to|would you like me to|is there anything else|"
+    r"here(?:'s| is) (?:a|the) (?:summary|json))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFact:
+    """A fact as the model wrote it: `supersedes` are numbers of the known facts it was offered."""
+
+    turn_seq: int
+    slot: Slot
+    text: str
+    supersedes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What could be read of an answer. `gist` is empty when there was none; `structured`: it was JSON."""
+
+    gist: str
+    facts: tuple[ToldFact, ...]
+    structured: bool
+
+
+def read_answer(answer: CompletionAnswer, turns: Sequence[Turn]) -> Told:
+    """Return what the model told of these turns.
+
+    Raises SummaryRefusedError for an answer that is blank, cut off, an error, a refusal, part of the conversation,
+    a copy of the prompt, or nothing that can be read.
+    """
+    text = answer.text.strip()
+    if not text:
+        raise SummaryRefusedError("The model gave a blank answer.")
+    if answer.finish_reason == "length":
+        raise SummaryRefusedError("The model's answer was cut off at its length limit.")
+    if answer.finish_reason == "content_filter":
+        raise SummaryRefusedError("The model's provider withheld the answer.")
+    if _ERROR_TEXT.search(text):
+        raise SummaryRefusedError("The model answered with an error text.")
+    told = _from_json(text)
+    if told is None:
+        # Prose around no JSON is judged as a whole; a model that kept to the form is judged by its gist.
+        _refuse_gist(text, turns)
+        told = _from_lines(text.splitlines())
+    if told.gist:
+        _refuse_gist(told.gist, turns)
+    if not told.gist and not told.facts:
+        raise SummaryRefusedError("The model's answer has neither a gist nor facts.")
+    return told
+
+
+def _refuse_gist(gist: str, turns: Sequence[Turn]) -> None:
+    if _ERROR_TEXT.search(gist):
+        raise SummaryRefusedError("The model wrote an error text for a summary.")
+    if _REFUSAL.search(gist):
+        raise SummaryRefusedError("The model refused to summarise.")
+    if _ANSWER_TO_THE_ROOM.search(gist):
+        raise SummaryRefusedError("The model answered the room instead of summarising it.")
+    if len(_INPUT_LINE.findall(gist)) > 1 or _copies(gist, turns):
+        raise SummaryRefusedError("The model copied its input.")
+
+
+def _copies(gist: str, turns: Iterable[Turn]) -> bool:
+    said = words(gist)
+    if len(said) < _COPIED_WORDS:
+        return False
+    runs = {tuple(said[at : at + _COPIED_WORDS]) for at in range(len(said) - _COPIED_WORDS + 1)}
+    spoken = [word for turn in turns for part in turn.parts for word in words(part.text)]
+    return any(tuple(spoken[at : at + _COPIED_WORDS]) in runs for at in range(len(spoken) - _COPIED_WORDS + 1))
+
+
+def _from_json(text: str) -> Told | None:
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        return None
+    try:
+        # strict=False: small models put raw line breaks into strings.
+        answer = json.loads(text[start : end + 1], strict=False)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(answer, dict):
+        return None
+    gist = answer.get("gist")
+    listed = answer.get("facts")
+    facts = [_json_fact(each) for each in listed] if isinstance(listed, list) else []
+    return Told(
+        gist=plain(gist) if isinstance(gist, str) else "",
+        facts=tuple(fact for fact in facts if fact is not None),
+        structured=True,
+    )
+
+
+def _json_fact(written: object) -> ToldFact | None:
+    if not isinstance(written, dict):
+        return None
+    seq, text, slot = written.get("turn_seq"), written.get("text"), _slot(written.get("slot"))
+    if not isinstance(seq, int) or isinstance(seq, bool) or not isinstance(text, str) or not text.strip():
+        return None
+    replaced = written.get("supersedes")
+    numbers = tuple(each for each in replaced if type(each) is int) if isinstance(replaced, list) else ()
+    return ToldFact(seq, slot, plain(text), numbers)
+
+
+def _from_lines(lines: Iterable[str]) -> Told:
+    gist = ""
+    facts: list[ToldFact] = []
+    for line in lines:
+        if (fact := _LINE.match(line)) is not None:
+            facts.append(ToldFact(int(fact[1]), _slot(fact[2]), plain(fact[3])))
+        elif not gist and (told := _GIST_LINE.match(line)) is not None:
+            gist = plain(told[1])
+    return Told(gist, tuple(facts), structured=False)
+
+
+def _slot(written: object) -> Slot:
+    """Return the slot of that name; an unknown one is background, since the fact may still be good."""
+    try:
+        return Slot(str(written).strip().casefold())
+    except ValueError:
+        return Slot.BACKGROUND

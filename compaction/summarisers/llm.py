@@ -1,0 +1,144 @@
+"""Folds a batch with one call to a text model: its gist and facts, checked, joined with the extractor's.
+
+The model is good at saying what matters in few words and bad at names, numbers and who said what. So every fact
+is tied to a turn, takes its speaker and time from there, and is dropped when it uses a name or a number that has
+no source; and the sentences that the extractor would have kept are added where the model left them out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compaction.errors import SummaryRefusedError
+from compaction.grounding import Ground, ground_of, speaking_part, turn_ground, ungrounded, without_speaker
+from compaction.model import Fact
+from compaction.prompt import MODEL_FACTS, LedgerPrompts
+from compaction.summarisers.answer import read_answer
+from compaction.summarisers.extractive import FACTS_CHARS, corrects, extract, gist_of
+from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
+from compaction.wording import as_sentence, concepts, plain, sentences, whole_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from compaction.model import Turn
+    from compaction.ports import Completion
+    from compaction.summarisers.answer import ToldFact
+    from compaction.summarisers.port import FoldRequest, KnownFact
+
+# A fact of the extractor is left out when one of the model's says so much of it, with all of its values.
+_TOLD_ALREADY = 0.5
+
+
+class LlmSummariser:
+    """The summariser behind any `Completion`. One fold at a time a session; holds nothing between folds but whether
+    this endpoint keeps to JSON."""
+
+    def __init__(self, completion: Completion, *, max_output_tokens: int) -> None:
+        self._completion = completion
+        self._max_output_tokens = max_output_tokens
+        self._prompts = LedgerPrompts()
+        self._structured = True
+
+    @property
+    def name(self) -> str:
+        """Return the kind."""
+        return "llm"
+
+    @property
+    def model(self) -> str:
+        """Return the model's name, for logs."""
+        return self._completion.model
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        """Return the fold of one batch. Raises CompletionError and SummaryRefusedError."""
+        prompt = self._prompts.write(request, structured=self._structured, max_output_tokens=self._max_output_tokens)
+        answer = await self._completion.complete(prompt.request)
+        try:
+            told = read_answer(answer, request.turns)
+        except SummaryRefusedError:
+            # An endpoint without structured output may do better with lines, and the other way round.
+            self._structured = not self._structured
+            raise
+        facts = _joined(_checked(told.facts, request, prompt.offered), request)
+        gist = _checked_gist(told.gist, request)
+        if not gist and not any(fact.note_id is None for fact in facts) and told.facts:
+            raise SummaryRefusedError("Nothing of the model's answer has a source in what was said.")
+        return Fold(
+            gist=gist or gist_of(facts, request.turns),
+            facts=facts,
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+        )
+
+
+def _checked(told: Iterable[ToldFact], request: FoldRequest, offered: Sequence[KnownFact]) -> list[Fact]:
+    """Return the model's facts that stand on what was said, with speaker and time from their turns."""
+    turns = {turn.seq: turn for turn in request.turns}
+    around = _common_ground(request)
+    facts: list[Fact] = []
+    for each in told:
+        turn = next((turn for seq, turn in turns.items() if seq == each.turn_seq), None)
+        if turn is None:
+            continue
+        fact = _fact(each, turn, request, around, offered)
+        if fact is not None and all(fact.text != known.text for known in facts):
+            facts.append(fact)
+    return facts[:MODEL_FACTS]
+
+
+def _fact(
+    told: ToldFact, turn: Turn, request: FoldRequest, around: Ground, offered: Sequence[KnownFact]
+) -> Fact | None:
+    part = speaking_part(told.text, turn)
+    if part is None:
+        return None
+    bare = without_speaker(told.text, part, request.roster)
+    if bare is None:
+        return None
+    text = as_sentence(bare, MAX_FACT_CHARS)
+    about = concepts(text)
+    if not about.all or ungrounded(text, around | turn_ground([turn])):
+        return None
+    fact = Fact(turn.seq, told.slot, plain(part.speaker), turn.started_at, text)
+    named = {
+        offered[number - 1].ref
+        for number in told.supersedes
+        # A number alone is easily invented; what replaces a fact speaks of the same thing.
+        if 0 < number <= len(offered) and about.all & offered[number - 1].about.all
+    }
+    recognised = {known.ref for known in request.known if corrects(fact, about, known.fact, known.about)}
+    return Fact(fact.turn_seq, fact.slot, fact.speaker, fact.at, text, tuple(sorted(named | recognised)))
+
+
+def _checked_gist(gist: str, request: FoldRequest) -> str:
+    """Return the sentences of the gist that have a source, at most 300 characters; empty when none has."""
+    ground = _common_ground(request) | turn_ground(request.turns)
+    kept = " ".join(as_sentence(each, MAX_GIST_CHARS) for each in sentences(gist) if not ungrounded(each, ground))
+    return whole_sentences(kept, MAX_GIST_CHARS)
+
+
+def _common_ground(request: FoldRequest) -> Ground:
+    said = [request.previous or "", *request.roster]
+    said += [text for note in request.notes for text in (note.who, note.what)]
+    return ground_of(said)
+
+
+def _joined(told: list[Fact], request: FoldRequest) -> tuple[Fact, ...]:
+    """Return the model's facts and those of the extractor's that they lack, in the order of talk."""
+    chosen = list(told)
+    room = FACTS_CHARS - sum(len(fact.told) + 1 for fact in chosen)
+    for fact in extract(request.turns, request.notes, start=request.start, known=request.known):
+        length = len(fact.told) + 1
+        if len(chosen) < MAX_FACTS and length <= room and not any(_covers(one, fact) for one in told):
+            chosen.append(fact)
+            room -= length
+    return tuple(sorted(chosen, key=lambda fact: (fact.note_id is not None, fact.turn_seq)))
+
+
+def _covers(told: Fact, extracted: Fact) -> bool:
+    if told.turn_seq != extracted.turn_seq or extracted.note_id is not None:
+        return False
+    one, other = concepts(told.text), concepts(extracted.text)
+    shared = len(one.all & other.all) / max(1, len(other.all))
+    return other.values <= one.values and shared >= _TOLD_ALREADY
