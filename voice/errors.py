@@ -8,7 +8,14 @@ class VoiceError(Exception):
 
 
 class LinkError(VoiceError):
-    """The voice connection could not be made or kept: Discord or the network must change."""
+    """The voice connection could not be made or kept: Discord or the network must change.
+
+    `retryable`: whether trying again may help without anybody doing anything.
+    """
+
+    def __init__(self, message: str, *, retryable: bool = True) -> None:
+        super().__init__(message)
+        self.retryable = retryable
 
 
 class OpusMissingError(VoiceError):

@@ -49,11 +49,21 @@ class Found:
 class LiveKeys(Protocol):
     """Where the keys of now are read: discord.py's `VoiceConnectionState` has this shape."""
 
-    secret_key: Sequence[int]
-    dave_session: Any
-    dave_protocol_version: int
-    # True from a downgrade to version 0 until the transition that ends it was executed.
-    dave_downgraded: bool
+    @property
+    def secret_key(self) -> Sequence[int]:
+        """The transport's key: 32 bytes, or anything else while there is none."""
+
+    @property
+    def dave_session(self) -> Any:
+        """The end-to-end session (davey), or None."""
+
+    @property
+    def dave_protocol_version(self) -> int:
+        """0 means: no end-to-end encryption."""
+
+    @property
+    def dave_downgraded(self) -> bool:
+        """True from a downgrade to version 0 until the transition that ends it was executed."""
 
 
 def open_transport(datagram: bytes, packet: AudioPacket, secret_key: Sequence[int]) -> bytes | None:

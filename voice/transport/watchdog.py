@@ -40,7 +40,7 @@ class NobodyHeard:
 
 @dataclass(frozen=True, slots=True)
 class RunnerDead:
-    """discord.py's task that reads the voice websocket has ended while the connection counts as open."""
+    """discord.py's task that reads the voice websocket has ended: the connection is deaf, or was never remade."""
 
 
 Verdict: TypeAlias = RecoverGroup | NobodyHeard | RunnerDead
@@ -99,14 +99,14 @@ class Watchdog:
 
         `in_transition`: keys are changing, so failures are expected and not yet judged.
         """
-        if not connected:
-            return []
         if not runner_alive:
             if self._runner_reported:
                 return []
             self._runner_reported = True
             return [RunnerDead()]
         self._runner_reported = False
+        if not connected:
+            return []
         verdicts: list[Verdict] = []
         if not in_transition and now >= self._recover_from:
             verdicts += self._judge_group(now)

@@ -1,0 +1,350 @@
+"""The bot's place in one voice channel: joins it, hears it, speaks in it, comes back when the line breaks.
+
+Owns discord.py's voice client, the receiver, the sending thread, and the task that watches them. What is heard
+goes to `sink` in batches on the event loop; what becomes of the link goes to `on_event`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+import aiohttp
+import discord
+import structlog
+
+from voice.errors import LinkError
+from voice.transport.handover import Handover
+from voice.transport.outgoing import Outgoing
+from voice.transport.private import ReceivingClient
+from voice.transport.receiver import Receiver
+from voice.transport.watchdog import NobodyHeard, RecoverGroup, RunnerDead
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from voice.settings import TransportSettings
+    from voice.transport.counters import PacketCounters
+    from voice.transport.heard import Heard
+    from voice.transport.outgoing import FrameSource
+
+_log = structlog.get_logger()
+
+VoiceChannel: TypeAlias = discord.VoiceChannel | discord.StageChannel
+
+# How often the watchdog looks; a state change wakes it at once.
+_CHECK_S = 0.5
+_FIRST_RETRY_S = 1.0
+_LONGEST_RETRY_S = 30.0
+_LEAVE_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The link is up. `again`: after it was lost."""
+
+    at: float
+    again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The link is down. `final`: nobody tries to bring it back; `reason` is a plain sentence."""
+
+    at: float
+    reason: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recovering:
+    """Something is being mended: the encrypted group, or the whole connection."""
+
+    at: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deaf:
+    """`user_id` was announced as speaking, and nothing of them was heard."""
+
+    at: float
+    user_id: int
+
+
+LinkEvent: TypeAlias = Connected | Lost | Recovering | Deaf
+
+
+class VoiceLink:
+    """One voice channel, connected. Made by `open`; use it on the event loop."""
+
+    def __init__(
+        self,
+        channel: VoiceChannel,
+        *,
+        sink: Callable[[Sequence[Heard]], None],
+        settings: TransportSettings,
+        is_excluded: Callable[[int], bool],
+        on_event: Callable[[LinkEvent], None],
+    ) -> None:
+        self._channel = channel
+        self._settings = settings
+        self._on_event = on_event
+        self._handover = Handover(asyncio.get_running_loop(), sink, max_waiting_s=settings.max_waiting_s)
+        self._receiver = Receiver(settings=settings, deliver=self._handover.put, is_excluded=is_excluded)
+        self._client: ReceivingClient | None = None
+        self._outgoing: Outgoing | None = None
+        self._state_changed = asyncio.Event()
+        self._lost_for_good = asyncio.Event()
+        self._reason = ""
+        self._was_up = False
+        self._down_since: float | None = None
+        self._closing = False
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        channel: VoiceChannel,
+        *,
+        sink: Callable[[Sequence[Heard]], None],
+        settings: TransportSettings,
+        is_excluded: Callable[[int], bool],
+        on_event: Callable[[LinkEvent], None],
+    ) -> AsyncIterator[VoiceLink]:
+        """Join `channel` and stay while the context lasts.
+
+        `sink` and `on_event` are called on the event loop and must be quick. `is_excluded` says whose packets are
+        never decrypted (bots, people who opted out); it is asked in another thread at every packet, so a change
+        holds at once. Raises `LinkError` (and `OpusMissingError`) with a plain sentence.
+        *Cancellation*: leaves the channel. *Ownership*: of the voice client, its threads, and one task.
+        """
+        link = cls(channel, sink=sink, settings=settings, is_excluded=is_excluded, on_event=on_event)
+        keeper: asyncio.Task[None] | None = None
+        try:
+            await link._connect()
+            keeper = asyncio.create_task(link._keep(), name=f"voice-link-{channel.id}")
+            keeper.add_done_callback(link._keeper_ended)
+            yield link
+        finally:
+            link._closing = True
+            if keeper is not None:
+                keeper.cancel()
+                await asyncio.wait([keeper])
+            await link._close()
+
+    @property
+    def members(self) -> frozenset[int]:
+        """Return who is in the voice connection besides us, excluded people too."""
+        return self._receiver.members
+
+    @property
+    def connected(self) -> bool:
+        """Return whether sound can come and go now."""
+        return self._client is not None and self._client.is_connected()
+
+    def counters(self) -> PacketCounters:
+        """Return what became of every packet since the link was opened."""
+        counters = self._receiver.counters()
+        counters.overrun_frames = self._handover.overrun_frames
+        return counters
+
+    def play(self, source: FrameSource) -> None:
+        """Send what `source` gives, from now until `stop` or the end of the link, over reconnections too."""
+        if self._outgoing is not None:
+            self._outgoing.stop()
+        self._outgoing = Outgoing(source, lambda: self._client, settings=self._settings)
+        self._outgoing.start()
+
+    async def stop(self) -> None:
+        """Stop sending. The source is not asked again once this returns."""
+        if self._outgoing is not None:
+            outgoing, self._outgoing = self._outgoing, None
+            outgoing.stop()
+            await asyncio.to_thread(outgoing.join, 1.0)
+
+    async def lost(self) -> str:
+        """Wait until the link is lost for good, and return why, in a plain sentence."""
+        await self._lost_for_good.wait()
+        return self._reason
+
+    # The connection.
+
+    async def _connect(self) -> None:
+        """Make a voice client and connect it. Raises `LinkError`; then nothing of it stays behind."""
+        _check_entry(self._channel)
+        timeout_s = self._settings.connect_timeout_s
+        try:
+            async with asyncio.timeout(timeout_s + _LEAVE_TIMEOUT_S):
+                await self._channel.connect(cls=self._make_client, timeout=timeout_s, reconnect=True, self_deaf=False)
+        except BaseException as error:
+            code = self._client.connection.close_code if self._client is not None else None
+            await self._retire()
+            refusal = _refusal(error, self._channel, timeout_s=timeout_s, close_code=code)
+            if refusal is None:
+                raise
+            raise refusal from error
+
+    def _make_client(self, client: discord.Client, channel: discord.abc.Connectable) -> ReceivingClient:
+        def state_is(up: bool) -> None:
+            if self._client is made:
+                self._state_is(up)
+
+        made = ReceivingClient(client, channel, receiver=self._receiver, on_state=state_is)
+        self._client = made
+        return made
+
+    def _state_is(self, up: bool) -> None:
+        if up:
+            self._emit(Connected(time.monotonic(), again=self._was_up))
+            self._was_up = True
+            self._down_since = None
+        else:
+            self._down_since = time.monotonic()
+            self._emit(Lost(self._down_since, "The voice connection broke; it is being made anew.", final=False))
+        self._state_changed.set()
+
+    async def _retire(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.retire(timeout_s=_LEAVE_TIMEOUT_S)
+
+    async def _close(self) -> None:
+        await self.stop()
+        await self._retire()
+        self._receiver.reset()
+        # What the last packets said is given to the sink before the link is gone.
+        self._handover.drain()
+
+    # The task that watches.
+
+    async def _keep(self) -> None:
+        """Carry out what the watchdog wants, until the link is lost for good."""
+        while not self._lost_for_good.is_set():
+            try:
+                async with asyncio.timeout(_CHECK_S):
+                    await self._state_changed.wait()
+            except TimeoutError:
+                pass
+            self._state_changed.clear()
+            await self._check()
+
+    async def _check(self) -> None:
+        client = self._client
+        assert client is not None, "the link has a client from open to close, or is lost for good"
+        state = client.connection
+        if state.removed:
+            await self._give_up("Somebody took the bot out of the voice channel, or the channel is gone.")
+            return
+        if self._down_since is not None and self._too_long(self._down_since):
+            await self._give_up("The voice connection broke and could not be made anew.")
+            return
+        for verdict in self._receiver.check(
+            connected=client.is_connected(), runner_alive=state.runner_alive, in_transition=state.in_transition
+        ):
+            match verdict:
+                case RecoverGroup(user_id, failures):
+                    _log.warning("group_recovered", user_id=user_id, failures=failures)
+                    self._emit(Recovering(time.monotonic(), "The encrypted group's keys no longer fit."))
+                    async with asyncio.timeout(_LEAVE_TIMEOUT_S):
+                        await state.recover_group()
+                case NobodyHeard(user_id):
+                    _log.warning("speaker_not_heard", user_id=user_id, **self.counters().as_dict())
+                    self._emit(Deaf(time.monotonic(), user_id))
+                case RunnerDead():
+                    await self._reconnect()
+                case _:
+                    assert_never(verdict)
+
+    async def _reconnect(self) -> None:
+        """Make a new voice client in place of one that nobody keeps alive any more."""
+        started = self._down_since = self._down_since or time.monotonic()
+        self._emit(Recovering(started, "The voice connection ended and is made anew."))
+        wait_s = _FIRST_RETRY_S
+        while True:
+            await self._retire()
+            try:
+                await self._connect()
+            except LinkError as error:
+                _log.warning("voice_reconnect_failed", reason=str(error), retry_in_s=wait_s)
+                if not error.retryable or self._too_long(started):
+                    await self._give_up(str(error))
+                    return
+            else:
+                return
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, _LONGEST_RETRY_S)
+
+    def _too_long(self, since: float) -> bool:
+        return time.monotonic() - since >= self._settings.give_up_after_s
+
+    async def _give_up(self, reason: str) -> None:
+        self._reason = reason
+        self._lost_for_good.set()
+        self._emit(Lost(time.monotonic(), reason, final=True))
+        await self.stop()
+        await self._retire()
+
+    def _keeper_ended(self, keeper: asyncio.Task[None]) -> None:
+        if keeper.cancelled() or keeper.exception() is None:
+            return
+        _log.error("voice_link_keeper_failed", exc_info=keeper.exception())
+        self._reason = "The voice connection's watch failed; the log says why. Join again."
+        self._lost_for_good.set()
+        self._emit(Lost(time.monotonic(), self._reason, final=True))
+
+    def _emit(self, event: LinkEvent) -> None:
+        if self._closing:
+            return
+        _log.info("voice_link_changed", channel_id=self._channel.id, change=type(event).__name__.lower())
+        try:
+            self._on_event(event)
+        except Exception:  # noqa: BLE001 - whatever the listener does, the link goes on
+            _log.exception("link_event_listener_failed")
+
+
+def _check_entry(channel: VoiceChannel) -> None:
+    """Raise `LinkError` where Discord would only keep silent: it answers a forbidden join with nothing."""
+    if channel.guild.get_channel(channel.id) is None:
+        raise LinkError(f"The voice channel {channel.name} is gone.", retryable=False)
+    rights = channel.permissions_for(channel.guild.me)
+    missing = [name for name, held in (("View Channel", rights.view_channel), ("Connect", rights.connect)) if not held]
+    if missing:
+        raise LinkError(
+            f"The bot may not join {channel.name}: give its role the permission {' and '.join(missing)} there.",
+            retryable=False,
+        )
+    inside = [member.id for member in channel.members]
+    full = channel.user_limit and len(inside) >= channel.user_limit
+    if full and channel.guild.me.id not in inside and not rights.move_members:
+        raise LinkError(
+            f"{channel.name} is full: its limit is {channel.user_limit}. Raise it, or join another channel."
+        )
+
+
+def _refusal(
+    error: BaseException, channel: VoiceChannel, *, timeout_s: float, close_code: int | None
+) -> LinkError | None:
+    """Return what went wrong in joining as a plain sentence, or None for what is not the link's."""
+    closed = f" The voice server closed the connection with code {close_code}." if close_code else ""
+    match error:
+        case LinkError():
+            return error
+        case TimeoutError():
+            return LinkError(
+                f"Discord did not connect the bot to {channel.name} within {timeout_s:.0f} seconds.{closed} "
+                "Look at the host's firewall (UDP must get out) and at Discord's status page."
+            )
+        case discord.ConnectionClosed():
+            return LinkError(f"The voice server of {channel.name} ended the connection (code {error.code}).")
+        case discord.ClientException():
+            return LinkError(f"The bot is in a voice channel of {channel.guild.name} already.", retryable=False)
+        case discord.DiscordException() | aiohttp.ClientError() | OSError():
+            return LinkError(f"The voice server of {channel.name} could not be reached ({type(error).__name__}).")
+        case ValueError() | LookupError() | TypeError() | AttributeError() | RuntimeError():
+            return LinkError(f"The voice server of {channel.name} answered nonsense ({type(error).__name__}).")
+        case _:
+            return None

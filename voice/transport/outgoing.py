@@ -1,0 +1,208 @@
+"""The bot's own voice on its way out: 20 ms frames pulled, encoded, paced, and announced as speaking.
+
+Owns the sending thread. discord.py's player is not used: it ends with its source, cannot be silent in between,
+and catches up with a burst after every pause. What is said is the source's business (voice/speaking).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from voice.audio import DISCORD_RATE_HZ, FRAME_MS
+from voice.errors import OpusError
+from voice.transport.opus import SILENCE_FRAME, Encoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from voice.audio import Pcm
+    from voice.settings import TransportSettings
+
+_log = structlog.get_logger()
+
+_FRAME_S = FRAME_MS / 1000
+# Discord: "send five frames of silence before stopping", or listeners' decoders run on into noise.
+_SILENCE_FRAMES_AT_END = 5
+# A stall longer than this is not caught up: listeners would hear a burst that their buffers drop.
+_LONGEST_LAG_S = 0.1
+# The encrypted group is made within two seconds of joining. Alone in a channel it never is; then time passes.
+_LONGEST_WAIT_FOR_GROUP_S = 5.0
+
+
+class FrameSource(Protocol):
+    """Where the link gets what it sends."""
+
+    def next_frame(self) -> Pcm | None:
+        """Return the next 20 ms (mono int16, 48 kHz, 960 samples), or None: nothing to say now.
+
+        Called every 20 ms from the sending thread, so it must be quick and thread-safe.
+        """
+
+
+class Carrier(Protocol):
+    """What takes the frames to Discord. Every call may come from any thread."""
+
+    @property
+    def can_send(self) -> bool:
+        """Whether a frame sent now would reach the room, encrypted as the room is."""
+
+    def is_connected(self) -> bool:
+        """Return whether the voice connection is up, whatever its encryption."""
+
+    def send_frame(self, packet: bytes) -> None:
+        """Send one Opus packet of 20 ms."""
+
+    def set_speaking(self, speaking: bool) -> None:
+        """Tell the room whether we speak."""
+
+
+class Step(Enum):
+    """What a 20 ms slot is used for."""
+
+    START = auto()  # announce that we speak, and send the frame
+    SOUND = auto()
+    SILENCE = auto()  # one of the five silence frames
+    STOP = auto()  # announce that we stopped
+    NOTHING = auto()
+
+
+@dataclass(slots=True)
+class Talkspurt:
+    """Decides what each slot is used for. Pure."""
+
+    _speaking: bool = False
+    _silent: int = 0
+
+    def step(self, *, has_frame: bool) -> Step:
+        """Return what to do in this slot."""
+        if has_frame:
+            started, self._speaking, self._silent = not self._speaking, True, 0
+            return Step.START if started else Step.SOUND
+        if not self._speaking:
+            return Step.NOTHING
+        if self._silent < _SILENCE_FRAMES_AT_END:
+            self._silent += 1
+            return Step.SILENCE
+        self._speaking, self._silent = False, 0
+        return Step.STOP
+
+    def interrupt(self) -> None:
+        """Note that the connection went: the next frame must be announced again."""
+        self._speaking, self._silent = False, 0
+
+
+@dataclass(slots=True)
+class Pace:
+    """Keeps 20 ms between slots over any number of them. Pure."""
+
+    _next_at: float | None = None
+
+    def wait_s(self, now: float) -> float:
+        """Return how long to wait at the end of a slot."""
+        due = now if self._next_at is None or now - self._next_at > _LONGEST_LAG_S else self._next_at
+        self._next_at = due + _FRAME_S
+        return max(0.0, self._next_at - now)
+
+
+@dataclass(slots=True)
+class Readiness:
+    """Decides whether a frame may be pulled although it cannot be sent yet. Pure."""
+
+    _unready_since: float | None = None
+
+    def may_pull(self, now: float, *, connected: bool, can_send: bool) -> bool:
+        """Return whether time passes for the source.
+
+        While disconnected it does not. While the encrypted group is being made it waits, for some seconds.
+        """
+        if can_send or not connected:
+            self._unready_since = None
+            return can_send
+        if self._unready_since is None:
+            self._unready_since = now
+        return now >= self._unready_since + _LONGEST_WAIT_FOR_GROUP_S
+
+
+class Outgoing:
+    """The thread that speaks. Owned by the link; ends with `stop`."""
+
+    def __init__(
+        self,
+        source: FrameSource,
+        carrier: Callable[[], Carrier | None],
+        *,
+        settings: TransportSettings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`carrier` is asked at every slot, because a reconnection brings another one."""
+        self._source = source
+        self._carrier = carrier
+        self._clock = clock
+        self._encoder = Encoder(
+            rate_hz=DISCORD_RATE_HZ,
+            bitrate_bps=settings.opus_bitrate_bps,
+            complexity=settings.opus_complexity,
+            expected_loss_percent=settings.opus_expected_loss_percent,
+        )
+        self._talkspurt = Talkspurt()
+        self._readiness = Readiness()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="voice-outgoing", daemon=True)
+
+    def start(self) -> None:
+        """Begin to pull frames."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end; it does within a slot."""
+        self._end.set()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the thread to end. Blocks."""
+        self._thread.join(timeout_s)
+
+    def slot(self) -> None:
+        """Do one 20 ms slot: pull, encode, send."""
+        carrier = self._carrier()
+        connected = carrier is not None and carrier.is_connected()
+        can_send = carrier is not None and carrier.can_send
+        if not can_send:
+            self._talkspurt.interrupt()
+        if not self._readiness.may_pull(self._clock(), connected=connected, can_send=can_send):
+            return
+        frame = self._source.next_frame()
+        if carrier is None or not can_send:
+            return
+        match self._talkspurt.step(has_frame=frame is not None):
+            case Step.START:
+                carrier.set_speaking(True)
+                self._send(carrier, frame)
+            case Step.SOUND:
+                self._send(carrier, frame)
+            case Step.SILENCE:
+                carrier.send_frame(SILENCE_FRAME)
+            case Step.STOP:
+                carrier.set_speaking(False)
+            case Step.NOTHING:
+                pass
+
+    def _send(self, carrier: Carrier, frame: Pcm | None) -> None:
+        assert frame is not None
+        try:
+            carrier.send_frame(self._encoder.encode(frame))
+        except OpusError as error:
+            _log.warning("frame_not_encoded", samples=len(frame), reason=str(error))
+
+    def _run(self) -> None:
+        pace = Pace()
+        while not self._end.wait(pace.wait_s(self._clock())):
+            try:
+                self.slot()
+            except Exception:  # noqa: BLE001 - a connection that goes in mid-slot may fail in many ways
+                _log.exception("outgoing_slot_failed")

@@ -1,0 +1,433 @@
+"""The one file that touches private parts of discord.py (2.7.1, pinned): its receive side is ours.
+
+discord.py owns the voice handshake, the end-to-end group and what is sent. Here its connection state, voice
+websocket and socket reader are taken over where they must be: to hear datagrams, to survive what the voice
+server may send, and to close three races. Nothing here decides what a packet means. `tests/.../test_private.py`
+fails when the touched parts change; docs/decisions/0002-discord-private-parts.md says why we lean on them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import struct
+import time
+from typing import TYPE_CHECKING, Any
+
+import davey
+import discord
+import structlog
+from discord.gateway import DiscordVoiceWebSocket
+from discord.utils import MISSING
+from discord.voice_state import ConnectionFlowState, SocketReader, VoiceConnectionState
+
+from voice.errors import LinkError
+from voice.transport.rtp import is_discovery_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from discord.abc import Connectable
+
+    from voice.transport.receiver import Receiver
+
+_log = structlog.get_logger()
+
+# A datagram is at most one Ethernet frame; discord.py reads as much.
+_DATAGRAM_BYTES = 2048
+# Datagrams read at one wake-up before the clock is looked at: 64 take about 10 ms to decode.
+_DRAIN = 64
+_NO_SOCKET_PAUSE_S = 0.02
+# A socket that is replaced while it is polled is noticed after this time at most.
+_LONGEST_POLL_S = 0.2
+
+# IP discovery: UDP may lose the question or the answer.
+_DISCOVERY_TRIES = 5
+_DISCOVERY_WAIT_S = 1.0
+
+# While the group is made anew the server still sends what belongs to the old one. Two seconds is what it waits
+# for the slowest member.
+_REJOIN_S = 3.0
+
+# What a message of the voice server can raise in discord.py or davey when it is not as it should be; OSError
+# when the answer to it finds the websocket closing, which the next read reports properly.
+_BAD_MESSAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, RuntimeError, struct.error, OSError)
+
+# Close codes of the voice gateway that trying again does not change, and what to do about them.
+_FATAL_CLOSES = {
+    4004: "Discord refused the voice token (4004). Join again; if it stays, Discord has trouble.",
+    4011: "Discord does not know the voice server (4011). Move the channel to another region.",
+    4012: "Discord does not accept this voice protocol (4012). Update Roomtone.",
+    4016: "Discord does not accept this encryption mode (4016). Update Roomtone.",
+    4017: "Discord asks for end-to-end encryption (4017). Install the pinned davey package: `make setup`.",
+    4021: "Discord limits how often the bot may join (4021). Wait some minutes.",
+    4022: "The channel or its call was ended (4022).",
+}
+
+
+class PollingReader(SocketReader):
+    """Reads the UDP socket: by `poll`, until it is empty, and with a look at the clock when nothing comes.
+
+    The stock reader uses `select`, which goes deaf and spins when the socket's number is 1024 or more, and reads
+    one datagram a wake-up.
+    """
+
+    def __init__(self, state: ReceivingState) -> None:
+        super().__init__(state)
+        self._receiving = state
+
+    def _do_run(self) -> None:
+        wait_s = 0.0
+        while not self._end.is_set():
+            if not self._running.is_set():
+                self._running.wait()
+                continue
+            sock = self.state.socket
+            try:
+                poll = select.poll()
+                poll.register(sock.fileno(), select.POLLIN)
+                readable = bool(poll.poll(min(wait_s, _LONGEST_POLL_S) * 1000))
+            except (OSError, ValueError, AttributeError, TypeError):
+                # Between two connections there is no socket, or a closed one.
+                time.sleep(_NO_SOCKET_PAUSE_S)
+                continue
+            if readable:
+                self._drain(sock)
+            wait_s = self._flush()
+
+    def _drain(self, sock: Any) -> None:
+        for _ in range(_DRAIN):
+            try:
+                datagram = sock.recv(_DATAGRAM_BYTES)
+            except OSError:
+                # Empty; or an ICMP error, which poll reports as readable and this call has cleared.
+                return
+            for callback in list(self._callbacks):
+                try:
+                    callback(datagram)
+                except Exception:  # noqa: BLE001 - one listener's fault must not deafen the others
+                    _log.exception("datagram_listener_failed")
+
+    def _flush(self) -> float:
+        try:
+            return self._receiving.receiver.flush()
+        except Exception:  # noqa: BLE001 - the reader thread must outlive whatever one packet does
+            _log.exception("receiver_flush_failed")
+            return _NO_SOCKET_PAUSE_S
+
+
+class TolerantWebSocket(DiscordVoiceWebSocket):
+    """The voice websocket: one bad message costs that message, not the task that reads them all."""
+
+    _connection: ReceivingState
+
+    async def poll_event(self) -> None:
+        """Read one message. One that is not even JSON is dropped."""
+        try:
+            await super().poll_event()
+        except ValueError as error:
+            _log.warning("voice_message_refused", op=None, error_class=type(error).__name__)
+
+    async def received_message(self, msg: dict[str, Any]) -> None:
+        """Handle a JSON message. Besides the stock's work: a session that starts unencrypted can still go up."""
+        op = msg.get("op") if isinstance(msg, dict) else None
+        if op == self.READY:
+            # Before a packet of the new connection can come: every SSRC is dealt anew.
+            self._connection.begin_anew()
+        if op in (self.READY, self.SESSION_DESCRIPTION):
+            # Without these two there is no connection: whatever is wrong with them must fail it.
+            await super().received_message(msg)
+            return
+        try:
+            await self._start_encryption(msg)
+            await super().received_message(msg)
+        except _BAD_MESSAGE as error:
+            _log.warning("voice_message_refused", op=op, error_class=type(error).__name__)
+
+    async def received_binary_message(self, msg: bytes) -> None:
+        """Handle an MLS message: what cannot be processed makes us join the group anew, as the protocol asks."""
+        try:
+            session = self._connection.dave_session
+            if session is not None and len(msg) > 3 and msg[2] == self.MLS_PROPOSALS:
+                await self._process_proposals(session, msg)
+            else:
+                await super().received_binary_message(msg)
+        except _BAD_MESSAGE as error:
+            _log.warning("mls_message_refused", op=msg[2] if len(msg) > 2 else None, reason=str(error)[:120])
+            await self._connection.recover_group()
+
+    async def _start_encryption(self, msg: dict[str, Any]) -> None:
+        """Make the session that op 24 asks for. The stock looks at op 24 only where a session exists already."""
+        state = self._connection
+        if msg.get("op") == self.DAVE_PREPARE_EPOCH and state.dave_session is None and msg["d"]["epoch"] == 1:
+            state.dave_protocol_version = msg["d"]["protocol_version"]
+            await state.reinit_dave_session()
+
+    async def _process_proposals(self, session: davey.DaveSession, msg: bytes) -> None:
+        """Process op 27 as the stock does, but refuse to add people whom the gateway did not announce."""
+        state = self._connection
+        self.seq_ack = struct.unpack_from(">H", msg, 0)[0]
+        kind = davey.ProposalsOperationType.append if msg[3] == 0 else davey.ProposalsOperationType.revoke
+        expected = [*state.receiver.members, state.user.id]
+        result = session.process_proposals(kind, msg[4:], expected)
+        if isinstance(result, davey.CommitWelcome):
+            await self.send_binary(self.MLS_COMMIT_WELCOME, result.commit + (result.welcome or b""))
+
+    async def discover_ip(self) -> tuple[str, int]:
+        """Ask the voice server for our outer address: listen first, then ask, and ask again.
+
+        The stock asks before it listens, so a reader that is running already eats the answer, and it asks once.
+        Raises `TimeoutError`.
+        """
+        state = self._connection
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[bytes] = loop.create_future()
+
+        def answer(datagram: bytes) -> None:
+            if not answered.done():
+                answered.set_result(datagram)
+
+        def listen(datagram: bytes) -> None:
+            if is_discovery_answer(datagram):
+                loop.call_soon_threadsafe(answer, datagram)
+
+        question = struct.pack(">HHI", 1, 70, state.ssrc) + bytes(66)
+        state.add_socket_listener(listen)
+        try:
+            for _ in range(_DISCOVERY_TRIES):
+                await loop.sock_sendall(state.socket, question)
+                done, _pending = await asyncio.wait([answered], timeout=_DISCOVERY_WAIT_S)
+                if done:
+                    break
+            else:
+                raise TimeoutError("The voice server did not answer over UDP.")
+        finally:
+            state.remove_socket_listener(listen)
+        found = answered.result()
+        return found[8 : found.index(0, 8)].decode("ascii", "replace"), struct.unpack_from(">H", found, 72)[0]
+
+
+class ReceivingState(VoiceConnectionState):
+    """The voice connection's state machine, with our websocket and reader, and without its lost wake-ups."""
+
+    def __init__(self, voice_client: ReceivingClient, *, receiver: Receiver, on_state: Callable[[bool], None]) -> None:
+        """`on_state` is told on the event loop whether the connection is up, whenever that changes."""
+        self.receiver = receiver
+        self.removed = False
+        self.close_code: int | None = None
+        self._on_state = on_state
+        self._waiters: set[asyncio.Future[None]] = set()
+        self._rejoining_until = float("-inf")
+        super().__init__(voice_client, hook=self._heard_of)
+        _end_thread(self._socket_reader)
+        self._socket_reader = PollingReader(self)
+        self._socket_reader.start()
+        self.add_socket_listener(self._datagram)
+
+    # What arrives.
+
+    def begin_anew(self) -> None:
+        """Forget what belonged to the connection before."""
+        self._rejoining_until = float("-inf")
+        self.receiver.reset()
+
+    def _datagram(self, datagram: bytes) -> None:
+        self.receiver.datagram(datagram, self)
+
+    async def _heard_of(self, ws: DiscordVoiceWebSocket, msg: dict[str, Any]) -> None:
+        """Tell the receiver what the voice gateway says about people."""
+        data = msg.get("d") or {}
+        match msg.get("op"):
+            case DiscordVoiceWebSocket.CLIENTS_CONNECT:
+                self.receiver.joined({int(user_id) for user_id in data["user_ids"]} - {self.user.id})
+            case DiscordVoiceWebSocket.SPEAKING if data.get("user_id") is not None:
+                self.receiver.speaks(int(data["ssrc"]), int(data["user_id"]), announced=bool(data.get("speaking")))
+            case DiscordVoiceWebSocket.CLIENT_CONNECT if data.get("user_id") is not None and data.get("audio_ssrc"):
+                # Op 12 tells of video, and names the audio's SSRC beside it.
+                self.receiver.speaks(int(data["audio_ssrc"]), int(data["user_id"]), announced=False)
+            case DiscordVoiceWebSocket.CLIENT_DISCONNECT:
+                self.receiver.left(int(data["user_id"]))
+
+    # What is done otherwise than in the stock.
+
+    @property
+    def state(self) -> ConnectionFlowState:
+        return self._state
+
+    @state.setter
+    def state(self, state: ConnectionFlowState) -> None:
+        was_up = self._state is ConnectionFlowState.connected
+        VoiceConnectionState.state.fset(self, state)  # type: ignore[attr-defined]
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
+        is_up = state is ConnectionFlowState.connected
+        if was_up and not is_up:
+            self.receiver.pause()
+        if was_up is not is_up:
+            self._on_state(is_up)
+
+    async def _wait_for_state(
+        self,
+        state: ConnectionFlowState,
+        *other_states: ConnectionFlowState,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library's signature
+    ) -> None:
+        """Wait for a state. The stock's event is set and cleared at once, and its waiter starts a tick later.
+
+        So the stock sleeps through a server update that comes three ticks after the state update. Here the waiter
+        is there before anything can happen.
+        """
+        async with asyncio.timeout(timeout):
+            while self.state not in (state, *other_states):
+                waiter = asyncio.get_running_loop().create_future()
+                self._waiters.add(waiter)
+                try:
+                    await waiter
+                finally:
+                    self._waiters.discard(waiter)
+
+    async def _voice_connect(self, *, self_deaf: bool = False, self_mute: bool = False) -> None:
+        """Ask Discord for the channel, ready for its answer: the stock gets ready only after asking."""
+        if self.state is ConnectionFlowState.disconnected:
+            self.state = ConnectionFlowState.set_guild_voice_state
+        await super()._voice_connect(self_deaf=self_deaf, self_mute=self_mute)
+
+    async def voice_state_update(self, data: Any) -> None:
+        """Follow Discord's word about us; note when somebody else took us out of the channel.
+
+        The stock never takes back that we were once out, so after one reconnection it would take the next move to
+        another server (4014) for the end.
+        """
+        if data["channel_id"] is not None:
+            self._disconnected.clear()
+        elif not self._expecting_disconnect:
+            self.removed = True
+        await super().voice_state_update(data)
+
+    async def _connect_websocket(self, resume: bool) -> DiscordVoiceWebSocket:
+        seq_ack = -1 if self.ws is MISSING else self.ws.seq_ack
+        ws = await TolerantWebSocket.from_connection_state(self, resume=resume, hook=self.hook, seq_ack=seq_ack)
+        self.state = ConnectionFlowState.websocket_connected
+        return ws
+
+    async def _recover_from_invalid_commit(self, transition_id: int) -> None:
+        """Leave the group and ask to be added anew (op 31), once: until we are, the old group's messages fail."""
+        now = time.monotonic()
+        session = self.dave_session
+        if now < self._rejoining_until and session is not None and not session.ready:
+            return
+        self._rejoining_until = now + _REJOIN_S
+        await super()._recover_from_invalid_commit(transition_id)
+
+    async def recover_group(self) -> None:
+        """Join the end-to-end group anew because its keys no longer fit, or a message could not be processed."""
+        try:
+            await self._recover_from_invalid_commit(0)
+        except OSError as error:
+            _log.warning("group_recovery_not_sent", error_class=type(error).__name__)
+
+    async def _handshake_websocket(self) -> None:
+        """Shake hands as the stock does, and keep the reason when the server refuses."""
+        try:
+            await super()._handshake_websocket()
+        except discord.ConnectionClosed as closed:
+            self.close_code = closed.code
+            if closed.code in _FATAL_CLOSES:
+                raise LinkError(_FATAL_CLOSES[closed.code], retryable=False) from closed
+            raise
+
+    # What the link asks.
+
+    @property
+    def runner_alive(self) -> bool:
+        """Return whether the task that reads the voice websocket runs (or has not been started yet)."""
+        return self._runner is None or not self._runner.done()
+
+    @property
+    def in_transition(self) -> bool:
+        """Return whether keys are changing, so that frames may fail to decrypt for a moment."""
+        return bool(self.dave_pending_transitions) or time.monotonic() < self._rejoining_until
+
+
+class ReceivingClient(discord.VoiceClient):
+    """discord.py's voice client, with ears. Made by `channel.connect(cls=…)`."""
+
+    # Discord offers others only to old clients, and the receiver opens this one alone.
+    supported_modes = ("aead_xchacha20_poly1305_rtpsize",)
+    _connection: ReceivingState
+
+    def __init__(
+        self,
+        client: discord.Client,
+        channel: Connectable,
+        *,
+        receiver: Receiver,
+        on_state: Callable[[bool], None],
+    ) -> None:
+        """`receiver` is given every datagram, and what the gateway says of people."""
+        self._receiver = receiver
+        self._on_state = on_state
+        super().__init__(client, channel)
+
+    def create_connection_state(self) -> ReceivingState:
+        """Return the state machine that hears."""
+        return ReceivingState(self, receiver=self._receiver, on_state=self._on_state)
+
+    @property
+    def connection(self) -> ReceivingState:
+        """Return the connection's state, for the link."""
+        return self._connection
+
+    @property
+    def can_send(self) -> bool:
+        """Return whether a frame sent now would be encrypted as the room is. Any thread may ask."""
+        state = self._connection
+        return state.is_connected() and (state.dave_protocol_version == 0 or state.can_encrypt)
+
+    def send_frame(self, packet: bytes) -> None:
+        """Send one Opus packet of 20 ms. Any thread may call; what the network refuses is lost."""
+        self.send_audio_packet(packet, encode=False)
+
+    def set_speaking(self, speaking: bool) -> None:
+        """Tell the room whether we speak (op 5). Any thread may call; it is not waited for."""
+        state = discord.SpeakingState.voice if speaking else discord.SpeakingState.none
+        asyncio.run_coroutine_threadsafe(self._speak(state), self.loop)
+
+    async def _speak(self, state: discord.SpeakingState) -> None:
+        try:
+            await self.ws.speak(state)
+        except (OSError, AttributeError) as error:
+            # The websocket is closing or not there yet; speaking is told again after the reconnection.
+            _log.debug("speaking_not_told", error_class=type(error).__name__)
+
+    async def retire(self, *, timeout_s: float) -> None:
+        """Leave the channel for good and end every task and thread of this client.
+
+        *Cancellation*: may be cut short; the client is unregistered all the same.
+        """
+        state = self._connection
+        try:
+            # First the tasks: an orphaned one would take the next client out of the channel.
+            for task in (state._runner, state._connector):
+                if task is not None and not task.done():
+                    task.cancel()
+                    await asyncio.wait([task], timeout=timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await state.disconnect(force=True, wait=True)
+        except TimeoutError:
+            _log.warning("leaving_voice_timed_out", timeout_s=timeout_s)
+        finally:
+            self.cleanup()
+            state._socket_reader.stop()
+        await asyncio.to_thread(state._socket_reader.join, 1.0)
+
+
+def _end_thread(reader: SocketReader) -> None:
+    """End the stock reader, which its constructor started. A stop before it began to run is lost, so repeat it."""
+    for _ in range(100):
+        reader.stop()
+        reader.join(0.01)
+        if not reader.is_alive():
+            return
