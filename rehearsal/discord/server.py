@@ -14,18 +14,27 @@ from aiohttp import web
 from rehearsal.discord import payloads, rest
 from rehearsal.discord.certificate import Certificate, write_certificate
 from rehearsal.discord.connection import Switchboard
+from rehearsal.discord.control import Control
+from rehearsal.discord.faults import Faults
 from rehearsal.discord.forwarder import Forwarder
 from rehearsal.discord.gateway import Gateway
 from rehearsal.discord.guild import GuildSpec
-from rehearsal.discord.interactions import REPLY_TIMEOUT_S, InteractionResult, Interactions
+from rehearsal.discord.interactions import (
+    REPLY_TIMEOUT_S,
+    RESPONSE_TIMEOUT_S,
+    InteractionResult,
+    Interactions,
+)
 from rehearsal.discord.network import Network
-from rehearsal.discord.voice_gateway import VoiceGateway
+from rehearsal.discord.voice_gateway import RESUME_WINDOW_S, VoiceGateway
 from rehearsal.discord.world import PostedMessage, VoiceCredentials, World
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from ssl import SSLContext
+
+    from rehearsal.discord.payloads import Json
 
 _log = structlog.get_logger()
 
@@ -38,7 +47,9 @@ class LocalDiscord:
     """A Discord of one guild. Use it as an async context manager; it ends every connection when it closes.
 
     `http_port` serves REST, the gateway and the control API, `voice_port` the voice websocket (TLS), `media_port`
-    UDP; 0 takes a free port. `network` may be changed at any time. Raises `LocalDiscordError` when a port is taken.
+    UDP; 0 takes a free port. `network` may be changed at any time; `seed` makes what it does repeatable.
+    `response_timeout_s` is how long a bot may take to answer a command, `resume_window_s` how long a voice session
+    whose websocket broke can be resumed. Raises `LocalDiscordError` when a port is taken.
 
     Ownership: sockets, timers and the certificate's directory (unless one is given) belong to this object.
     """
@@ -53,6 +64,8 @@ class LocalDiscord:
         certificate_directory: Path | None = None,
         network: Network | None = None,
         seed: int = 0,
+        response_timeout_s: float = RESPONSE_TIMEOUT_S,
+        resume_window_s: float = RESUME_WINDOW_S,
     ) -> None:
         self.guild = guild or GuildSpec()
         self.network = network or Network()
@@ -61,14 +74,17 @@ class LocalDiscord:
         self._certificate: Certificate | None = None
         self._world = World(self.guild)
         self._forwarder = Forwarder(self.network, seed=seed)
-        self._voice = VoiceGateway(self._world, self._forwarder)
+        self._voice = VoiceGateway(self._world, self._forwarder, resume_window_s=resume_window_s)
         self._gateway = Gateway(
             self._world,
             url=lambda: self.gateway_url,
             voice_endpoint=lambda: self.voice_endpoint,
             disconnect_voice=self._voice.disconnect,
         )
-        self._interactions = Interactions(self._world, self._gateway)
+        self._interactions = Interactions(self._world, self._gateway, response_timeout_s=response_timeout_s)
+        self._faults = Faults(
+            self.guild, self._gateway, self._voice, self._forwarder, switch_endpoint=self._switch_endpoint
+        )
         self._switchboard = Switchboard()
         self._http_port = 0
         self._voice_ports: list[int] = []
@@ -171,6 +187,60 @@ class LocalDiscord:
             user_id, command_name, options or {}, channel_id=channel, timeout_s=timeout_s
         )
 
+    async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
+        """Let a fault happen to that member, else to the bots in voice, else to everybody there (see `faults`).
+
+        Raises `LocalDiscordError` for an unknown fault or option, and when nobody is in voice.
+        """
+        return self._faults.strike(name, user_id=user_id, options=options)
+
+    def status(self) -> Json:
+        """Return everything at a glance, as `GET /control/status` answers it."""
+        first = self._voice.rooms[self.guild.voice_channels[0].id].delivery
+        return {
+            "guild": {"id": str(self.guild.id), "name": self.guild.name},
+            "addresses": {
+                "api_base": self.api_base,
+                "gateway_url": self.gateway_url,
+                "voice_endpoint": self.voice_endpoint,
+                "certificate_path": str(self.certificate_path),
+            },
+            "members": [self._member_status(member.id) for member in self.guild.members],
+            "voice_states": self._world.voice_states(),
+            "epoch": first.epoch,
+            "leaves": {str(user): leaf for user, leaf in first.leaves.items()},
+            "channels": [self._channel_status(channel.id) for channel in self.guild.voice_channels],
+            "packets": self._forwarder.counters.as_dict(),
+            "network": self.network.as_dict(),
+            "messages": [message.as_dict() for message in self.messages],
+        }
+
+    def _member_status(self, user_id: int) -> Json:
+        session = self._voice.session_of(user_id)
+        channel_id = self._world.voice_channel_of(user_id)
+        return {
+            "id": str(user_id),
+            "name": self.guild.member(user_id).name,
+            "bot": self.guild.is_bot(user_id),
+            "online": self._gateway.online(user_id),
+            "voice_channel_id": None if channel_id is None else str(channel_id),
+            "voice_connected": session is not None and session.connection is not None and session.protocol_selected,
+            "ssrc": None if session is None else session.leg.ssrc,
+        }
+
+    def _channel_status(self, channel_id: int) -> Json:
+        delivery = self._voice.rooms[channel_id].delivery
+        return {
+            "id": str(channel_id),
+            "dave_version": delivery.version,
+            "epoch": delivery.epoch,
+            "leaves": {str(user): leaf for user, leaf in delivery.leaves.items()},
+            "pending_transitions": list(delivery.pending_transitions),
+        }
+
+    def _switch_endpoint(self) -> None:
+        self._voice_port_in_use = 1 - self._voice_port_in_use
+
     # --- opening and closing -----------------------------------------------------------------------------------
 
     async def _open(self, stack: contextlib.AsyncExitStack, tls: SSLContext) -> None:
@@ -183,7 +253,7 @@ class LocalDiscord:
         stack.callback(self._gateway.close)
         api = rest.Rest(self._world, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
         application = web.Application()
-        application.router.add_routes(api.routes())
+        application.router.add_routes([*api.routes(), *Control(self).routes()])
         application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
         application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
         self._http_port = await self._listen(stack, application, "http_port", http_port, None)

@@ -76,6 +76,10 @@ class VoiceGateway:
         """Return the member's voice session, or None."""
         return self._by_user.get(user_id)
 
+    def sessions(self) -> list[VoiceSession]:
+        """Return all voice sessions."""
+        return list(self._by_user.values())
+
     def room_of(self, session: VoiceSession) -> VoiceRoom:
         """Return the room a session belongs to."""
         return self.rooms[session.leg.channel_id]

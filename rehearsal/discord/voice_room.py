@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-SPEAKING, CLIENTS_CONNECT, CLIENT_DISCONNECT = 5, 11, 13
+SPEAKING, CLIENTS_CONNECT, VIDEO, CLIENT_DISCONNECT = 5, 11, 12, 13
 # What a client may have missed while its websocket was gone.
 _REPLAYED_MESSAGES = 500
 
@@ -134,6 +134,13 @@ class VoiceRoom:
             self._later(self.speaking_delay_s, tell)
         else:
             tell()
+
+    def announce_video(self, session: VoiceSession) -> None:
+        """Tell one client of a camera whose packets no op 5 will name (op 12)."""
+        source = next((other for other in self.sessions.values() if other is not session), session)
+        audio = source.leg.ssrc
+        data = {"user_id": str(source.user_id), "audio_ssrc": audio, "video_ssrc": audio + 1, "rtx_ssrc": audio + 2}
+        session.send_json(VIDEO, data)
 
     def dave_json(self, session: VoiceSession, opcode: int, data: object) -> None:
         """Handle op 23 or 31."""

@@ -35,6 +35,10 @@ class VoiceCredentials:
     state: Json
     server: Json
 
+    def as_dict(self) -> Json:
+        """Return both under the names that the control API uses."""
+        return {"state": self.state, "server": self.server}
+
 
 @dataclass(frozen=True, slots=True)
 class PostedMessage:
@@ -45,6 +49,15 @@ class PostedMessage:
     author_id: int
     content: str
     payload: Json = field(repr=False)
+
+    def as_dict(self) -> Json:
+        """Return the message as the control API shows it."""
+        return {
+            "id": str(self.id),
+            "channel_id": str(self.channel_id),
+            "author_id": str(self.author_id),
+            "content": self.content,
+        }
 
 
 class World:

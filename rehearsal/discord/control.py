@@ -1,0 +1,195 @@
+"""The control API: what a test or a person at a terminal makes the local Discord do, over plain HTTP.
+
+Documented in docs/rehearsal-control-api.md. Every answer is a JSON object; a mistake is `{"error": sentence}` with
+a 4xx status. It serves whoever reaches 127.0.0.1, and asks for no token.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Protocol
+
+from aiohttp import web
+
+from rehearsal.discord.rest import json_response
+from rehearsal.errors import LocalDiscordError, RehearsalError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from rehearsal.discord.guild import GuildSpec
+    from rehearsal.discord.interactions import InteractionResult
+    from rehearsal.discord.network import Network
+    from rehearsal.discord.payloads import Json
+    from rehearsal.discord.world import PostedMessage, VoiceCredentials
+
+PREFIX = "/control"
+# A command's answer may take a model's time, but a caller must not hang for ever.
+_MOST_TIMEOUT_S = 600.0
+_DEFAULT_TIMEOUT_S = 30.0
+
+
+class Controlled(Protocol):
+    """What the control API drives: `LocalDiscord`."""
+
+    guild: GuildSpec
+    network: Network
+
+    async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials:
+        """Put a member into voice."""
+
+    async def leave(self, user_id: int) -> None:
+        """Take a member out of voice."""
+
+    async def post_message(self, user_id: int, text: str, *, channel_id: int | None = None) -> PostedMessage:
+        """Post a message."""
+
+    async def invoke(
+        self,
+        user_id: int,
+        command_name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        channel_id: int | None = None,
+        timeout_s: float = _DEFAULT_TIMEOUT_S,
+    ) -> InteractionResult:
+        """Use a slash command."""
+
+    async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
+        """Let a fault happen."""
+
+    def status(self) -> Json:
+        """Describe everything."""
+
+
+class Control:
+    """The handlers."""
+
+    def __init__(self, discord: Controlled) -> None:
+        self._discord = discord
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the routes, the catch-all last."""
+        member = PREFIX + "/members/{user_id}"
+        return [
+            web.post(member + "/join", _translated(self._join)),
+            web.post(member + "/leave", _translated(self._leave)),
+            web.post(member + "/command", _translated(self._command)),
+            web.post(member + "/message", _translated(self._message)),
+            web.post(PREFIX + "/network", _translated(self._network)),
+            web.post(PREFIX + "/fault/{name}", _translated(self._fault)),
+            web.get(PREFIX + "/status", _translated(self._status)),
+            web.route("*", PREFIX + "/{path:.*}", _translated(self._unknown)),
+        ]
+
+    async def _join(self, request: web.Request) -> web.Response:
+        body = await _body(request, "channel_id")
+        joined = await self._discord.join(_user(request), channel_id=_optional_id(body, "channel_id"))
+        return json_response(joined.as_dict())
+
+    async def _leave(self, request: web.Request) -> web.Response:
+        await _body(request)
+        await self._discord.leave(_user(request))
+        return json_response({"left": True})
+
+    async def _command(self, request: web.Request) -> web.Response:
+        body = await _body(request, "name", "options", "channel_id", "replies", "timeout_s")
+        options = body.get("options", {})
+        if not isinstance(options, dict):
+            raise LocalDiscordError('options is an object, for example {"limit": 5}.')
+        timeout_s = _number(body, "timeout_s", default=_DEFAULT_TIMEOUT_S, least=0.1, most=_MOST_TIMEOUT_S)
+        replies = int(_number(body, "replies", default=1, least=1, most=100))
+        result = await self._discord.invoke(
+            _user(request),
+            _text(body, "name", example="status"),
+            options,
+            channel_id=_optional_id(body, "channel_id"),
+            timeout_s=timeout_s,
+        )
+        await result.until(lambda current: len(current.replies) >= replies, timeout_s=timeout_s)
+        return json_response(result.as_dict())
+
+    async def _message(self, request: web.Request) -> web.Response:
+        body = await _body(request, "text", "channel_id")
+        text = _text(body, "text", example="Good evening")
+        posted = await self._discord.post_message(_user(request), text, channel_id=_optional_id(body, "channel_id"))
+        return json_response(posted.as_dict())
+
+    async def _network(self, request: web.Request) -> web.Response:
+        self._discord.network.update(await _body(request, "loss", "padding", "reorder"))
+        return json_response(self._discord.network.as_dict())
+
+    async def _fault(self, request: web.Request) -> web.Response:
+        body = await _body(request, ...)
+        user_id = _optional_id(body, "user_id")
+        options = {key: value for key, value in body.items() if key != "user_id"}
+        return json_response(await self._discord.fault(request.match_info["name"], user_id=user_id, **options))
+
+    async def _status(self, request: web.Request) -> web.Response:
+        return json_response(self._discord.status())
+
+    async def _unknown(self, request: web.Request) -> web.Response:
+        return json_response(
+            {"error": f"The control API has no {request.method} {request.path}. Its status: GET {PREFIX}/status."},
+            status=404,
+        )
+
+
+def _translated(
+    handler: Callable[[web.Request], Awaitable[web.Response]],
+) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def translated(request: web.Request) -> web.Response:
+        try:
+            return await handler(request)
+        except RehearsalError as error:
+            return json_response({"error": str(error)}, status=400)
+
+    return translated
+
+
+async def _body(request: web.Request, *known: Any) -> Json:
+    """Return the request's JSON object ({} for none). Raises `LocalDiscordError` for another key than the known."""
+    content = await request.read()
+    if not content:
+        return {}
+    try:
+        body = json.loads(content)
+    except ValueError as error:
+        raise LocalDiscordError('The request\'s body is no JSON. An example: {"loss": 0.05}.') from error
+    if not isinstance(body, dict):
+        raise LocalDiscordError('The request\'s body is a JSON object, for example {"loss": 0.05}.')
+    unknown = sorted(set(body) - set(known))
+    if unknown and known != (...,):
+        there = ", ".join(map(str, known)) or "none"
+        raise LocalDiscordError(f"This request has no field {unknown[0]!r}. Its fields: {there}.")
+    return body
+
+
+def _user(request: web.Request) -> int:
+    return _id(request.match_info["user_id"], "the user id")
+
+
+def _optional_id(body: Json, key: str) -> int | None:
+    return None if body.get(key) is None else _id(body[key], key)
+
+
+def _id(value: object, what: str) -> int:
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if not text.isascii() or not text.isdigit() or len(text) > 20:
+        raise LocalDiscordError(f"{what} is a Discord id, for example 2001; {value!r} is not.")
+    return int(text)
+
+
+def _text(body: Json, key: str, *, example: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise LocalDiscordError(f'{key} is a text that is not empty, for example "{example}".')
+    return value
+
+
+def _number(body: Json, key: str, *, default: float, least: float, most: float) -> float:
+    value = body.get(key, default)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        raise LocalDiscordError(f"{key} is a number from {least:g} to {most:g}; {value!r} is not.")
+    return float(value)

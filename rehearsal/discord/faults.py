@@ -1,0 +1,227 @@
+"""What the local Discord can be made to do wrong, by name. Each fault is one thing that happens on Discord too.
+
+A fault strikes the member it is given, else the bots that are in voice, else everybody there. The table `FAULTS`
+is what docs/rehearsal-control-api.md describes; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from rehearsal.discord import mls
+from rehearsal.discord.delivery import Opcode
+from rehearsal.errors import LocalDiscordError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rehearsal.discord.forwarder import Forwarder
+    from rehearsal.discord.gateway import Gateway
+    from rehearsal.discord.guild import GuildSpec
+    from rehearsal.discord.payloads import Json
+    from rehearsal.discord.voice_gateway import VoiceGateway
+    from rehearsal.discord.voice_room import VoiceRoom, VoiceSession
+
+_log = structlog.get_logger()
+
+# Nobody has announced it, and no client can make sense of what follows it.
+_UNKNOWN_TRANSITION = 0xFFFF
+_FIRST_CLOSE_CODE = 4000
+_GARBAGE = bytes(range(1, 64))
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """An option of a fault: its default, and the range it may have. Whole numbers unless the default is none."""
+
+    default: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault: what it does, in a sentence, and which options it takes."""
+
+    description: str
+    act: Callable[[Faults, list[VoiceSession], Mapping[str, Any]], Json | None]
+    options: Mapping[str, _Option]
+
+
+class Faults:
+    """Carries out faults. Called from the event loop's thread only."""
+
+    def __init__(
+        self,
+        guild: GuildSpec,
+        gateway: Gateway,
+        voice: VoiceGateway,
+        forwarder: Forwarder,
+        *,
+        switch_endpoint: Callable[[], None],
+    ) -> None:
+        self._guild = guild
+        self._gateway = gateway
+        self._voice = voice
+        self._forwarder = forwarder
+        self._switch_endpoint = switch_endpoint
+
+    def strike(self, name: str, *, user_id: int | None = None, options: Mapping[str, Any] | None = None) -> Json:
+        """Let a fault happen; return its name, whom it struck, and what it has to tell.
+
+        Raises `LocalDiscordError` for an unknown fault, an option it does not take, or when nobody is in voice.
+        """
+        fault = FAULTS.get(name)
+        if fault is None:
+            raise LocalDiscordError(f"There is no fault {name!r}. The faults are {', '.join(sorted(FAULTS))}.")
+        checked = _checked(name, fault, options or {})
+        targets = self._targets(user_id)
+        told = fault.act(self, targets, checked)
+        struck = [session.user_id for session in targets]
+        _log.info("fault_struck", fault=name, user_ids=struck)
+        return {"fault": name, "user_ids": [str(user) for user in struck], **(told or {})}
+
+    def _targets(self, user_id: int | None) -> list[VoiceSession]:
+        sessions = [session for session in self._voice.sessions() if session.protocol_selected]
+        if user_id is not None:
+            member = self._guild.member(user_id)
+            found = [session for session in sessions if session.user_id == user_id]
+            if not found:
+                raise LocalDiscordError(f"{member.name} is not connected to voice. Let them join first.")
+            return found
+        bots = [session for session in sessions if self._guild.is_bot(session.user_id)]
+        if not sessions:
+            raise LocalDiscordError("Nobody is connected to voice, so there is nobody for a fault to strike.")
+        return bots or sessions
+
+    def _rooms(self, targets: list[VoiceSession]) -> list[VoiceRoom]:
+        return list({id(room): room for room in map(self._voice.room_of, targets)}.values())
+
+    # --- the faults --------------------------------------------------------------------------------------------
+
+    def _malformed_proposals(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        for session in targets:
+            session.send_binary(Opcode.PROPOSALS, mls.appending([_GARBAGE]))
+
+    def _invalid_commit(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        for session in targets:
+            session.send_binary(Opcode.ANNOUNCE_COMMIT, struct.pack(">H", _UNKNOWN_TRANSITION) + _GARBAGE)
+
+    def _kill_voice_websocket(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        code = int(options["close_code"])
+        if code and code < _FIRST_CLOSE_CODE:
+            raise LocalDiscordError(f"close_code is 0 (no close frame) or one of Discord's, 4000 to 4999; not {code}.")
+        for session in targets:
+            if session.connection is None:
+                continue
+            if code:
+                session.connection.close(code, "The local Discord closed this connection on purpose")
+            else:
+                session.connection.abort()
+
+    def _late_speaking(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        for room in self._rooms(targets):
+            room.speaking_delay_s = float(options["delay_s"])
+
+    def _rtcp(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> Json:
+        users = [session.user_id for session in targets]
+        return {"packets": self._forwarder.inject_rtcp(users, count=int(options["count"]))}
+
+    def _video(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> Json:
+        users = [session.user_id for session in targets]
+        for session in targets:
+            self._voice.room_of(session).announce_video(session)
+        return {"packets": self._forwarder.inject_video(users, count=int(options["count"]))}
+
+    def _request_reset(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        for room in self._rooms(targets):
+            room.decide(lambda delivery: delivery.recreate())
+
+    def _downgrade(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        for room in self._rooms(targets):
+            room.decide(lambda delivery: delivery.downgrade())
+
+    def _upgrade(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        for room in self._rooms(targets):
+            room.decide(lambda delivery: delivery.upgrade())
+
+    def _migrate(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> Json:
+        self._switch_endpoint()
+        servers = {str(each.user_id): self._gateway.announce_voice_server(each.user_id) for each in targets}
+        return {"servers": servers}
+
+
+_COUNT = _Option(default=20, least=1, most=1000)
+
+FAULTS: Mapping[str, Fault] = {
+    "malformed_proposals": Fault(
+        "Sends garbage as MLS proposals (op 27).",
+        Faults._malformed_proposals,
+        {},
+    ),
+    "invalid_commit": Fault(
+        "Sends a commit that cannot be processed (op 29); the client answers op 31 and is removed and added again.",
+        Faults._invalid_commit,
+        {},
+    ),
+    "kill_voice_websocket": Fault(
+        "Breaks the voice websocket, without a close frame or with the given code; the session can be resumed.",
+        Faults._kill_voice_websocket,
+        {"close_code": _Option(default=0, least=0, most=4999)},
+    ),
+    "late_speaking": Fault(
+        "From now on op 5 comes late, so that sound overtakes it; delay_s 0 ends that.",
+        Faults._late_speaking,
+        {"delay_s": _Option(default=0.3, least=0.0, most=10.0)},
+    ),
+    "rtcp": Fault(
+        "Injects RTCP sender reports between the audio packets.",
+        Faults._rtcp,
+        {"count": _COUNT},
+    ),
+    "video": Fault(
+        "Announces a camera (op 12) and injects its video packets.",
+        Faults._video,
+        {"count": _COUNT},
+    ),
+    "request_reset": Fault(
+        "Has everybody in the channel make the encryption group anew (op 24, epoch 1).",
+        Faults._request_reset,
+        {},
+    ),
+    "downgrade": Fault(
+        "Ends end-to-end encryption in the channel (ops 21 and 22 with protocol version 0).",
+        Faults._downgrade,
+        {},
+    ),
+    "upgrade": Fault(
+        "Begins end-to-end encryption again after a downgrade (op 24, epoch 1).",
+        Faults._upgrade,
+        {},
+    ),
+    "migrate": Fault(
+        "Moves to another voice endpoint with a new token (VOICE_SERVER_UPDATE); the answer holds it as `servers`.",
+        Faults._migrate,
+        {},
+    ),
+}
+
+
+def _checked(name: str, fault: Fault, options: Mapping[str, Any]) -> dict[str, float]:
+    checked = {key: option.default for key, option in fault.options.items()}
+    for key, value in options.items():
+        option = fault.options.get(key)
+        if option is None:
+            there = ", ".join(fault.options) or "none"
+            raise LocalDiscordError(f"The fault {name} has no option {key!r}. Its options: {there}.")
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not option.least <= value <= option.most:
+            raise LocalDiscordError(
+                f"{key} of the fault {name} is a number from {option.least:g} to {option.most:g}; {value!r} is not."
+            )
+        checked[key] = value
+    return checked

@@ -1,0 +1,30 @@
+"""Guests for the tests: raw voice clients of the rehearsal, joined directly."""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from typing import TYPE_CHECKING
+
+from rehearsal.people.person import Person
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from rehearsal.discord import LocalDiscord
+
+
+@contextlib.asynccontextmanager
+async def guest(local: LocalDiscord, user_id: int) -> AsyncIterator[Person]:
+    """Have a person in the first voice channel for a while."""
+
+    async def join() -> Mapping[str, object]:
+        return (await local.join(user_id)).as_dict()
+
+    async def leave() -> None:
+        await local.leave(user_id)
+
+    tls = ssl.create_default_context(cafile=str(local.certificate_path))
+    name = local.guild.member(user_id).name
+    async with Person(user_id=user_id, name=name, join=join, leave=leave, tls=tls) as person:
+        yield person

@@ -1,0 +1,134 @@
+"""Stock discord.py 2.7.1 in the local Discord: its two addresses and the trusted certificate changed, nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import ssl
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import discord
+import discord.gateway
+import discord.http
+import discord.opus
+import yarl
+from discord import app_commands
+
+from voice.transport import opus
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from rehearsal.discord import LocalDiscord
+
+_STEP_S = 0.01
+# Nothing on 127.0.0.1 takes this long, even on a busy machine.
+PATIENCE_S = 15.0
+_SAMPLES = 960
+_RATE_HZ = 48_000
+
+
+class StockBot(discord.Client):
+    """A client with a command tree that registers its commands when it logs in."""
+
+    def __init__(self, **options: Any) -> None:
+        # Without this, discord.py waits two seconds for guilds that never come.
+        super().__init__(intents=discord.Intents.all(), guild_ready_timeout=0.1, **options)
+        self.tree = app_commands.CommandTree(self)
+
+    async def setup_hook(self) -> None:
+        """Register the commands, as bots do."""
+        if self.tree.get_commands():
+            await self.tree.sync()
+
+
+@contextlib.contextmanager
+def repointed(local: LocalDiscord) -> Any:
+    """Point discord.py at the local Discord, and back afterwards."""
+    route, gateway = discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY
+    discord.http.Route.BASE = local.api_base
+    discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(local.gateway_url)
+    try:
+        yield
+    finally:
+        discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = route, gateway
+
+
+@contextlib.asynccontextmanager
+async def stock_bot(
+    local: LocalDiscord, bot_id: int, *, prepare: Callable[[StockBot], None] | None = None, token: str = ""
+) -> AsyncIterator[StockBot]:
+    """Log a stock client in and wait until it is ready; close it afterwards."""
+    if not discord.opus.is_loaded():
+        discord.opus.load_opus(opus.library()._name)
+    tls = ssl.create_default_context(cafile=str(local.certificate_path))
+    with repointed(local):
+        client = StockBot(connector=aiohttp.TCPConnector(ssl=tls))
+        if prepare is not None:
+            prepare(client)
+        async with client:
+            running = asyncio.create_task(client.start(token or f"{bot_id}.test"), name=f"stock-bot-{bot_id}")
+            try:
+                ready = asyncio.create_task(client.wait_until_ready(), name="stock-bot-ready")
+                async with asyncio.timeout(PATIENCE_S):
+                    await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED)
+                ready.cancel()
+                if running.done():
+                    running.result()
+                yield client
+            finally:
+                for voice in list(client.voice_clients):
+                    await voice.disconnect(force=True)
+                await client.close()
+                await asyncio.wait({running}, timeout=PATIENCE_S)
+
+
+async def connect(client: StockBot, channel_id: int = 600) -> discord.VoiceClient:
+    """Join a voice channel."""
+    channel = client.get_channel(channel_id)
+    assert isinstance(channel, discord.VoiceChannel)
+    return await channel.connect(timeout=PATIENCE_S)
+
+
+async def until(condition: Callable[[], object], what: str = "it") -> None:
+    """Wait until `condition` holds: what happens in another client cannot be awaited, only seen."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not condition():  # noqa: ASYNC110 - a third-party client has no event to wait for
+                await asyncio.sleep(_STEP_S)
+    except TimeoutError:
+        raise AssertionError(f"{what} did not happen within {PATIENCE_S:g} s") from None
+
+
+def encrypted(*voices: discord.VoiceClient) -> bool:
+    """Say whether these clients share one epoch's keys."""
+    states = [voice._connection for voice in voices]
+    if not all(state.can_encrypt for state in states):
+        return False
+    secrets = {state.dave_session.get_epoch_authenticator() for state in states if state.dave_session}
+    return len(secrets) == 1 and None not in secrets
+
+
+class Tone(discord.AudioSource):
+    """A sine for a while, as PCM; discord.py encodes, encrypts and paces it."""
+
+    def __init__(self, seconds: float, *, hertz: float = 440.0) -> None:
+        self._frames = int(seconds * _RATE_HZ / _SAMPLES)
+        self._hertz = hertz
+        self._frame = 0
+
+    def read(self) -> bytes:
+        """Return the next 20 ms, or nothing at the end."""
+        if self._frame >= self._frames:
+            return b""
+        start = self._frame * _SAMPLES
+        self._frame += 1
+        turn = 2 * math.pi * self._hertz / _RATE_HZ
+        samples = (round(9000 * math.sin(turn * (start + index))) for index in range(_SAMPLES))
+        return b"".join(2 * sample.to_bytes(2, "little", signed=True) for sample in samples)
+
+    def is_opus(self) -> bool:
+        """PCM."""
+        return False

@@ -1,0 +1,147 @@
+"""Slash commands from a person's hand to the bot and back, with Discord's rules kept."""
+
+from __future__ import annotations
+
+import asyncio
+
+import discord
+import pytest
+from discord import app_commands
+
+from rehearsal.discord import LocalDiscord
+from rehearsal.errors import LocalDiscordError
+from tests.rehearsal.discord.stock import StockBot, stock_bot, until
+
+BOT, ADA, BEN = 1001, 2001, 2002
+
+
+def _commands(bot: StockBot) -> None:
+    """Commands that answer in every way a bot may."""
+    tree = bot.tree
+
+    @tree.command(name="greet", description="Greets somebody.")
+    @app_commands.choices(tone=[app_commands.Choice(name="Warm", value="warm")])
+    async def greet(
+        interaction: discord.Interaction, who: discord.Member, times: int, tone: str = "warm", loud: bool = False
+    ) -> None:
+        await interaction.response.send_message(f"{tone} {who.display_name} {times} {loud}")
+
+    @tree.command(name="think", description="Answers late, to one person alone.")
+    async def think(interaction: discord.Interaction) -> None:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        await interaction.followup.send("first thought")
+        await interaction.edit_original_response(content="second thought")
+        await interaction.followup.send("by the way", ephemeral=True)
+
+    @tree.command(name="mute", description="Never answers.")
+    async def mute(interaction: discord.Interaction) -> None:
+        await asyncio.Event().wait()
+
+    @tree.command(name="twice", description="Answers twice.")
+    async def twice(interaction: discord.Interaction) -> None:
+        await interaction.response.send_message("once")
+        await interaction.edit_original_response(content="x" * 2001)
+
+    @tree.command(name="kick", description="For moderators.")
+    @app_commands.default_permissions(kick_members=True)
+    async def kick(interaction: discord.Interaction) -> None:
+        assert isinstance(interaction.user, discord.Member)
+        await interaction.response.send_message(str(interaction.permissions.kick_members))
+
+    memory = app_commands.Group(name="memory", description="The memory.")
+
+    @memory.command(name="search", description="Searches.")
+    async def search(interaction: discord.Interaction, words: str, channel: discord.VoiceChannel) -> None:
+        await interaction.response.send_message(f"{words} in {channel.name}", embed=discord.Embed(title="Found"))
+
+    tree.add_command(memory)
+
+
+@pytest.mark.asyncio
+async def test_a_command_goes_out_with_its_options_and_comes_back() -> None:
+    """discord.py parses the event and its resolved members; the answer is a message that all can see."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
+        result = await local.invoke(ADA, "greet", {"who": BEN, "times": 3, "loud": True})
+        assert [(reply.kind, reply.content, reply.ephemeral) for reply in result.replies] == [
+            ("initial", "warm Ben 3 True", False)
+        ]
+        assert not result.deferred
+        assert local.messages[-1].content == "warm Ben 3 True"
+        found = await local.invoke(ADA, "/memory search", {"words": "boats", "channel": 600})
+        assert found.content == "boats in Evening"
+        assert found.replies[0].payload["embeds"][0]["title"] == "Found"
+
+
+@pytest.mark.asyncio
+async def test_deferred_answers_follow_ups_and_edits_are_collected() -> None:
+    """The first text after a deferral takes its place and its visibility; nothing ephemeral is in the channel."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
+        result = await local.invoke(ADA, "think")
+        await result.until(lambda current: len(current.replies) == 3)
+        assert result.deferred
+        assert [(reply.kind, reply.content) for reply in result.replies] == [
+            ("initial", "first thought"),
+            ("edit", "second thought"),
+            ("followup", "by the way"),
+        ]
+        assert all(reply.ephemeral for reply in result.replies)
+        assert local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_moderators_commands_are_for_moderators() -> None:
+    """Discord hides a command from who lacks its permissions."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
+        assert (await local.invoke(ADA, "kick")).content == "True"
+        with pytest.raises(LocalDiscordError, match="Ben lacks a permission that /kick asks for"):
+            await local.invoke(BEN, "kick")
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_does_not_answer_is_reported() -> None:
+    """Three seconds without an answer are an error, as in Discord's client."""
+    async with LocalDiscord(response_timeout_s=0.05) as local, stock_bot(local, BOT, prepare=_commands):
+        with pytest.raises(LocalDiscordError, match=r"/mute was answered with 0 replies within 0\.05 s"):
+            await local.invoke(ADA, "mute")
+
+
+@pytest.mark.asyncio
+async def test_texts_that_discord_would_refuse_are_refused() -> None:
+    """More than 2000 characters are error 50035, which discord.py raises in the command."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands) as bot:
+        failures: list[BaseException] = []
+
+        @bot.tree.error
+        async def on_error(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:
+            failures.append(error.__cause__ or error)
+
+        await local.invoke(ADA, "twice")
+        await until(lambda: failures, "the refusal")
+        assert isinstance(failures[0], discord.HTTPException)
+        assert failures[0].code == 50035
+
+
+@pytest.mark.asyncio
+async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
+    """Unknown commands, subcommands and options name what there is."""
+    async with LocalDiscord() as local:
+        with pytest.raises(LocalDiscordError, match=r"No bot has registered /status\. Registered commands: none yet"):
+            await local.invoke(ADA, "status")
+        async with stock_bot(local, BOT, prepare=_commands):
+            mistakes: dict[str, tuple[str, dict[str, object], str]] = {
+                "/nope": ("nope", {}, "Registered commands: /greet"),
+                "subcommand": ("memory", {}, "wants one of its subcommands: search"),
+                "other subcommand": ("memory forget", {}, "has no subcommand 'forget'"),
+                "missing": ("greet", {"who": BEN}, "needs the option 'times'"),
+                "unknown": ("greet", {"when": 1}, "has no option 'when'"),
+                "type": ("greet", {"who": BEN, "times": "many"}, "times takes a value of type integer"),
+                "choice": ("greet", {"who": BEN, "times": 1, "tone": "cold"}, "tone is one of warm"),
+                "stranger": ("greet", {"who": 9, "times": 1}, "User 9 is no member"),
+                "channel": ("memory search", {"words": "x", "channel": 9}, "no channel 9"),
+            }
+            for name, options, says in mistakes.values():
+                with pytest.raises(LocalDiscordError, match=says):
+                    await local.invoke(ADA, name, options)
+        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the bot's end")
+        with pytest.raises(LocalDiscordError, match="The bot that has /greet is offline"):
+            await local.invoke(ADA, "greet", {"who": BEN, "times": 1})

@@ -1,0 +1,168 @@
+"""Stock clients in the local Discord: they log in, join voice, share keys, hear each other, leave."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+import discord
+import pytest
+
+from rehearsal.discord import GuildSpec, LocalDiscord, Member
+from rehearsal.errors import LocalDiscordError
+from tests.rehearsal.discord.people import guest
+from tests.rehearsal.discord.stock import Tone, connect, encrypted, stock_bot, until
+from tests.rehearsal.people.sounds import clip_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOT, SPARE, ADA, BEN = 1001, 1002, 2001, 2002
+
+
+@pytest.mark.asyncio
+async def test_a_stock_bot_learns_the_guild() -> None:
+    """READY and GUILD_CREATE hold what discord.py needs: people, channels, and the bot's rights in them."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
+        guild = bot.get_guild(500)
+        assert guild is not None
+        assert bot.user is not None
+        assert (bot.user.name, bot.application_id) == ("roomtone", BOT)
+        assert {member.display_name for member in guild.members} >= {"Ada", "Ben", "Roomtone", "Spare"}
+        assert [channel.name for channel in guild.voice_channels] == ["Evening", "Side room"]
+        rights = guild.voice_channels[0].permissions_for(guild.me)
+        assert rights.connect
+        assert rights.speak
+        assert not rights.administrator
+        assert guild.owner is not None
+        assert guild.owner.id == ADA
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_token_is_refused_as_discord_refuses_it() -> None:
+    """A token of nobody ends the login with 401, which discord.py calls a login failure."""
+    async with LocalDiscord() as local:
+        with pytest.raises(discord.LoginFailure):
+            async with stock_bot(local, BOT, token="9999.nobody"):
+                pass
+
+
+@pytest.mark.asyncio
+async def test_two_stock_bots_and_a_person_hear_each_other(tmp_path: Path) -> None:
+    """Everybody gets everybody's sound, decrypted with keys that the local Discord never has."""
+    clip = clip_of(tmp_path)
+    async with (
+        LocalDiscord() as local,
+        stock_bot(local, BOT) as bot,
+        stock_bot(local, SPARE) as spare,
+        guest(local, ADA) as ada,
+        guest(local, BEN) as ben,
+    ):
+        first, second = await connect(bot), await connect(spare)
+        await ada.meet(BOT)
+        await until(lambda: encrypted(first, second), "one epoch for both bots")
+        first.play(Tone(0.6))
+        await asyncio.gather(until(lambda: not first.is_playing(), "the end of the tone"), ada.say(clip))
+        for listener, speaker in ((ada, BOT), (ben, BOT), (ben, ADA)):
+            heard = listener.heard(speaker)
+            await until(lambda heard=heard: len(heard) >= 25, "25 frames heard")  # type: ignore[misc]
+            assert heard.first_voiced_at(since=0.0) is not None
+        assert ada.counts.dave_failures == 0
+        assert local.status()["packets"]["bad"] == 0
+
+
+@pytest.mark.asyncio
+async def test_keys_change_with_everybody_who_comes_or_goes() -> None:
+    """A join and a leave start a new epoch for those who stay; the last one left starts anew."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, stock_bot(local, SPARE) as spare:
+        first, second = await connect(bot), await connect(spare)
+        await until(lambda: encrypted(first, second), "the first epoch")
+        before = local.status()["epoch"]
+        async with guest(local, ADA) as ada:
+            await ada.meet(BOT)
+            await until(lambda: local.status()["epoch"] == before + 1 and encrypted(first, second), "her epoch")
+            assert set(local.status()["leaves"]) == {str(BOT), str(SPARE), str(ADA)}
+        await until(lambda: local.status()["epoch"] == before + 2 and encrypted(first, second), "the epoch after")
+        await second.disconnect()
+        await until(lambda: local.status()["epoch"] == 0, "the sole member's reset")
+        again = await connect(spare)
+        await until(lambda: encrypted(first, again), "keys after the reset")
+
+
+@pytest.mark.asyncio
+async def test_a_member_put_out_of_voice_is_gone() -> None:
+    """`leave` of a bot in voice closes its voice websocket with 4014, and discord.py disconnects."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
+        voice = await connect(bot)
+        await local.leave(BOT)
+        await until(lambda: not voice.is_connected() and not bot.voice_clients, "the disconnect")
+        assert local.status()["voice_states"] == []
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_closes_leaves_voice() -> None:
+    """A gateway session closed on purpose takes its voice state along."""
+    async with LocalDiscord() as local:
+        async with stock_bot(local, BOT) as bot:
+            await connect(bot)
+            assert local.status()["voice_states"]
+        await until(lambda: not local.status()["voice_states"], "the voice state's end")
+
+
+@pytest.mark.asyncio
+async def test_messages_go_both_ways() -> None:
+    """A bot reads what a person writes, and what it posts, edits and deletes is seen."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
+        seen: list[discord.Message] = []
+
+        @bot.event
+        async def on_message(message: discord.Message) -> None:
+            seen.append(message)
+
+        await local.post_message(ADA, "Good evening")
+        await until(lambda: seen, "the message")
+        assert (seen[0].author.display_name, seen[0].content) == ("Ada", "Good evening")
+        channel = bot.get_channel(601)
+        assert isinstance(channel, discord.TextChannel)
+        posted = await channel.send("Hello", embed=discord.Embed(title="A card"))
+        assert local.messages[-1].content == "Hello"
+        assert local.messages[-1].payload["embeds"][0]["title"] == "A card"
+        await posted.edit(content="Hello, all")
+        assert local.messages[-1].content == "Hello, all"
+        await posted.delete()
+        assert [message.content for message in local.messages] == ["Good evening"]
+
+
+@pytest.mark.asyncio
+async def test_a_taken_port_is_a_plain_sentence() -> None:
+    """Whoever asks for a port in use is told which setting to change."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        for setting in ("http_port", "voice_port"):
+            with pytest.raises(LocalDiscordError, match=f"cannot listen on 127.0.0.1:{port}.*{setting}"):
+                async with LocalDiscord(**{setting: port}):
+                    pass
+    with socket.socket(type=socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(LocalDiscordError, match="media_port"):
+            async with LocalDiscord(media_port=taken.getsockname()[1]):
+                pass
+
+
+@pytest.mark.asyncio
+async def test_strangers_and_unknown_places_are_plain_sentences() -> None:
+    """A mistake names what there is."""
+    async with LocalDiscord(guild=GuildSpec(people=(Member(7, "Gus"),))) as local:
+        with pytest.raises(LocalDiscordError, match=r"User 8 is no member of the guild\. Its members are 7 \(Gus\)"):
+            await local.join(8)
+        with pytest.raises(LocalDiscordError, match="Channel 601 is no voice channel"):
+            await local.join(7, channel_id=601)
+        with pytest.raises(LocalDiscordError, match="Gus is in no voice channel"):
+            await local.leave(7)
+        with pytest.raises(LocalDiscordError, match="no channel 5"):
+            await local.post_message(7, "hello", channel_id=5)
+        with pytest.raises(LocalDiscordError, match="needs a text"):
+            await local.post_message(7, "")
