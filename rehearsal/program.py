@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 # Distinct on dark and on light backgrounds; the bot's own colour is not among them.
 _COLOURS = ("cyan", "yellow", "blue", "red", "bright_cyan", "bright_yellow", "bright_blue", "bright_red")
 _BOT_COLOUR = "magenta"
-_NAME_COLUMNS = 12
+# Wide enough for the longest name there is, within these.
+_NAME_COLUMNS = (8, 16)
 
 
 class Program:
@@ -35,6 +36,7 @@ class Program:
         self._console = console
         self._colours: dict[str, str] = {}
         self._bot = "Roomtone"
+        self._name_columns = _NAME_COLUMNS[1]
         self._status: Status | None = None
 
     def __enter__(self) -> Self:
@@ -58,6 +60,8 @@ class Program:
         """Print who is there."""
         self._bot = scenario.bot.name
         self._colours = {person.name: _COLOURS[index % len(_COLOURS)] for index, person in enumerate(scenario.people)}
+        longest = max(len(name) for name in (self._bot, *self._colours))
+        self._name_columns = min(max(longest, _NAME_COLUMNS[0]), _NAME_COLUMNS[1])
         self._console.print(Text(scenario.title, style="bold"))
         names = ", ".join(person.name for person in scenario.people)
         facts = [f"{names} in {scenario.guild}, {scenario.channel}", _count(len(scenario.says), "thing") + " to say"]
@@ -107,7 +111,7 @@ class Program:
         grid = Table.grid(padding=(0, 1), expand=True)
         grid.add_column(width=6, justify="right", no_wrap=True)
         if name:
-            grid.add_column(width=_NAME_COLUMNS, no_wrap=True, overflow="crop")
+            grid.add_column(width=self._name_columns, no_wrap=True, overflow="crop")
         grid.add_column(ratio=1)
         grid.add_column(width=8, justify="right", no_wrap=True)
         late = Text("" if latency_ms is None else _milliseconds(latency_ms), style="dim")
@@ -132,7 +136,7 @@ class Program:
 
     def _utterances(self, report: Report) -> None:
         table = Table(title="What was said and what was heard", title_justify="left", expand=True, box=None)
-        table.add_column("who", width=_NAME_COLUMNS, no_wrap=True, overflow="crop")
+        table.add_column("who", width=self._name_columns, no_wrap=True, overflow="crop")
         table.add_column("said, and heard", ratio=1)
         table.add_column("WER", width=5, justify="right", no_wrap=True)
         table.add_column("text after", width=10, justify="right", no_wrap=True)

@@ -37,7 +37,7 @@ def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
 def test_the_conversation_stands_in_columns() -> None:
     """Who, what was heard, how late; square brackets in speech are speech."""
     text = shown()
-    assert "1:05 Roomtone     It was Ithaca. (interrupted)" in text
+    assert "1:05 Roomtone It was Ithaca. (interrupted)" in text
     assert "[bold]boat[/]" in text
     assert "512 ms" in text
     assert "(dropped: silence)" in text
