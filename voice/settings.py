@@ -13,50 +13,63 @@ class ListeningSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    speech_on: float = Field(0.5, gt=0, lt=1, description="Speech begins at this voice-activity probability (0-1).")
+    speech_on: float = Field(
+        default=0.5, gt=0, lt=1, description="Speech begins at this voice-activity probability (0-1)."
+    )
     speech_off: float = Field(
-        0.35,
+        default=0.35,
         gt=0,
         lt=1,
         description="Speech pauses below this probability (0-1); lower than speech_on, so it does not flicker.",
     )
     min_speech_s: float = Field(
-        0.25,
+        default=0.25,
         ge=0.03,
         le=2,
         description="Seconds of voiced sound before it counts as speech: a click or a cough is shorter.",
     )
     pre_roll_s: float = Field(
-        0.3, ge=0, le=2, description="Seconds kept from before the first voiced sound: soft consonants come before it."
+        default=0.3,
+        ge=0,
+        le=2,
+        description="Seconds kept from before the first voiced sound: soft consonants come before it.",
     )
     end_silence_s: float = Field(
-        0.7,
+        default=0.7,
         ge=0.2,
         le=5,
         description="Seconds of silence that end an utterance. 0.5 cuts 30 % of the pauses inside speech, 0.7 16 %, "
         "1.0 2 %; the answer comes later by as much.",
     )
     tail_s: float = Field(
-        0.2, ge=0, le=1, description="Seconds of sound kept after the last voiced one; at most end_silence_s."
+        default=0.2, ge=0, le=1, description="Seconds of sound kept after the last voiced one; at most end_silence_s."
     )
     max_utterance_s: float = Field(
-        30.0,
+        default=30.0,
         ge=5,
         le=30,
         description="Seconds after which an unbroken utterance is cut at its quietest point; the recogniser hears 30.",
     )
     late_packets_s: float = Field(
-        0.08,
+        default=0.08,
         ge=0,
         le=1,
         description="Seconds of sound that may still be on its way (jitter buffer, batching) when packets stop.",
     )
     near_silence_rms: float = Field(
-        0.003, ge=0, le=1, description="An utterance is dropped when its loudness (RMS, full scale is 1) is below this,"
+        default=0.003,
+        ge=0,
+        le=1,
+        description="An utterance is dropped when its loudness (RMS, full scale is 1) is below this,",
     )
-    near_silence_peak: float = Field(0.012, ge=0, le=1, description="and its loudest sample is below this (0-1),")
+    near_silence_peak: float = Field(
+        default=0.012, ge=0, le=1, description="and its loudest sample is below this (0-1),"
+    )
     near_silence_active_ratio: float = Field(
-        0.01, ge=0, le=1, description="and the share of its samples over half of near_silence_peak is below this (0-1)."
+        default=0.01,
+        ge=0,
+        le=1,
+        description="and the share of its samples over half of near_silence_peak is below this (0-1).",
     )
 
     @model_validator(mode="after")
@@ -74,51 +87,51 @@ class AsrSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model_dir: Path = Field(
-        Path("data/models/whisper-base"),
+        default=Path("data/models/whisper-base"),
         description="Directory of a CTranslate2 Whisper model; `roomtone models pull whisper` fills the default.",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="Where the model runs; auto takes a CUDA device if there is one."
+        default="auto", description="Where the model runs; auto takes a CUDA device if there is one."
     )
     compute_type: str = Field(
-        "auto",
+        default="auto",
         pattern=r"^[a-z0-9_]+$",
         description="Number format, as CTranslate2 names it; auto is int8 on CPU and float16 on CUDA.",
     )
     cpu_threads: int = Field(
-        1,
+        default=1,
         ge=0,
         le=64,
         description="Threads of one recognition on CPU; 0 lets CTranslate2 choose. One costs the least CPU in all.",
     )
     language: str = Field(
-        "auto",
+        default="auto",
         pattern=r"^(auto|[a-z]{2,3})$",
         description="Language code that everybody speaks, for example en; auto detects it for each person.",
     )
     fallback_language: str = Field(
-        "en",
+        default="en",
         pattern=r"^[a-z]{2,3}$",
         description="Language code assumed where detection is unsure, as on a first short word.",
     )
     beam_size: int = Field(
-        1, ge=1, le=10, description="Hypotheses kept while decoding; 1 is the fastest and hardly worse on base."
+        default=1, ge=1, le=10, description="Hypotheses kept while decoding; 1 is the fastest and hardly worse on base."
     )
     queue_size: int = Field(
-        32,
+        default=32,
         ge=1,
         le=10_000,
         description="Recognitions that may wait. Over it, guesses at unfinished speech go, finished speech waits.",
     )
     compute_timeout_s: float = Field(
-        30.0,
+        default=30.0,
         gt=0,
         le=600,
         description="Seconds in the model after which a recognition is given up and the model loaded anew.",
     )
-    load_timeout_s: float = Field(120.0, gt=0, le=3600, description="Seconds that loading the model may take.")
+    load_timeout_s: float = Field(default=120.0, gt=0, le=3600, description="Seconds that loading the model may take.")
     glossary_max_chars: int = Field(
-        300,
+        default=300,
         ge=0,
         le=800,
         description="Characters of names and words that the recogniser is told to expect; 0 tells it none.",

@@ -1,0 +1,50 @@
+"""Where tests find what is too large to be committed: a Whisper model, and recordings with reference texts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPO_ROOT = Path(__file__).resolve().parent.parent
+SHARED = REPO_ROOT.parent / "shared"
+
+
+def _first_with(places: tuple[Path, ...], *, needed: str) -> Path | None:
+    return next((place for place in places if (place / needed).is_file()), None)
+
+
+@pytest.fixture(scope="session")
+def whisper_model_dir() -> Path:
+    """A Whisper base model in CTranslate2 form."""
+    places = (
+        *(Path(place) for place in [os.environ.get("ROOMTONE_WHISPER_MODEL")] if place),
+        REPO_ROOT / "data" / "models" / "whisper-base",
+        SHARED / "models" / "faster-whisper-base",
+    )
+    found = _first_with(places, needed="model.bin")
+    if found is None:
+        pytest.fail(
+            "No Whisper model for the tests: run `make setup` or `roomtone models pull whisper`, "
+            "or set ROOMTONE_WHISPER_MODEL to a CTranslate2 Whisper directory.",
+            pytrace=False,
+        )
+    return found
+
+
+@pytest.fixture(scope="session")
+def speech_dir() -> Path:
+    """A directory of recordings with a manifest.json of their reference texts."""
+    places = (
+        *(Path(place) for place in [os.environ.get("ROOMTONE_SPEECH_DIR")] if place),
+        SHARED / "speech",
+    )
+    found = _first_with(places, needed="manifest.json")
+    if found is None:
+        pytest.fail(
+            "No recordings for the tests: set ROOMTONE_SPEECH_DIR to a directory with a manifest.json of recordings "
+            "and their texts (docs/contributing.md).",
+            pytrace=False,
+        )
+    return found

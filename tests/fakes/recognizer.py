@@ -1,0 +1,100 @@
+"""Recognisers without a model: a `Recognizer` that answers from a script, and an engine to put behind the queue."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+from voice.asr.port import Recognition
+from voice.audio import duration_s
+from voice.errors import RecogniserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from voice.audio import Pcm
+
+
+def recognition(
+    text: str = "we leave at nine",
+    *,
+    language: str = "en",
+    mean_logprob: float = -0.2,
+    compression_ratio: float = 1.1,
+    no_speech_probability: float = 0.01,
+    duration_s: float = 2.0,
+    language_probability: float = 1.0,
+) -> Recognition:
+    """Return a believable recognition, but for what the test changes."""
+    return Recognition(
+        text=text,
+        language=language,
+        mean_logprob=mean_logprob,
+        compression_ratio=compression_ratio,
+        no_speech_probability=no_speech_probability,
+        duration_s=duration_s,
+        compute_s=0.01,
+        language_probability=language_probability,
+    )
+
+
+class FakeRecognizer:
+    """A `Recognizer` that answers with `texts` in turn, then with `otherwise`; an exception among them is raised."""
+
+    def __init__(self, texts: Iterable[str | RecogniserError] = (), *, otherwise: str = "we leave at nine") -> None:
+        self._answers = deque(texts)
+        self._otherwise = otherwise
+        self.heard: list[Pcm] = []
+        self.glossaries: list[tuple[str, ...]] = []
+
+    async def recognize(
+        self,
+        pcm: Pcm,
+        *,
+        language: str | None = None,
+        glossary: tuple[str, ...] = (),
+        speaker_id: int | None = None,
+        interim: bool = False,
+    ) -> Recognition:
+        """See `Recognizer.recognize`."""
+        self.heard.append(pcm)
+        self.glossaries.append(glossary)
+        answer = self._answers.popleft() if self._answers else self._otherwise
+        if isinstance(answer, RecogniserError):
+            raise answer
+        if not pcm.any():
+            answer = ""
+        return recognition(answer, language=language or "en", duration_s=duration_s(pcm))
+
+
+class FakeEngine:
+    """An `Engine` whose recognitions the test holds back and lets go. Answers with the first sample's value.
+
+    A sample of -1 fails as an engine does, -2 as a bug does, -3 ends the thread.
+    """
+
+    def __init__(self, *, held: bool = False) -> None:
+        self._gate = threading.Event()
+        self.started = threading.Event()
+        self.order: list[int] = []
+        if not held:
+            self._gate.set()
+
+    def release(self) -> None:
+        """Let every recognition go on."""
+        self._gate.set()
+
+    def recognize(self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = ()) -> Recognition:
+        """See `Engine.recognize`."""
+        self.started.set()
+        self._gate.wait()
+        label = int(pcm[0])
+        self.order.append(label)
+        if label == -1:
+            raise RecogniserError("The model failed.")
+        if label == -2:
+            raise RuntimeError("a bug")
+        if label == -3:
+            raise SystemExit
+        return recognition(str(label), language=language or "en", duration_s=duration_s(pcm))

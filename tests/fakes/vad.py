@@ -1,0 +1,33 @@
+"""Voice activity without a model: what is loud is speech."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voice.listening.vad import INT16_FULL_SCALE, WINDOW_SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voice.listening.vad import WindowRun
+
+
+class LoudnessVad:
+    """A `SpeechProbability` for tests. Counts the windows it was asked about."""
+
+    def __init__(self, *, speech_rms: float = 0.001) -> None:
+        self._speech_rms = speech_rms
+        self.windows_scored = 0
+
+    def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
+        """See `SpeechProbability.score`."""
+        assert len({id(run.state) for run in runs}) == len(runs), "one run per state in a call"
+        answer = []
+        for run in runs:
+            windows = run.pcm.reshape(-1, WINDOW_SAMPLES).astype(np.float64) / INT16_FULL_SCALE
+            self.windows_scored += len(windows)
+            loudness = np.sqrt((windows**2).mean(axis=1))
+            answer.append([0.95 if rms >= self._speech_rms else 0.05 for rms in loudness])
+        return answer

@@ -1,0 +1,82 @@
+"""A person's language is detected, settled, and confirmed rarely."""
+
+from __future__ import annotations
+
+from voice.asr.languages import CONFIRM_EVERY, SpeakerLanguages
+
+ADA, BEN = 1, 2
+
+
+def _detected(languages: SpeakerLanguages, user_id: int, language: str, *, sure: bool) -> None:
+    languages.observed(user_id, language, probability=0.95 if sure else 0.5, speech_s=3.0, detected=True)
+
+
+def _expected_as(languages: SpeakerLanguages, user_id: int, language: str) -> None:
+    languages.observed(user_id, language, probability=1.0, speech_s=3.0, detected=False)
+
+
+def test_a_fixed_language_is_everybodys() -> None:
+    """The setting wins over everything detected."""
+    languages = SpeakerLanguages("de")
+    _detected(languages, ADA, "en", sure=True)
+    assert languages.expected(ADA) == "de"
+
+
+def test_one_sure_detection_settles() -> None:
+    """And only for that person."""
+    languages = SpeakerLanguages()
+    assert languages.expected(ADA) is None
+    _detected(languages, ADA, "en", sure=True)
+    assert languages.expected(ADA) == "en"
+    assert languages.expected(BEN) is None
+
+
+def test_unsure_detections_must_agree() -> None:
+    """A guess alone settles nothing; the same guess twice in a row does."""
+    languages = SpeakerLanguages()
+    _detected(languages, ADA, "cy", sure=False)
+    assert languages.expected(ADA) is None
+    _detected(languages, ADA, "en", sure=False)
+    assert languages.expected(ADA) is None
+    _detected(languages, ADA, "en", sure=False)
+    assert languages.expected(ADA) == "en"
+
+
+def test_a_sure_detection_of_a_short_word_settles_nothing() -> None:
+    """'Ja' is said in many languages."""
+    languages = SpeakerLanguages()
+    languages.observed(ADA, "de", probability=0.99, speech_s=0.4, detected=True)
+    assert languages.expected(ADA) is None
+
+
+def test_a_settled_language_is_confirmed_rarely() -> None:
+    """Every twentieth utterance asks for detection again, and agreement settles it for as long."""
+    languages = SpeakerLanguages()
+    _detected(languages, ADA, "en", sure=True)
+    for _ in range(CONFIRM_EVERY):
+        assert languages.expected(ADA) == "en"
+        _expected_as(languages, ADA, "en")
+    assert languages.expected(ADA) is None
+    _detected(languages, ADA, "en", sure=False)
+    assert languages.expected(ADA) == "en"
+
+
+def test_a_change_of_language_takes_two_contradictions() -> None:
+    """One odd confirmation asks again; the second moves."""
+    languages = SpeakerLanguages()
+    _detected(languages, ADA, "en", sure=True)
+    for _ in range(CONFIRM_EVERY):
+        _expected_as(languages, ADA, "en")
+    _detected(languages, ADA, "fr", sure=True)
+    assert languages.expected(ADA) is None
+    _detected(languages, ADA, "fr", sure=True)
+    assert languages.expected(ADA) == "fr"
+
+
+def test_who_left_is_forgotten() -> None:
+    """A room that sees thousands of people remembers those who are there."""
+    languages = SpeakerLanguages()
+    _detected(languages, ADA, "en", sure=True)
+    languages.forget(ADA)
+    languages.forget(ADA)
+    assert languages.expected(ADA) is None

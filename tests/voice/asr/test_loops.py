@@ -1,0 +1,36 @@
+"""A capped answer's loop is said once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voice.asr.loops import without_loop
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Lobsters and lobsters Lobsters and lobsters Lobsters and lob", "Lobsters and lobsters"),
+        ("We leave at nine. We leave at nine. We leave at nine.", "We leave at nine."),
+        ("no no no no no", "no"),
+        ("so then a b a b a b a", "so then a b"),
+        ("I said no, no", "I said no, no"),
+        ("we leave at nine", "we leave at nine"),
+        ("and the and", "and the and"),
+        ("word", "word"),
+        ("", ""),
+    ],
+)
+def test_loops(text: str, kept: str) -> None:
+    """The phrase stays, its repetitions and a broken-off last one go; what is no loop stays whole."""
+    assert without_loop(text) == kept
+
+
+@given(st.lists(st.sampled_from(["yes", "no", "nine", "we"]), max_size=40).map(" ".join))
+def test_what_is_kept_is_the_beginning(text: str) -> None:
+    """Nothing is ever reordered or invented, and something remains of something."""
+    kept = without_loop(text)
+    assert text.startswith(kept)
+    assert bool(kept) == bool(text)

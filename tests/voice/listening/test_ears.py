@@ -1,0 +1,77 @@
+"""A room's listeners share one model and do not mix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tests.fakes.vad import LoudnessVad
+from tests.voice.recordings import silence, voiced
+from voice.listening.ears import Ears
+from voice.listening.utterance import Utterance
+from voice.settings import ListeningSettings
+from voice.transport.heard import SpeechFrames, TalkspurtEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voice.listening.vad import WindowRun
+
+
+class _CountingVad(LoudnessVad):
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs_per_call: list[int] = []
+
+    def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
+        self.runs_per_call.append(len(runs))
+        return super().score(runs)
+
+
+def _frames(user_id: int, at: float, seconds: float) -> SpeechFrames:
+    return SpeechFrames(user_id, user_id, at, voiced(seconds, hz=100.0 * user_id))
+
+
+def test_people_who_talk_at_once_are_heard_each() -> None:
+    """Overlapping speech of three gives three utterances with each one's own sound."""
+    ears = Ears(LoudnessVad(), ListeningSettings())
+    people = (1, 2, 3)
+    ears.hear([_frames(user, 10.0, 2.048) for user in people], now=12.1)
+    assert ears.speaking == set(people)
+    events = ears.hear([SpeechFrames(user, user, 12.048, silence(1)) for user in people], now=13.1)
+    utterances = {event.user_id: event for event in events if isinstance(event, Utterance)}
+    assert set(utterances) == set(people)
+    assert len({utterance.id for utterance in utterances.values()}) == len(people)
+    for user in people:
+        sound = voiced(2.048, hz=100.0 * user)
+        np.testing.assert_array_equal(utterances[user].pcm[: len(sound)], sound)
+
+
+def test_a_batch_is_one_call_of_the_model() -> None:
+    """The windows of all speakers go to the detector together, so that it may stack them."""
+    detector = _CountingVad()
+    ears = Ears(detector, ListeningSettings())
+    ears.hear([_frames(user, 10.0, 0.2) for user in range(1, 6)], now=10.3)
+    assert detector.runs_per_call == [5]
+
+
+def test_the_absent_cost_the_model_nothing() -> None:
+    """Ticks over silence score no windows and end."""
+    detector = LoudnessVad()
+    ears = Ears(detector, ListeningSettings())
+    ears.hear([_frames(1, 10.0, 1.0), TalkspurtEnded(1, 1, 11.0)], now=11.1)
+    scored = detector.windows_scored
+    for step in range(1000):
+        ears.tick(11.1 + step * 0.05)
+    assert detector.windows_scored - scored <= 1
+
+
+def test_one_person_ends_while_another_speaks_on() -> None:
+    """Endpointing is each person's own."""
+    ears = Ears(LoudnessVad(), ListeningSettings())
+    ears.hear([_frames(1, 10.0, 1.0), _frames(2, 10.0, 3.0), TalkspurtEnded(1, 1, 11.1)], now=11.1)
+    [utterance] = ears.tick(12.0)
+    assert isinstance(utterance, Utterance)
+    assert utterance.user_id == 1
+    assert ears.speaking == {2}

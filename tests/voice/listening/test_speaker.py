@@ -1,0 +1,249 @@
+"""One person's time line: gaps become silence, the clock ends speech, and chunking changes nothing."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fakes.vad import LoudnessVad
+from tests.voice.recordings import bicycle, silence, voiced
+from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.listening.ears import Ears
+from voice.listening.utterance import DropReason, SpeechStarted, Utterance, UtteranceDropped
+from voice.listening.vad import SileroVad
+from voice.settings import ListeningSettings
+from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
+
+if TYPE_CHECKING:
+    from voice.audio import Pcm
+    from voice.listening.utterance import ListeningEvent
+    from voice.listening.vad import SpeechProbability
+
+ADA = 7
+FRAME_S = 0.02
+
+
+def _ears(detector: SpeechProbability | None = None, listening: ListeningSettings | None = None) -> Ears:
+    numbers = itertools.count(1)
+    return Ears(
+        detector or LoudnessVad(), listening or ListeningSettings(), new_id=lambda: f"utterance-{next(numbers)}"
+    )
+
+
+def _frames(at: float, pcm: Pcm) -> SpeechFrames:
+    return SpeechFrames(ADA, 1, at, pcm)
+
+
+def _utterances(events: list[ListeningEvent]) -> list[Utterance]:
+    return [event for event in events if isinstance(event, Utterance)]
+
+
+def test_a_sentence_becomes_an_utterance_once_it_is_silent() -> None:
+    """The utterance holds the speech, its times are those of the sound, and it comes 0.7 s after the last of it."""
+    ears = _ears()
+    events = ears.hear([_frames(10.0, np.concatenate([silence(1), voiced(2), silence(0.4)]))], now=13.4)
+    assert [type(event) for event in events] == [SpeechStarted]
+    assert ears.speaking == {ADA}
+    assert ears.hear([_frames(13.4, silence(0.24))], now=13.7) == []
+    [utterance] = ears.hear([_frames(13.64, silence(0.2))], now=13.9)
+    assert isinstance(utterance, Utterance)
+    assert (utterance.id, utterance.user_id, utterance.cut) == ("utterance-1", ADA, False)
+    assert utterance.started_at == pytest.approx(11.0, abs=0.04)
+    assert utterance.ended_at == pytest.approx(13.0, abs=0.04)
+    assert utterance.closed_at == 13.9
+    assert len(utterance.pcm) / LISTEN_RATE_HZ == pytest.approx(2.5, abs=0.1)
+    assert ears.speaking == frozenset()
+
+
+def test_the_clock_ends_speech_when_packets_stop() -> None:
+    """Discord sends nothing in silence: after the talkspurt's end, time alone closes the utterance."""
+    ears = _ears()
+    ears.hear([_frames(10.0, voiced(2)), TalkspurtEnded(ADA, 1, 12.1)], now=12.1)
+    assert ears.tick(12.7) == []
+    [utterance] = ears.tick(12.8)
+    assert isinstance(utterance, Utterance)
+    assert utterance.ended_at == pytest.approx(12.0, abs=0.04)
+    assert utterance.closed_at == 12.8
+
+
+def test_time_does_not_pass_while_packets_are_under_way() -> None:
+    """A busy loop delivers late; that is no silence."""
+    ears = _ears()
+    ears.hear([_frames(10.0, voiced(2))], now=12.1)
+    assert ears.tick(12.9) == []
+    events = ears.hear([_frames(12.0, voiced(1)), TalkspurtEnded(ADA, 1, 13.1)], now=13.1)
+    assert events == []
+    [utterance] = ears.tick(14.0)
+    assert isinstance(utterance, Utterance)
+    assert len(utterance.pcm) / LISTEN_RATE_HZ == pytest.approx(3.2, abs=0.1)
+
+
+def test_a_lost_end_mark_holds_nothing_open() -> None:
+    """Without a TalkspurtEnded, a second without frames is taken for it."""
+    ears = _ears()
+    ears.hear([_frames(10.0, voiced(2))], now=12.0)
+    assert ears.tick(12.9) == []
+    assert [type(event) for event in ears.tick(13.1)] == [Utterance]
+
+
+def test_a_short_gap_is_silence_inside_the_utterance() -> None:
+    """Half a second without packets is half a second of silence in the sound, to the sample."""
+    ears = _ears()
+    events = ears.hear([_frames(10.0, voiced(1.024)), _frames(11.524, voiced(1.024))], now=12.6)
+    events += ears.hear([TalkspurtEnded(ADA, 1, 12.6)], now=12.6) + ears.tick(20.0)
+    [utterance] = _utterances(events)
+    pcm = np.concatenate([voiced(1.024), silence(0.5), voiced(1.024)])
+    np.testing.assert_array_equal(utterance.pcm[: len(pcm)], pcm)
+    assert not utterance.pcm[len(pcm) :].any()
+
+
+def test_sound_after_a_long_gap_is_the_next_utterance_with_its_own_times() -> None:
+    """An hour's absence costs a second of silence, and the times after it are right."""
+    detector = LoudnessVad()
+    ears = _ears(detector)
+    events = ears.hear([_frames(10.0, voiced(1)), _frames(3610.0, voiced(1))], now=3611.0)
+    events += ears.hear([_frames(3611.0, silence(1))], now=3612.0)
+    first, second = _utterances(events)
+    assert first.ended_at == pytest.approx(11.0, abs=0.04)
+    assert second.started_at == pytest.approx(3610.0, abs=0.04)
+    assert second.ended_at == pytest.approx(3611.0, abs=0.04)
+    assert detector.windows_scored < 120
+
+
+def test_sound_that_comes_too_late_follows_what_was_laid() -> None:
+    """Speech is never thrown away because the clock had gone on."""
+    ears = _ears()
+    ears.hear([_frames(10.0, voiced(1)), TalkspurtEnded(ADA, 1, 11.1)], now=11.1)
+    ears.tick(11.5)
+    events = ears.hear([_frames(11.2, voiced(1)), _frames(12.2, silence(1))], now=13.2)
+    [utterance] = _utterances(events)
+    assert np.count_nonzero(np.abs(utterance.pcm) > 3000) > 1.8 * LISTEN_RATE_HZ * 0.7
+
+
+def test_leaving_ends_the_utterance() -> None:
+    """What was said until the person left is heard, and nothing of them is kept."""
+    ears = _ears()
+    ears.hear([_frames(10.0, voiced(1))], now=11.0)
+    [utterance] = ears.hear([SpeakerLeft(ADA, 11.05)], now=11.1)
+    assert isinstance(utterance, Utterance)
+    assert ears.speaking == frozenset()
+    assert ears.hear([SpeakerLeft(ADA, 11.2)], now=11.2) == []
+    assert ears.tick(20.0) == []
+
+
+def test_a_click_is_dropped_as_too_short() -> None:
+    """With its times, so that it can be counted and looked for."""
+    ears = _ears()
+    [dropped] = ears.hear([_frames(10.0, np.concatenate([voiced(0.1), silence(1)]))], now=11.1)
+    assert isinstance(dropped, UtteranceDropped)
+    assert dropped.reason is DropReason.TOO_SHORT
+    assert dropped.started_at == pytest.approx(10.0)
+
+
+def test_near_silence_is_dropped_with_its_reason() -> None:
+    """What the model takes for speech but nobody could hear does not reach the recogniser."""
+    faint = voiced(2, level=0.003)
+    started, dropped = _ears().hear([_frames(10.0, np.concatenate([faint, silence(1)]))], now=13.0)
+    assert isinstance(started, SpeechStarted)
+    assert isinstance(dropped, UtteranceDropped)
+    assert dropped.reason is DropReason.NEAR_SILENCE
+
+
+def test_a_soft_voice_is_kept() -> None:
+    """Soft speech is several times louder than near silence."""
+    soft = voiced(2, level=0.02)
+    assert _utterances(_ears().hear([_frames(10.0, np.concatenate([soft, silence(1)]))], now=13.0))
+
+
+def test_minutes_of_unbroken_sound_stay_bounded() -> None:
+    """Every 30 s become an utterance marked as cut; together they hold every sample, none twice."""
+    ears = _ears()
+    events: list[ListeningEvent] = []
+    chunk = voiced(10)
+    for number in range(30):
+        events += ears.hear([_frames(number * 10.0, chunk)], now=number * 10.0 + 10)
+    events += ears.hear([SpeakerLeft(ADA, 301.0)], now=301.0)
+    utterances = _utterances(events)
+    assert [one.cut for one in utterances] == [True] * (len(utterances) - 1) + [False]
+    assert max(len(one.pcm) for one in utterances) <= 30 * LISTEN_RATE_HZ
+    heard = np.concatenate([one.pcm for one in utterances])
+    spoken = np.tile(chunk, 30)
+    np.testing.assert_array_equal(heard, spoken[: len(heard)])
+    assert len(spoken) - len(heard) < 512
+
+
+def test_a_recording_is_cut_at_its_speech() -> None:
+    """With the real model: one sentence is one utterance, and little but the sentence."""
+    ears = _ears(SileroVad())
+    events = ears.hear([_frames(10.0, np.concatenate([silence(1), bicycle(), silence(1)]))], now=20.0)
+    [utterance] = _utterances(events)
+    assert 2.0 < utterance.ended_at - utterance.started_at < len(bicycle()) / LISTEN_RATE_HZ
+
+
+@dataclass(frozen=True)
+class Talkspurt:
+    """A test's piece of a conversation: `gap_frames` without packets, then sound of 20 ms frames."""
+
+    gap_frames: int
+    levels: tuple[float, ...]
+
+    def pcm(self) -> Pcm:
+        return np.concatenate([voiced(FRAME_S, level=level) for level in self.levels])
+
+
+level_runs = st.lists(st.tuples(st.sampled_from([0.0, 0.0, 0.05, 0.4]), st.integers(1, 50)), min_size=1, max_size=6)
+talkspurts = st.lists(
+    st.builds(
+        lambda gap, runs: Talkspurt(gap, tuple(level for level, count in runs for _ in range(count))),
+        st.integers(1, 120),
+        level_runs,
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(talkspurts, st.data())
+@settings(max_examples=60, deadline=None)
+def test_chunking_and_ticks_change_nothing(spurts: list[Talkspurt], data: st.DataObject) -> None:
+    """The same sound in one piece or in any chunks, with the clock ticking or not, gives the same utterances."""
+    listening = ListeningSettings(max_utterance_s=5, late_packets_s=0.05)
+    whole, chunked = _ears(listening=listening), _ears(listening=listening)
+    expected: list[ListeningEvent] = []
+    actual: list[ListeningEvent] = []
+    at = 100.0
+    for spurt in spurts:
+        starts_at = at + spurt.gap_frames * FRAME_S
+        # Ticks of the silence before; sound of `starts_at` cannot be late for them.
+        for tick_at in sorted(data.draw(st.lists(st.floats(at, starts_at + 0.05), max_size=4))):
+            actual += chunked.tick(tick_at)
+        pcm = spurt.pcm()
+        expected += whole.hear([_frames(starts_at, pcm)], now=0.0)
+        cuts = data.draw(st.lists(st.integers(1, len(spurt.levels)), max_size=5))
+        edges = sorted({0, len(spurt.levels), *cuts})
+        for first, last in itertools.pairwise(edges):
+            piece = pcm[first * LISTEN_FRAME_SAMPLES : last * LISTEN_FRAME_SAMPLES]
+            actual += chunked.hear([_frames(starts_at + first * FRAME_S, piece)], now=0.0)
+            if data.draw(st.booleans()):
+                actual += chunked.tick(starts_at + last * FRAME_S)
+        actual += chunked.hear([TalkspurtEnded(ADA, 1, 0.0)], now=0.0)
+        at = starts_at + len(spurt.levels) * FRAME_S
+    expected += whole.hear([_frames(at + 60, silence(0.1))], now=0.0)
+    actual += chunked.hear([_frames(at + 60, silence(0.1))], now=0.0)
+    assert [_essence(event) for event in actual] == [_essence(event) for event in expected]
+
+
+def _essence(event: ListeningEvent) -> tuple[object, ...]:
+    match event:
+        case Utterance():
+            return ("utterance", round(event.started_at, 6), round(event.ended_at, 6), event.pcm.tobytes(), event.cut)
+        case UtteranceDropped():
+            return ("dropped", round(event.started_at, 6), round(event.ended_at, 6), event.reason)
+        case SpeechStarted():
+            return ("started", round(event.at, 6))

@@ -1,0 +1,85 @@
+"""Silero tells speech from silence, per speaker, however the sound is split."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.voice.recordings import bicycle, silence
+from voice.listening.vad import WINDOW_SAMPLES, SileroVad, VadError, VadState, WindowRun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from voice.audio import Pcm
+
+
+def _whole_windows(pcm: Pcm) -> Pcm:
+    return pcm[: len(pcm) // WINDOW_SAMPLES * WINDOW_SAMPLES]
+
+
+def test_speech_is_probable_and_silence_is_not() -> None:
+    """A spoken sentence is mostly over 0.5; digital silence is always under 0.35."""
+    vad = SileroVad()
+    spoken, silent = vad.score(
+        [WindowRun(VadState(), _whole_windows(bicycle())), WindowRun(VadState(), _whole_windows(silence(2)))]
+    )
+    assert np.mean(np.array(spoken) > 0.5) > 0.6
+    assert max(silent) < 0.35
+
+
+def test_a_run_scored_window_by_window_is_the_same_run() -> None:
+    """The state carries everything between calls."""
+    vad = SileroVad()
+    pcm = _whole_windows(bicycle())
+    [whole] = vad.score([WindowRun(VadState(), pcm)])
+    state = VadState()
+    one_by_one = [
+        vad.score([WindowRun(state, pcm[at : at + WINDOW_SAMPLES])])[0][0] for at in range(0, len(pcm), WINDOW_SAMPLES)
+    ]
+    np.testing.assert_allclose(one_by_one, whole, atol=1e-4)
+
+
+def test_speakers_do_not_disturb_each_other() -> None:
+    """Interleaved runs of two speakers score like each alone."""
+    vad = SileroVad()
+    pcm = _whole_windows(bicycle())
+    half = len(pcm) // WINDOW_SAMPLES // 2 * WINDOW_SAMPLES
+    [alone] = vad.score([WindowRun(VadState(), pcm)])
+    ada, ben = VadState(), VadState()
+    first, _ = vad.score([WindowRun(ada, pcm[:half]), WindowRun(ben, pcm[half:])])
+    second, _ = vad.score([WindowRun(ada, pcm[half:]), WindowRun(ben, pcm[:half])])
+    np.testing.assert_allclose([*first, *second], alone, atol=1e-4)
+
+
+def test_a_reset_state_is_a_new_one() -> None:
+    """After a reset the same sound scores as at the very beginning."""
+    vad = SileroVad()
+    pcm = _whole_windows(bicycle())[: 20 * WINDOW_SAMPLES]
+    state = VadState()
+    [first] = vad.score([WindowRun(state, pcm)])
+    state.reset()
+    [again] = vad.score([WindowRun(state, pcm)])
+    assert first == again
+
+
+def test_nothing_to_score() -> None:
+    """An empty run has no probabilities."""
+    assert SileroVad().score([WindowRun(VadState(), silence(0))]) == [[]]
+    assert SileroVad().score([]) == []
+
+
+def test_a_run_is_whole_windows() -> None:
+    """Half a window is the caller's mistake."""
+    with pytest.raises(ValueError, match="multiple of 512"):
+        SileroVad().score([WindowRun(VadState(), silence(0.01))])
+
+
+def test_an_unreadable_model_is_a_plain_sentence(tmp_path: Path) -> None:
+    """A damaged wheel names the file and the remedy."""
+    broken = tmp_path / "silero.onnx"
+    broken.write_bytes(b"not a model")
+    with pytest.raises(VadError, match=r"silero\.onnx could not be read; install faster-whisper again"):
+        SileroVad(broken)

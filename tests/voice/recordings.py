@@ -1,0 +1,43 @@
+"""Recorded speech for tests: any file PyAV reads, as mono int16 at 16 kHz."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import av
+import numpy as np
+
+from voice.audio import LISTEN_RATE_HZ
+
+if TYPE_CHECKING:
+    from voice.audio import Pcm
+
+HELLO = Path(__file__).resolve().parents[2] / "rehearsal" / "scenarios" / "hello"
+# What the bundled recording says.
+BICYCLE_TEXT = "I bought a green bicycle at the market this morning."
+
+
+def read_recording(path: Path) -> Pcm:
+    """Return the sound of `path`."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=LISTEN_RATE_HZ)
+    with av.open(str(path)) as container:
+        frames = [out for frame in container.decode(audio=0) for out in resampler.resample(frame)]
+        frames.extend(resampler.resample(None))
+    return np.concatenate([frame.to_ndarray().reshape(-1) for frame in frames]).astype(np.int16)
+
+
+def bicycle() -> Pcm:
+    """Return somebody saying `BICYCLE_TEXT`."""
+    return read_recording(HELLO / "2-ada.ogg")
+
+
+def silence(seconds: float) -> Pcm:
+    """Return digital silence."""
+    return np.zeros(round(seconds * LISTEN_RATE_HZ), dtype=np.int16)
+
+
+def voiced(seconds: float, *, level: float = 0.3, hz: float = 200.0) -> Pcm:
+    """Return a tone: what `tests.fakes.vad` takes for speech. `level`: peak, full scale being 1."""
+    times = np.arange(round(seconds * LISTEN_RATE_HZ)) / LISTEN_RATE_HZ
+    return (np.sin(2 * np.pi * hz * times) * level * 32_767).astype(np.int16)
