@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # Loading a recogniser and a voice on a slow machine, once.
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
+KILL_TIMEOUT_S = 20.0
 
 
 class BotLife:
@@ -59,7 +60,7 @@ class BotLife:
     async def kill(self) -> None:
         """End it as SIGKILL would."""
         self._expected = False
-        await self._companion.kill()
+        await self._end_at_once()
 
     async def watch(self) -> None:
         """Return never; raise `StageError` when it ends without being asked to."""
@@ -75,10 +76,17 @@ class BotLife:
             async with asyncio.timeout(STOP_TIMEOUT_S):
                 await self._companion.stop()
         except TimeoutError:
-            await self._companion.kill()
+            await self._end_at_once()
             self._observe(Problem("bot_stop_timed_out", f"it was killed after {STOP_TIMEOUT_S:g} s"))
         except Exception as exc:  # noqa: BLE001 - the report must be written whatever the bot does at its end
             self._observe(Problem("bot_stop_failed", f"{type(exc).__name__}: {exc}"))
+
+    async def _end_at_once(self) -> None:
+        try:
+            async with asyncio.timeout(KILL_TIMEOUT_S):
+                await self._companion.kill()
+        except TimeoutError:
+            self._observe(Problem("bot_kill_timed_out", f"it was still there after {KILL_TIMEOUT_S:g} s"))
 
     async def _start(self, environment: Environment) -> None:
         self._expected = True

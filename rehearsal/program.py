@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Self
 
 from rich.padding import Padding
@@ -34,9 +35,13 @@ class Program:
     def __init__(self, console: Console) -> None:
         """`console`: where it goes. Without a terminal there are no colours and no moving line."""
         self._console = console
+        # What people say may not fit an old terminal's character set; that must not end the evening.
+        if isinstance(console.file, io.TextIOWrapper):
+            console.file.reconfigure(errors="replace")
         self._colours: dict[str, str] = {}
         self._bot = "Roomtone"
         self._name_columns = _NAME_COLUMNS[1]
+        self._to_say = self._begun = 0
         self._status: Status | None = None
 
     def __enter__(self) -> Self:
@@ -60,6 +65,7 @@ class Program:
         """Print who is there."""
         self._bot = scenario.bot.name
         self._colours = {person.name: _COLOURS[index % len(_COLOURS)] for index, person in enumerate(scenario.people)}
+        self._to_say = len(scenario.says)
         longest = max(len(name) for name in (self._bot, *self._colours))
         self._name_columns = min(max(longest, _NAME_COLUMNS[0]), _NAME_COLUMNS[1])
         self._console.print(Text(scenario.title, style="bold"))
@@ -78,8 +84,10 @@ class Program:
 
     def spoken(self, at_s: float, speaker: str, reference: str) -> None:
         """Show who is speaking on the moving line."""
+        self._begun += 1
         if self._status is not None:
-            self._status.update(Text(f"{speaker} is speaking ...", style="dim"))
+            text = f"{self._begun} of {self._to_say}: {speaker} is speaking ..."
+            self._status.update(Text(text, style="dim"))
 
     def heard(self, at_s: float, speaker: str, utterance: UtteranceHeard, latency_ms: float) -> None:
         """Print what the bot made of it."""

@@ -238,7 +238,11 @@ class _Run:
         person = self._scenario.person(key)
         self.record.leave(person.id, self._loop.time())
         self._tell(f"{person.name} leaves")
-        await self._venue.leave(person.id)
+        try:
+            async with asyncio.timeout(ENTER_TIMEOUT_S):
+                await self._venue.leave(person.id)
+        except TimeoutError as exc:
+            raise StageError(f"{person.name} could not leave the voice channel in {ENTER_TIMEOUT_S:g} s.") from exc
 
     # -- waiting -------------------------------------------------------------------------------------------
 

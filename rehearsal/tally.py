@@ -6,7 +6,7 @@ import asyncio
 import os
 import platform
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rehearsal.expectations import Evidence, judge
@@ -88,7 +88,7 @@ async def tally(
     return Report(
         passed=all(result.passed for result in expectations),
         scenario=scenario.title,
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        started=(datetime.now(UTC) - timedelta(seconds=duration_s)).isoformat(timespec="seconds"),
         duration_s=round(duration_s, 1),
         expectations=expectations,
         wer=wer,
@@ -161,7 +161,7 @@ async def _bot_turn(
 ) -> BotTurnReport:
     asked = question(record, matching, reply)
     later = [one.first_audio_at for one in record.replies if one.first_audio_at > reply.first_audio_at]
-    earlier = [one.ended_at for one in record.replies if one.first_audio_at < reply.first_audio_at]
+    earlier = [one.ended_at for one in record.replies if one.ended_at <= reply.first_audio_at]
     since = max([reply.first_audio_at - LEAD_S, *earlier])
     until = min([reply.ended_at + TAIL_S, *later])
     listener = _listener(record, reply, asked)
@@ -184,9 +184,14 @@ async def _bot_turn(
 def question(record: Record, matching: Matching, reply: ReplySpoken) -> Spoken | None:
     """Return what the reply answers: by the utterance it names, else the last thing said before it."""
     if reply.utterance_id is not None:
-        for spoken, found in zip(record.speeches, matching.matches, strict=True):
-            if any(record.taken[piece].utterance_id == reply.utterance_id for piece in found.pieces):
-                return spoken
+        asked = [
+            spoken
+            for spoken, found in zip(record.speeches, matching.matches, strict=True)
+            if any(record.taken[piece].utterance_id == reply.utterance_id for piece in found.pieces)
+        ]
+        # Two things said in one breath: the question is the later one.
+        if asked:
+            return asked[-1]
     before = [one for one in record.speeches if one.voice_ended_at <= reply.first_audio_at]
     return max(before, key=lambda one: one.voice_ended_at, default=None)
 

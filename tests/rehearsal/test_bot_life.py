@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rehearsal.audience import NoAudience
-from rehearsal.bot_life import STOP_TIMEOUT_S, BotLife
+from rehearsal.bot_life import KILL_TIMEOUT_S, STOP_TIMEOUT_S, BotLife
 from rehearsal.errors import StageError
 from rehearsal.observation import CompanionCrashed, Environment, Problem, ReplySpoken, Reporter, UtteranceHeard
 from rehearsal.record import Record
@@ -23,11 +23,17 @@ if TYPE_CHECKING:
 class Bot:
     """A companion that does what it is told."""
 
-    def __init__(self, *, stop: Callable[[], Awaitable[None]] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        stop: Callable[[], Awaitable[None]] | None = None,
+        kill: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self.environments: list[Environment] = []
         self.killed = 0
         self.report: Reporter = lambda _: None
         self._stop = stop
+        self._kill = kill
 
     async def start(self, environment: Environment, report: Reporter) -> None:
         self.environments.append(environment)
@@ -39,6 +45,8 @@ class Bot:
 
     async def kill(self) -> None:
         self.killed += 1
+        if self._kill is not None:
+            await self._kill()
 
 
 class Watching(NoAudience):
@@ -117,6 +125,18 @@ def test_a_bot_that_will_not_end_is_killed() -> None:
     record, _ = lived(bot, scene)
     assert bot.killed == 1
     assert [problem.event for problem in record.problems] == ["bot_stop_timed_out"]
+
+
+def test_a_bot_that_cannot_even_be_killed_is_told() -> None:
+    """Every wait has its bound."""
+    bot = Bot(kill=lambda: asyncio.sleep(KILL_TIMEOUT_S * 9))
+
+    async def scene(life: BotLife, _: Record) -> None:
+        await life.start()
+        await life.kill()
+
+    record, _ = lived(bot, scene)
+    assert [problem.event for problem in record.problems] == ["bot_kill_timed_out"]
 
 
 def test_a_bot_that_fails_at_its_end_costs_no_report() -> None:

@@ -28,6 +28,7 @@ def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
         program.replied(65.0, ReplySpoken("It was Ithaca.", 64.0, 65.0, interrupted=True), 812.0)
         program.compacted(66.0, CompactionLanded(0, 10, 9, 640, 12.0, "A summary.", degraded=True))
         program.compacted(67.0, CompactionFailed("the model did not answer", 10))
+        program.heard(68.0, "Mira", UtteranceHeard("u3", 11, "Naïve, isn’t it…", 66.0, 67.0, 68.0), 1000.0)
         program.troubled(70.0, "step 3: the bot did not speak within 30 s")
         program.show(example())
     out.flush()
@@ -53,9 +54,11 @@ def test_nothing_is_wider_than_the_terminal_and_a_pipe_has_no_codes() -> None:
     assert "\x1b" in shown(terminal=True)
 
 
-def test_our_own_words_need_no_unicode() -> None:
-    """A log file of an old terminal takes them too."""
-    assert "FAILED" in shown(encoding="ascii")
+def test_an_old_character_set_shows_what_it_can() -> None:
+    """Our own words need nothing but ASCII; others' are replaced, and nothing breaks."""
+    text = shown(encoding="ascii")
+    assert "FAILED" in text
+    assert "Na?ve" in text
 
 
 def test_the_report_has_every_part_and_the_verdict_last() -> None:

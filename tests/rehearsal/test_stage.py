@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rehearsal.errors import RehearsalError
 from rehearsal.observation import (
@@ -265,6 +269,52 @@ def test_kill_and_restart_keep_the_run_and_add_the_counters() -> None:
     first, second = bot.environments
     assert [(turn.speaker_id, turn.speaker, turn.text) for turn in first.history] == [("12", "Jonas", "an old thing")]
     assert second.history == ()
+
+
+def test_what_nobody_awaited_is_a_problem() -> None:
+    """`nothing_raised` means the whole process."""
+
+    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        def explode() -> None:
+            raise ValueError("in a callback")
+
+        asyncio.get_running_loop().call_soon(explode)
+
+    report, _ = played(scenario(say("mira", "one"), expect=({"kind": "nothing_raised"},)), react=react)
+    assert failed(report) == {"nothing_raised": "unhandled_exception: ValueError: in a callback"}
+
+
+_moments = st.one_of(
+    st.just({}),
+    st.builds(lambda s: {"gap_s": s}, st.floats(0, 5)),
+    st.builds(lambda s: {"overlap_s": s}, st.floats(0.1, 5)),
+    st.builds(lambda s: {"at": s}, st.floats(0, 30)),
+    st.builds(lambda after: {"after": after}, st.sampled_from(["heard", "s0", "s1"])),
+)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["mira", "jonas"]), st.floats(0.5, 6.0), _moments), min_size=1, max_size=7),
+)
+@settings(deadline=None, max_examples=40)
+def test_whatever_the_moments_everything_is_said_once_and_nobody_talks_over_themselves(
+    lines: list[tuple[str, float, dict[str, Any]]],
+) -> None:
+    """Any mixture of gaps, overlaps, fixed moments and followed steps comes to its end."""
+    steps = []
+    for number, (who, seconds, when) in enumerate(lines):
+        # An id can only be followed once it is there.
+        possible = {} if when.get("after", "heard") not in {"heard", *(f"s{n}" for n in range(number))} else when
+        steps.append(
+            say(who, f"sentence {number}", seconds=round(seconds, 2) + number / 1000, id=f"s{number}", **possible)
+        )
+    report, _ = played(scenario(*steps, expect=ALL_WELL[:2]))
+    assert report.passed, failed(report)
+    assert len(report.utterances) == len(lines)
+    spans = sorted((row.speaker, row.started_s, steps[int(row.step[1:])]) for row in report.utterances)
+    for (speaker, began, step), (other, later, _) in itertools.pairwise(spans):
+        if speaker == other:
+            assert later >= began + float(step["audio"].stem.split("-")[1]) - 0.02
 
 
 def test_an_ear_that_fails_costs_one_answer_not_the_report() -> None:

@@ -78,8 +78,19 @@ def test_a_reply_answers_what_it_names() -> None:
 
     assert asked(ReplySpoken("x", 107.0, 108.0, utterance_id="u1")) == "where shall we go"
     assert asked(ReplySpoken("x", 107.0, 108.0, utterance_id="u3")) == "I like the sea"
+    assert asked(ReplySpoken("x", 107.0, 108.0, utterance_id="gone")) == "I like the sea"
     assert asked(ReplySpoken("x", 107.0, 108.0)) == "I like the sea"
     assert asked(ReplySpoken("x", 100.5, 100.9)) is None
+
+
+def test_two_things_in_one_breath_are_answered_as_the_later_one() -> None:
+    """The question comes last."""
+    record = Record()
+    record.say(spoken(0, MIRA, "it is late", 101.0, 102.0))
+    record.say(spoken(1, MIRA, "where shall we go", 102.3, 104.0))
+    record.observe(heard("u1", MIRA, "it is late where shall we go", 101.0, 104.0))
+    record.observe(ReplySpoken("x", 105.0, 106.0, utterance_id="u1"))
+    assert told(record).bot_turns[0].answers == "s1"
 
 
 def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
