@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from compaction.model import Turn
-    from compaction.context import PayloadPart
+    from compaction.payload import PayloadPart
 
 
 @dataclass(frozen=True, slots=True)

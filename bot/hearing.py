@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from voice.asr.guards import Before, judge
+from voice.asr.languages import SpeakerLanguages
 from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.listening.utterance import Utterance, UtteranceDropped
 from voice.transport.heard import SpeakerLeft
@@ -47,9 +49,9 @@ class SpokenText:
 class Hearing:
     """One room's ears and the queue behind them.
 
-    `on_text` gets each text in the order in which utterances ended, one at a time. `guard` returns why a
-    recognition is not to be believed, or None. *Ownership*: `run` is the room's task; `take` is called on the
-    same loop.
+    `on_text` gets each text in the order in which utterances ended, one at a time. `language`: the code that
+    everybody speaks, or None to detect it for each person. *Ownership*: `run` is the room's task; `take` is
+    called on the same loop.
     """
 
     def __init__(
@@ -57,18 +59,18 @@ class Hearing:
         *,
         ears: Ears,
         recognizer: Recognizer,
-        guard: Callable[[Utterance, Recognition], str | None],
         glossary: Callable[[], tuple[str, ...]],
-        language: Callable[[int], str | None],
+        language: str | None,
         clock: Clock,
         observe: events.Observer,
         on_text: Callable[[SpokenText], Awaitable[None]],
     ) -> None:
         self._ears = ears
         self._recognizer = recognizer
-        self._guard = guard
         self._glossary = glossary
-        self._language = language
+        self._languages = SpeakerLanguages(language)
+        # What each person was last heard to say, and when it ended: who says it again at once is a loop.
+        self._last: dict[int, tuple[str, float]] = {}
         self._clock = clock
         self._observe = observe
         self._on_text = on_text
@@ -124,9 +126,10 @@ class Hearing:
 
     async def _transcribe(self, utterance: Utterance) -> None:
         begun_at = self._clock.monotonic()
+        expected = self._languages.expected(utterance.user_id)
         try:
             recognition = await self._recognizer.recognize(
-                utterance.pcm, language=self._language(utterance.user_id), glossary=self._glossary()
+                utterance.pcm, language=expected, glossary=self._glossary(), speaker_id=utterance.user_id
             )
         except RecogniserOverloadedError:
             self._drop_utterance(utterance, "overloaded")
@@ -137,7 +140,7 @@ class Hearing:
             self._drop_utterance(utterance, "recogniser_failed")
             return
         text_at = self._clock.monotonic()
-        reason = self._guard(utterance, recognition)
+        reason = self._judged(utterance, recognition, detected=expected is None)
         if reason is not None:
             self._drop_utterance(utterance, reason, recognition.text)
             return
@@ -147,6 +150,31 @@ class Hearing:
             )
         )
         await self._on_text(SpokenText(utterance, recognition, begun_at, text_at))
+
+    def _judged(self, utterance: Utterance, recognition: Recognition, *, detected: bool) -> str | None:
+        """Return why the text is not to be believed, or None; remember what was said and in which language."""
+        speaker, speech_s = utterance.user_id, utterance.ended_at - utterance.started_at
+        before = None
+        if speaker in self._last:
+            text, ended_at = self._last[speaker]
+            before = Before(text, max(0.0, utterance.started_at - ended_at))
+        reason = judge(recognition, speech_s=speech_s, before=before)
+        if reason is not None:
+            return reason.value
+        self._last[speaker] = (recognition.text, utterance.ended_at)
+        self._languages.observed(
+            speaker,
+            recognition.language,
+            probability=recognition.language_probability,
+            speech_s=speech_s,
+            detected=detected,
+        )
+        return None
+
+    def forget(self, user_id: int) -> None:
+        """Drop what is known of a person who left."""
+        self._languages.forget(user_id)
+        self._last.pop(user_id, None)
 
     def _drop_utterance(self, utterance: Utterance, reason: str, text: str = "") -> None:
         self._drop(utterance.id, utterance.user_id, reason, text, utterance.started_at, utterance.ended_at)

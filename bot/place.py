@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from voice.audio import Pcm
@@ -41,13 +41,10 @@ class FrameSource(Protocol):
 
 
 class Link(Protocol):
-    """An open voice connection. Raises `voice.errors.LinkError` when it is lost for good."""
+    """An open voice connection."""
 
-    def heard(self) -> AsyncIterator[Sequence[Heard]]:
-        """Yield what was heard, in batches, until the connection ends."""
-
-    def speak(self) -> None:
-        """Begin to pull frames: there is something to say."""
+    async def lost(self) -> str:
+        """Wait until the connection is lost for good; return why, a plain sentence. Short losses mend themselves."""
 
     @property
     def state(self) -> str:
@@ -55,7 +52,7 @@ class Link(Protocol):
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """Return packets by what became of them."""
+        """Return packets by what became of them, since the process began to listen here."""
 
 
 class Place(Protocol):
@@ -79,5 +76,10 @@ class Place(Protocol):
     async def write(self, sentence: str) -> None:
         """Write into the text channel; a failure is logged and swallowed, because nothing depends on it."""
 
-    def connect(self, source: FrameSource) -> AbstractAsyncContextManager[Link]:
-        """Enter the channel, hear it, and speak `source` into it. Raises `LinkError`."""
+    def connect(
+        self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]
+    ) -> AbstractAsyncContextManager[Link]:
+        """Enter the channel, hand on what is heard, and speak `source` into it. Raises `LinkError`.
+
+        `sink` is called on the event loop with each batch and must be quick.
+        """

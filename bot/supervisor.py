@@ -56,6 +56,9 @@ class SupervisedRoom(Protocol):
     def moved(self, moved: Moved) -> None:
         """Somebody came or went."""
 
+    def expelled(self) -> None:
+        """The bot was taken out of its channel."""
+
     def status(self) -> str:
         """Return how the room is, in plain sentences."""
 
@@ -115,6 +118,14 @@ class RoomSupervisor:
                 f"The voice connection did not come about within {JOIN_TIMEOUT_S:g} s. Try /join again."
             ) from None
 
+    async def abandon(self) -> None:
+        """End every room at once and save nothing more, as a killed process would; sessions stay open."""
+        self._closing = True
+        tasks = [kept.task for kept in self._kept.values() if kept.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     async def leave(self, guild_id: int) -> bool:
         """Close the guild's room; return False when there is none."""
         if guild_id not in self._kept:
@@ -141,10 +152,10 @@ class RoomSupervisor:
             kept.room.moved(moved)
 
     def removed(self, guild_id: int) -> None:
-        """The bot was taken out of its channel: the room ends in order."""
+        """Tell the room that Discord took the bot out of its channel."""
         kept = self._kept.get(guild_id)
         if kept is not None:
-            kept.room.close("removed")
+            kept.room.expelled()
 
     async def _end(self, guild_id: int, reason: str) -> None:
         kept = self._kept.get(guild_id)

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
-    from compaction.context import PayloadPart, SessionContext
+    from compaction.context import SessionContext
     from compaction.model import Turn
+    from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
 
 

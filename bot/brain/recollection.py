@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.evidence import Evidence, Origin
-from compaction.context import PartKind
 from compaction.model import TurnKind
+from compaction.payload import PartKind
 from compaction.wording import plain, sentences
 
 if TYPE_CHECKING:

@@ -62,8 +62,10 @@ class Reply:
     ended_at: float
     model_first_token_ms: float | None
     synthesis_first_audio_ms: float | None
-    # A plain sentence for the people in the channel, when something failed.
+    # A plain sentence for the people in the channel, when something failed; never holds what was said.
     failure: str | None
+    # What the voice could not say; the room writes it instead.
+    unsaid: str = ""
 
 
 @dataclass(slots=True)
@@ -242,10 +244,6 @@ class Replier:
     def _reply(self, question: Question, progress: _Progress) -> Reply:
         played = [piece.result() for piece in progress.pieces if piece.done() and not piece.cancelled()]
         starts = [piece.first_frame_at for piece in played if piece.first_frame_at is not None]
-        failure = progress.failure
-        if progress.unsaid:
-            # The people asked for an answer: what could not be spoken can be read.
-            failure = f"{failure} I wanted to say: {' '.join(progress.unsaid)}"
         return Reply(
             question=question,
             text=" ".join(heard for piece in played if (heard := piece.heard_text)),
@@ -254,7 +252,8 @@ class Replier:
             ended_at=self._clock.monotonic(),
             model_first_token_ms=progress.model_first_token_ms,
             synthesis_first_audio_ms=progress.synthesis_first_audio_ms,
-            failure=failure,
+            failure=progress.failure,
+            unsaid=" ".join(progress.unsaid),
         )
 
     def _elapsed_ms(self, since: float) -> float:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from bot.place import Place
     from bot.settings import DiscordSettings
+    from voice.settings import TransportSettings
 
 log = structlog.get_logger()
 
@@ -45,13 +46,14 @@ class Household(Rooms, Protocol):
 class RoomtoneClient(discord.Client):
     """discord.py's client with our commands. Made and run by `connected`."""
 
-    def __init__(self, settings: DiscordSettings, household: Household) -> None:
+    def __init__(self, settings: DiscordSettings, transport: TransportSettings, household: Household) -> None:
         # Membership and speech need no privileged intent; what people write is not read.
         intents = discord.Intents(guilds=True, voice_states=True, guild_messages=True)
         super().__init__(intents=intents, connector=connector(settings))
         self._household = household
+        self._transport = transport
         self.tree = app_commands.CommandTree(self)
-        add_room_commands(self.tree, household)
+        add_room_commands(self.tree, household, transport)
         self.tree.error(_command_failed)
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
@@ -86,12 +88,14 @@ class RoomtoneClient(discord.Client):
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
         if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-            return DiscordPlace(channel, channel)
+            return DiscordPlace(channel, channel, self._transport)
         return None
 
 
 @asynccontextmanager
-async def connected(settings: DiscordSettings, household: Household) -> AsyncIterator[RoomtoneClient]:
+async def connected(
+    settings: DiscordSettings, transport: TransportSettings, household: Household
+) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and hand out the client once its guilds are known.
 
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. Later losses are
@@ -101,7 +105,7 @@ async def connected(settings: DiscordSettings, household: Household) -> AsyncIte
     if settings.token is None or not settings.token.get_secret_value().strip():
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
     point_at(settings)
-    client = RoomtoneClient(settings, household)
+    client = RoomtoneClient(settings, transport, household)
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
         await _until_settled(client, running, settings.connect_timeout_s)

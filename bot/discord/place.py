@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import discord
@@ -12,10 +14,12 @@ from bot.place import Person
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.place import FrameSource, Link
+    from voice.settings import TransportSettings
+    from voice.transport.heard import Heard
+    from voice.transport.link import LinkEvent
 
 log = structlog.get_logger()
 
@@ -28,10 +32,14 @@ class DiscordPlace:
     """One voice or stage channel, and the text channel its notices go to. Implements `bot.place.Place`."""
 
     def __init__(
-        self, channel: discord.VoiceChannel | discord.StageChannel, text_channel: discord.abc.Messageable
+        self,
+        channel: discord.VoiceChannel | discord.StageChannel,
+        text_channel: discord.abc.Messageable,
+        transport: TransportSettings,
     ) -> None:
         self._channel = channel
         self._text_channel = text_channel
+        self._transport = transport
 
     @property
     def guild_id(self) -> int:
@@ -60,9 +68,43 @@ class DiscordPlace:
         except (discord.DiscordException, OSError, TimeoutError) as error:
             log.warning("message_not_written", channel_id=self._channel.id, error_class=type(error).__name__)
 
-    def connect(self, source: FrameSource) -> AbstractAsyncContextManager[Link]:
-        """Enter the channel, hear it, and speak `source` into it. Raises `LinkError`."""
-        return VoiceLink.open(self._channel, source)
+    @asynccontextmanager
+    async def connect(self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]) -> AsyncIterator[Link]:
+        """Enter the channel, hand on what is heard, and speak `source` into it. Raises `LinkError`."""
+        async with VoiceLink.open(
+            self._channel, sink=sink, settings=self._transport, is_excluded=self._is_bot, on_event=_log_event
+        ) as link:
+            link.play(source)
+            yield _Line(link)
+
+    def _is_bot(self, user_id: int) -> bool:
+        """Return whether a member is a bot, whose sound is never decrypted. Called from the reader's thread."""
+        member = self._channel.guild.get_member(user_id)
+        return member is not None and member.bot
+
+
+class _Line:
+    """`VoiceLink` as rooms know a connection."""
+
+    def __init__(self, link: VoiceLink) -> None:
+        self._link = link
+
+    async def lost(self) -> str:
+        return await self._link.lost()
+
+    @property
+    def state(self) -> str:
+        return "connected" if self._link.connected else "disconnected"
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        return self._link.counters().as_dict()
+
+
+def _log_event(event: LinkEvent) -> None:
+    """Log what becomes of the voice connection; its fields hold no speech."""
+    fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name != "at"}
+    log.info(f"link_{type(event).__name__.lower()}", **fields)
 
 
 def person_of(member: discord.Member) -> Person:

@@ -27,6 +27,7 @@ class FakeRoom:
         self.opened = asyncio.Event()
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[Moved] = []
+        self.was_expelled = False
         self._fails_to_open = fails_to_open
 
     async def run(self) -> str:
@@ -44,6 +45,10 @@ class FakeRoom:
     def moved(self, moved: Moved) -> None:
         """Keep it."""
         self.moves.append(moved)
+
+    def expelled(self) -> None:
+        """Keep it."""
+        self.was_expelled = True
 
     def status(self) -> str:
         """Say so."""
@@ -143,7 +148,7 @@ async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
 
 @pytest.mark.asyncio
 async def test_movements_reach_the_room_of_that_channel_alone() -> None:
-    """Other channels of the guild are not its business; being removed ends it."""
+    """Other channels of the guild are not its business; nor is another guild's expulsion."""
     house, place = House(), FakePlace()
     joined = Moved(ADA, joined=True)
     async with house.supervisor as rooms:
@@ -152,6 +157,18 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
         rooms.moved(place.guild_id, 999, joined)
         rooms.moved(12, place.channel_id, joined)
         assert house.rooms[0].moves == [joined]
+        rooms.removed(12)
+        assert not house.rooms[0].was_expelled
         rooms.removed(place.guild_id)
-        await until(lambda: rooms.where(place.guild_id) is None)
-    assert house.rooms[0].end.result() == "removed"
+        assert house.rooms[0].was_expelled
+
+
+@pytest.mark.asyncio
+async def test_abandoned_rooms_end_without_a_goodbye() -> None:
+    """As after a SIGKILL: nothing is closed in order."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        await rooms.abandon()
+        assert rooms.where(place.guild_id) is None
+    assert house.rooms[0].end.cancelled()

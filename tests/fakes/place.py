@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.place import Person
-from voice.errors import LinkError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.place import FrameSource
+    from voice.errors import LinkError
     from voice.transport.heard import Heard
 
 ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, "Juke", True)
@@ -21,33 +21,25 @@ ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, 
 class FakeLink:
     """A voice connection that hears what the test puts in and pulls frames as fast as the loop turns."""
 
-    def __init__(self, source: FrameSource) -> None:
+    def __init__(self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]) -> None:
         self._source = source
-        self._heard: asyncio.Queue[Sequence[Heard] | None] = asyncio.Queue()
+        self.hear = sink
+        self._lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.frames_sent = 0
-        self.pull = True
+        self.pulling = True
 
-    def put(self, *heard: Heard) -> None:
-        """Let the bot hear this."""
-        self._heard.put_nowait(heard)
-
-    def lose(self) -> None:
+    def lose(self, reason: str = "The voice connection is lost. Use /join again.") -> None:
         """Break the connection for good."""
-        self._heard.put_nowait(None)
+        self._lost.set_result(reason)
 
-    async def heard(self) -> AsyncIterator[Sequence[Heard]]:
-        """Yield what was put in."""
-        while (batch := await self._heard.get()) is not None:
-            yield batch
-        raise LinkError("The voice connection is lost. Use /join again.")
-
-    def speak(self) -> None:
-        """Begin to pull; the fake always does."""
+    async def lost(self) -> str:
+        """Wait for the end."""
+        return await self._lost
 
     async def pull_frames(self) -> None:
         """Send frames for ever."""
         while True:
-            if self.pull and self._source.next_frame() is not None:
+            if self.pulling and self._source.next_frame() is not None:
                 self.frames_sent += 1
             await asyncio.sleep(0)
 
@@ -83,11 +75,11 @@ class FakePlace:
         self.written.append(sentence)
 
     @asynccontextmanager
-    async def connect(self, source: FrameSource) -> AsyncIterator[FakeLink]:
+    async def connect(self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]) -> AsyncIterator[FakeLink]:
         """Open a fake connection."""
         if self.refuse is not None:
             raise self.refuse
-        link = FakeLink(source)
+        link = FakeLink(source, sink)
         self.links.append(link)
         pulling = asyncio.create_task(link.pull_frames(), name="fake-link")
         try:

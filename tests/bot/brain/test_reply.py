@@ -138,14 +138,15 @@ async def test_a_model_that_fails_in_the_middle_leaves_whole_sentences() -> None
 
 @pytest.mark.asyncio
 async def test_what_the_voice_could_not_say_is_written() -> None:
-    """A sentence lost by the voice is in the failure, which the room writes into the channel."""
+    """Sentences lost by the voice come back, so that the room can write them into the channel."""
     bench = Bench(ScriptedResponder("Bo brings it. Cy sings."))
     bench.voice.mute = {"Bo brings it.", "Cy sings."}
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         reply = await bench.next_reply()
     assert reply.text == ""
-    assert reply.failure == "The voice is hoarse. Give it tea. I wanted to say: Bo brings it. Cy sings."
+    assert reply.failure == "The voice is hoarse. Give it tea."
+    assert reply.unsaid == "Bo brings it. Cy sings."
 
 
 @pytest.mark.asyncio

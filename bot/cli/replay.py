@@ -1,0 +1,153 @@
+"""`roomtone replay`: a transcript through the real memory, and what a model would be sent after it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from compaction.model import Mode
+from compaction.settings import SummariserKind
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bot.replay import Replay
+    from bot.transcript import Line
+    from compaction.events import CompactionEvent
+    from config.schema import Settings
+
+
+def command(
+    transcript: Annotated[
+        Path,
+        typer.Argument(
+            help='JSON lines: {"speaker", "text", "at"} or {"note", "at"}; "at" is epoch seconds, an ISO time, or '
+            "seconds from the start.",
+            metavar="TRANSCRIPT.jsonl",
+        ),
+    ],
+    summariser: Annotated[
+        SummariserKind,
+        typer.Option(help="What folds old turns: no model (extractive), the configured text model (llm), or auto."),
+    ] = SummariserKind.EXTRACTIVE,
+    mode: Annotated[Mode, typer.Option(help="How the session remembers what has left its window.")] = Mode.SUMMARY,
+    report: Annotated[
+        Path | None, typer.Option(help="Write everything as JSON to this file.", metavar="FILE.json")
+    ] = None,
+) -> None:
+    """Play a transcript through the real timeline and compactor; show each compaction and the final payload.
+
+    Nothing is kept: the session lives in a temporary database. `--summariser llm` asks the model of the settings
+    (llm.base_url, llm.api_key, llm.model).
+    """
+    from rich.console import Console
+
+    from bot.transcript import read_transcript
+    from config.load import load
+
+    settings = load()
+    lines = read_transcript(transcript)
+    out = Console(highlight=False, soft_wrap=True)
+    result = asyncio.run(_replay(lines, settings, summariser, mode, out))
+    _show(result, out)
+    if report is not None:
+        report.write_text(json.dumps(result.report(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        out.print(f"The report is in {report}.", markup=False)
+
+
+async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, mode: Mode, out: Console) -> Replay:
+    from datetime import UTC
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from bot.brain.instructions import Instructions
+    from bot.clock import SystemClock
+    from bot.replay import replay
+    from bot.store.database import open_database
+    from bot.store.turns import SqlTurnStore
+    from bot.summarising import chosen_summariser
+    from compaction.summarisers.extractive import ExtractiveSummariser
+
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-replay-"))
+        database = await stack.enter_async_context(open_database(Path(folder) / "replay.db", synchronous="normal"))
+        summariser = await stack.enter_async_context(chosen_summariser(settings.llm, settings.compaction, kind))
+        progress = stack.enter_context(
+            Progress(
+                TextColumn("replaying"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+        )
+        task = progress.add_task("replaying", total=len(lines))
+        return await replay(
+            lines,
+            store=SqlTurnStore(database, SystemClock()),
+            summariser=summariser,
+            fallback=ExtractiveSummariser(),
+            settings=settings.compaction,
+            mode=mode,
+            system=[Instructions(settings.brain.name, settings.brain.instructions).text()],
+            max_input_tokens=settings.budget.max_input_tokens,
+            zone=UTC,
+            on_event=lambda event: _tell(event, out),
+            on_line=lambda: progress.advance(task),
+        )
+
+
+def _tell(event: CompactionEvent, out: Console) -> None:
+    """Print a compaction as it happens; skipped checks are left to the log."""
+    from compaction.events import Failed, Landed
+
+    match event:
+        case Landed():
+            degraded = "  (degraded: the model is away)" if event.degraded else ""
+            notes = f", {event.folded_note_count} notes" if event.folded_note_count else ""
+            out.print(
+                f"compaction  cursor {event.old_cursor:>5} -> {event.new_cursor:<5} covered through "
+                f"{event.covered_through_turn}{notes}, summary {event.summary_chars} characters, "
+                f"{event.latency_ms:.0f} ms{degraded}",
+                markup=False,
+            )
+        case Failed():
+            out.print(
+                f"compaction  cursor {event.cursor:>5} stays: {event.error} (attempt {event.attempt})",
+                markup=False,
+                style="yellow",
+            )
+        case _:
+            pass
+
+
+def _show(result: Replay, out: Console) -> None:
+    covered = result.covered
+    assert covered is not None, "the replay is over"
+    out.print(f"\n{result.turns} turns, {result.notes} notes, cursor {result.cursor}", markup=False)
+    if result.summary:
+        out.print(f"\nSummary ({len(result.summary)} characters)\n{result.summary}", markup=False)
+    out.print("\nWhat a model would be sent now:")
+    for part in result.payload:
+        where = "" if part.seq_from is None else f"{part.seq_from}-{part.seq_to}"
+        out.print(f"{part.kind.value:<14}{part.role:<10}{where:<12}{part.tokens:>5} tokens  ", markup=False, end="")
+        out.print(" ".join(part.content.split()), markup=False, style="dim")
+    tokens = sum(part.tokens for part in result.payload)
+    out.print(f"\n{len(result.payload)} messages, {tokens} tokens", markup=False)
+    for name, ranges in (
+        ("summarised", covered.summarised),
+        ("word for word", covered.verbatim),
+        ("left out", covered.evicted),
+        ("MISSING", covered.missing),
+    ):
+        if ranges:
+            told = ", ".join(f"{first}-{last}" for first, last in ranges)
+            out.print(f"{name}: turns {told}", markup=False, style="bold red" if name == "MISSING" else "")

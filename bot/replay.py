@@ -1,0 +1,192 @@
+"""Playing a transcript through the real memory: timeline, store, folding, payload; without sound and without waiting.
+
+Time is the transcript's own: a fold's backoff passes as the conversation does, so that a replay of hours takes
+seconds and comes out the same every time, as far as the summariser does.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+from bot.transcript import NoteLine, SaidLine
+from compaction.context import build_payload
+from compaction.events import Failed, Landed
+from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
+from compaction.payload import coverage
+from compaction.session import SessionMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import tzinfo
+
+    from bot.transcript import Line
+    from compaction.events import CompactionEvent
+    from compaction.model import Mode, Turn
+    from compaction.payload import Coverage, PayloadPart
+    from compaction.ports import TurnStore
+    from compaction.settings import CompactionSettings
+    from compaction.summarisers.port import Summariser
+
+SESSION = SessionId("replay")
+# The bot's own name in transcripts: its turns are an assistant's.
+ASSISTANTS = frozenset({"assistant", "bot"})
+
+
+class TranscriptClock:
+    """The hour of the transcript, for the memory. Work done meanwhile takes its real time on top."""
+
+    def __init__(self, started_at: float) -> None:
+        self._at = started_at
+        self._ahead_s = 0.0
+
+    def advance_to(self, at: float) -> None:
+        """Let it be `at` (epoch seconds); time never goes back."""
+        if at > self._at:
+            self._ahead_s += at - self._at
+            self._at = at
+
+    def now(self) -> float:
+        """Return the transcript's time, UTC epoch seconds."""
+        return self._at
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back: real ones, and those that the transcript skipped."""
+        return time.monotonic() + self._ahead_s
+
+
+@dataclass(slots=True)
+class Replay:
+    """What came of a replay: its compactions as they happened, and what a model would be sent at the end."""
+
+    turns: int
+    notes: int
+    landed: list[Landed] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+    cursor: int = 0
+    summary: str = ""
+    payload: tuple[PayloadPart, ...] = ()
+    covered: Coverage | None = None
+
+    def report(self) -> dict[str, object]:
+        """Return it as plain JSON values; the keys are public (docs/operations.md)."""
+        assert self.covered is not None, "a replay is reported when it is over"
+        return {
+            "turns": self.turns,
+            "notes": self.notes,
+            "compactions": [
+                {
+                    "old_cursor": each.old_cursor,
+                    "new_cursor": each.new_cursor,
+                    "covered_through_turn": each.covered_through_turn,
+                    "summary_chars": each.summary_chars,
+                    "latency_ms": round(each.latency_ms, 1),
+                    "folded_note_count": each.folded_note_count,
+                    "degraded": each.degraded,
+                }
+                for each in self.landed
+            ],
+            "failures": [
+                {"cursor": each.cursor, "error_class": each.error_class, "error": each.error, "attempt": each.attempt}
+                for each in self.failed
+            ],
+            "summary": self.summary,
+            "cursor": self.cursor,
+            "payload": [
+                {
+                    "role": part.role,
+                    "kind": part.kind.value,
+                    "seq_from": part.seq_from,
+                    "seq_to": part.seq_to,
+                    "tokens": part.tokens,
+                    "content": part.content,
+                }
+                for part in self.payload
+            ],
+            "coverage": {
+                "summarised": _lists(self.covered.summarised),
+                "verbatim": _lists(self.covered.verbatim),
+                "evicted": _lists(self.covered.evicted),
+                "missing": _lists(self.covered.missing),
+            },
+        }
+
+
+async def replay(
+    lines: Sequence[Line],
+    *,
+    store: TurnStore,
+    summariser: Summariser,
+    fallback: Summariser,
+    settings: CompactionSettings,
+    mode: Mode,
+    system: Sequence[str],
+    max_input_tokens: int,
+    zone: tzinfo,
+    on_event: Callable[[CompactionEvent], None],
+    on_line: Callable[[], None],
+) -> Replay:
+    """Play `lines` and return what came of them.
+
+    Every turn is treated as one that a model is asked to answer, so each asks whether a batch is due; the next
+    line waits for the fold. `on_event` gets each compaction event as it happens, `on_line` is called after each
+    line. Raises `StoreError`, `ContextOverflowError`.
+    """
+    clock = TranscriptClock(lines[0].at)
+    result = Replay(0, 0)
+
+    def observe(event: CompactionEvent) -> None:
+        if isinstance(event, Landed):
+            result.landed.append(event)
+        elif isinstance(event, Failed):
+            result.failed.append(event)
+        on_event(event)
+
+    async with SessionMemory.open(
+        SESSION,
+        store=store,
+        summariser=summariser,
+        fallback=fallback,
+        settings=settings,
+        mode=mode,
+        clock=clock,
+        # Jitter and run names come out the same each time.
+        rng=Random(0),  # noqa: S311
+        on_event=observe,
+    ) as memory:
+        last: Turn | None = None
+        for line in lines:
+            clock.advance_to(line.at)
+            if isinstance(line, NoteLine):
+                result.notes += 1
+                await memory.add_note(_note(line, result.notes))
+            else:
+                last = await _say(memory, line)
+                memory.context(current=last, max_input_tokens=max_input_tokens)
+            await memory.settle()
+            on_line()
+        context = memory.context(current=last, max_input_tokens=max_input_tokens)
+        result.payload = build_payload(context, system=system, zone=zone)
+        memory.log_context_built(result.payload)
+        result.turns = memory.total_turns
+        result.cursor = memory.cursor
+        result.summary = memory.summary.text if memory.summary else ""
+        result.covered = coverage(result.payload, memory.total_turns)
+    return result
+
+
+async def _say(memory: SessionMemory, line: SaidLine) -> Turn:
+    own = line.speaker.casefold() in ASSISTANTS
+    kind = TurnKind.ASSISTANT if own else TurnKind.SPEECH
+    part = TurnPart("assistant" if own else line.speaker.casefold(), line.speaker, line.text)
+    return await memory.append(kind, (part,), started_at=line.at, ended_at=line.at)
+
+
+def _note(line: NoteLine, number: int) -> Note:
+    return Note(id=NoteId(f"note-{number}"), at=line.at, who=line.who, what=line.note)
+
+
+def _lists(ranges: Sequence[tuple[int, int]]) -> list[list[int]]:
+    return [[first, last] for first, last in ranges]

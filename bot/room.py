@@ -1,0 +1,445 @@
+"""One room: a voice session in one channel, from the bot's entrance to its leaving.
+
+It composes: sound becomes text (`hearing`), text becomes turns in the session's memory, the decider judges each
+turn, and the replier speaks. It owns the tasks of all that; what they do is decided elsewhere. The session
+outlives a crash: the room that starts next in the channel goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from bot.brain.context import build_context_messages
+from bot.brain.decider import Said, decide
+from bot.brain.reply import Question, Replier, Reply
+from bot.hearing import Hearing, SpokenText
+from compaction.errors import StoreError
+from compaction.events import Failed, Landed
+from compaction.model import TurnKind, TurnPart
+from voice.asr.glossary import choose_glossary
+from voice.errors import LinkError
+from voice.listening.ears import Ears
+from voice.speaking.playback import Playback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+    from datetime import tzinfo
+
+    from bot.brain.context import ModelContext
+    from bot.brain.decider import Decision
+    from bot.brain.instructions import Instructions
+    from bot.brain.responder import Responder
+    from bot.clock import Clock
+    from bot.place import Link, Moved, Place
+    from bot.settings import BrainSettings, RoomSettings
+    from bot.store.sessions import Opened, Sessions
+    from compaction.events import CompactionEvent
+    from compaction.model import SessionId, Turn
+    from compaction.session import SessionMemory
+    from voice.asr.port import Recognizer
+    from voice.listening.vad import SpeechProbability
+    from voice.settings import AsrSettings, ListeningSettings
+    from voice.speaking.port import Synthesizer
+
+log = structlog.get_logger()
+
+# How often the room looks whether it is alone, and tells its packet counters.
+LOOK_AROUND_S = 5.0
+# An ending room's time for its last words to become turns, and for the reply it breaks off to be recorded.
+LAST_WORDS_S = 6.0
+HUSH_S = 2.0
+# The bot's own speaker id in turns; people have Discord's numbers.
+OWN_ID = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What every room of the process works with, made and closed by the composition root."""
+
+    sessions: Sessions
+    # Opens a session's memory and tells its compaction events to the second argument.
+    open_memory: Callable[
+        [SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
+    ]
+    recognizer: Recognizer
+    detector: SpeechProbability
+    synthesizer: Synthesizer
+    # One a room: the embedded responder remembers whether it has introduced itself.
+    new_responder: Callable[[], Responder]
+    instructions: Instructions
+    max_input_tokens: int
+    # Whose clock the model and the people are told times in.
+    zone: tzinfo
+    clock: Clock
+    observe: events.Observer
+    room: RoomSettings
+    brain: BrainSettings
+    listening: ListeningSettings
+    asr: AsrSettings
+    # What /status says it thinks with, for example `the language model gpt-4.1-mini`.
+    mind: str
+
+
+class Room:
+    """A voice session in `place`. `run` is its life; made anew for each start.
+
+    *Ownership*: the supervisor runs it in a task. *Cancellation*: what is stored stays stored, and the session
+    stays open for the next room.
+    """
+
+    def __init__(self, place: Place, means: Means) -> None:
+        self._place = place
+        self._means = means
+        self._clock = means.clock
+        self._observe = means.observe
+        self._opened = asyncio.Event()
+        self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._moves: asyncio.Queue[Moved] = asyncio.Queue()
+        self._names: dict[int, str] = {}
+        self._opened_at = self._clock.monotonic()
+        self._store_failing = False
+        self._expelled = False
+        self._memory: SessionMemory | None = None
+        self._playback = Playback(monotonic=self._clock.monotonic)
+        self._hearing = self._new_hearing()
+        self._replier = self._new_replier()
+
+    # -- what the supervisor asks ---------------------------------------------------------------------------
+
+    @property
+    def opened(self) -> asyncio.Event:
+        """Set when the bot is in the channel and hears it."""
+        return self._opened
+
+    async def run(self) -> str:
+        """Live until closed; return the reason. Raises `LinkError`, `StoreError` or whatever broke."""
+        opened = await self._means.sessions.open(
+            guild_id=self._place.guild_id,
+            channel_id=self._place.channel_id,
+            resume_within_s=self._means.room.resume_within_s,
+        )
+        session_id = opened.session.id
+        with structlog.contextvars.bound_contextvars(session_id=session_id, guild_id=self._place.guild_id):
+            async with self._means.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
+                self._memory = memory
+                reason = "crashed"
+                try:
+                    reason = await self._live(opened)
+                    await self._end_session(memory, reason)
+                finally:
+                    self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
+                return reason
+
+    def close(self, reason: str) -> None:
+        """Ask the room to end in order; `run` returns `reason`."""
+        if not self._closing.done():
+            self._closing.set_result(reason)
+
+    def moved(self, moved: Moved) -> None:
+        """Somebody came or went; noted as a turn of its own."""
+        self._moves.put_nowait(moved)
+
+    def expelled(self) -> None:
+        """Discord says that the bot is in no voice channel any more; a connection that ends now ends in order."""
+        self._expelled = True
+
+    def status(self) -> str:
+        """Return how the room is, in plain sentences."""
+        if self._memory is None or not self._opened.is_set():
+            return f"I am coming to {self._place.name}."
+        minutes = round((self._clock.monotonic() - self._opened_at) / 60)
+        people = sum(not person.is_bot for person in self._place.company())
+        remembered = f"I remember {self._memory.total_turns} turns of this session"
+        if self._memory.cursor:
+            remembered += f", the first {self._memory.cursor} of them as a summary"
+        return (
+            f"I have been in {self._place.name} for {minutes} {'minute' if minutes == 1 else 'minutes'}, with "
+            f"{people} {'person' if people == 1 else 'people'}. {remembered}. I answer with {self._means.mind}."
+        )
+
+    # -- life -----------------------------------------------------------------------------------------------
+
+    async def _live(self, opened: Opened) -> str:
+        """Be in the channel until asked to leave; return why."""
+        async with self._place.connect(self._playback, self._hearing.take) as link:
+            async with asyncio.TaskGroup() as tasks:
+                running = [
+                    tasks.create_task(self._hearing.run(), name="hearing"),
+                    tasks.create_task(self._replier.run(), name="replies"),
+                    tasks.create_task(self._note_moves(), name="membership"),
+                    tasks.create_task(self._look_around(link), name="look-around"),
+                    tasks.create_task(self._watch(link), name="link"),
+                ]
+                await self._enter(opened)
+                reason = await self._closing
+                await self._last_words()
+                for task in running:
+                    task.cancel()
+            self._tell_link(link)
+        return reason
+
+    async def _enter(self, opened: Opened) -> None:
+        self._opened_at = self._clock.monotonic()
+        log.info("room_opened", channel_id=self._place.channel_id, resumed=opened.resumed)
+        self._opened.set()
+        self._observe(
+            events.RoomOpened(
+                opened.session.id, self._place.guild_id, self._place.channel_id, opened.resumed, self._opened_at
+            )
+        )
+        if self._means.room.notice:
+            await self._place.write(self._means.room.notice)
+
+    async def _last_words(self) -> None:
+        """Let what was just said become turns, and what was just being said be recorded as far as it was heard."""
+        await self._replier.hush(within_s=HUSH_S)
+        await self._hearing.finish([person.id for person in self._place.company()], within_s=LAST_WORDS_S)
+
+    async def _end_session(self, memory: SessionMemory, reason: str) -> None:
+        try:
+            await memory.end()
+        except StoreError as error:
+            # Turns are stored already; the next process ends the session or goes on with it.
+            self._report("session", str(error))
+            return
+        log.info("session_ended", reason=reason, total_turns=memory.total_turns, cursor=memory.cursor)
+
+    async def _look_around(self, link: Link) -> None:
+        """Leave when nobody is there for long, and tell the packet counters now and then."""
+        alone_since: float | None = None
+        while True:
+            await self._clock.sleep(LOOK_AROUND_S)
+            self._tell_link(link)
+            now = self._clock.monotonic()
+            if any(not person.is_bot for person in self._place.company()):
+                alone_since = None
+                continue
+            alone_since = now if alone_since is None else alone_since
+            if now - alone_since >= self._means.room.leave_when_empty_s:
+                self.close("empty")
+
+    async def _watch(self, link: Link) -> None:
+        """End with the connection: in order when somebody took the bot out of the channel, else by `LinkError`."""
+        reason = await link.lost()
+        if self._expelled:
+            self.close("expelled")
+            return
+        raise LinkError(reason)
+
+    def _tell_link(self, link: Link) -> None:
+        self._observe(events.LinkChanged(link.state, link.counters, self._clock.monotonic()))
+
+    def _on_compaction(self, event: CompactionEvent) -> None:
+        now = self._clock.monotonic()
+        match event:
+            case Landed():
+                self._observe(
+                    events.CompactionLanded(
+                        old_cursor=event.old_cursor,
+                        new_cursor=event.new_cursor,
+                        covered_through_turn=event.covered_through_turn,
+                        summary=event.summary,
+                        latency_ms=event.latency_ms,
+                        degraded=event.degraded,
+                        at=now,
+                    )
+                )
+            case Failed():
+                self._observe(events.CompactionFailed(event.cursor, event.error, now))
+            case _:
+                pass
+
+    def _report(self, where: str, sentence: str) -> None:
+        """Tell a trouble to the log and to whoever watches."""
+        log.error("room_trouble", where=where, problem=sentence)
+        self._observe(events.Problem(where, sentence, self._clock.monotonic()))
+
+    # -- people ---------------------------------------------------------------------------------------------
+
+    async def _note_moves(self) -> None:
+        while True:
+            moved = await self._moves.get()
+            person, now = moved.person, self._clock.now()
+            self._names[person.id] = person.name
+            what = "joined" if moved.joined else "left"
+            if not moved.joined:
+                self._hearing.forget(person.id)
+            part = TurnPart(str(person.id), person.name, f"{person.name} {what} the channel.")
+            await self._record(TurnKind.MEMBERSHIP, part, now, now)
+
+    def _name(self, user_id: int) -> str:
+        """Return a person's name, also of one who has just left."""
+        self._names.update((person.id, person.name) for person in self._place.company())
+        return self._names.get(user_id, "Somebody")
+
+    def _glossary(self) -> tuple[str, ...]:
+        return choose_glossary(
+            wake_names=self._means.brain.wake_names,
+            display_names=[person.name for person in self._place.company()],
+            words=(),
+            max_chars=self._means.asr.glossary_max_chars,
+        )
+
+    # -- speech becomes turns -------------------------------------------------------------------------------
+
+    def _new_hearing(self) -> Hearing:
+        means = self._means
+        return Hearing(
+            ears=Ears(means.detector, means.listening),
+            recognizer=means.recognizer,
+            glossary=self._glossary,
+            language=None if means.asr.language == "auto" else means.asr.language,
+            clock=means.clock,
+            observe=means.observe,
+            on_text=self._on_text,
+        )
+
+    async def _on_text(self, spoken: SpokenText) -> None:
+        """Record what was said, decide whether to answer, and write the turn's one log line."""
+        utterance, text = spoken.utterance, spoken.recognition.text
+        turn = await self._record(
+            TurnKind.SPEECH,
+            TurnPart(str(utterance.user_id), self._name(utterance.user_id), text),
+            self._epoch(utterance.started_at),
+            self._epoch(utterance.ended_at),
+        )
+        stored_at = self._clock.monotonic()
+        decision = self._decide(utterance.user_id, text)
+        if decision.answer and not self._closing.done():
+            self._replier.ask(Question(turn, utterance.id, utterance.ended_at))
+        self._log_turn(spoken, turn, decision, stored_at)
+
+    def _decide(self, user_id: int, text: str) -> Decision:
+        company = self._place.company()
+        speaker = next((person for person in company if person.id == user_id), None)
+        said = Said(
+            text,
+            by_bot=speaker is not None and speaker.is_bot,
+            people=sum(not person.is_bot for person in company),
+            reply_queued=self._replier.queued,
+        )
+        return decide(said, wake_names=self._means.brain.wake_names)
+
+    async def _record(self, kind: TurnKind, part: TurnPart, started_at: float, ended_at: float) -> Turn:
+        """Put a turn into the timeline and the store. Times are UTC epoch seconds.
+
+        A store that refuses costs nothing yet: the turn is in memory and is stored with a later write. People
+        are told once.
+        """
+        assert self._memory is not None, "the memory is opened before anything is heard"
+        try:
+            turn = await self._memory.append(kind, (part,), started_at=started_at, ended_at=ended_at)
+            self._store_failing = False
+        except StoreError as error:
+            turn = self._memory.turns[-1]
+            if not self._store_failing:
+                self._store_failing = True
+                self._report("store", str(error))
+                await self._place.write(f"I cannot store what is said: {error}")
+        self._observe(events.TurnRecorded(turn, self._clock.monotonic()))
+        return turn
+
+    def _log_turn(self, spoken: SpokenText, turn: Turn, decision: Decision, stored_at: float) -> None:
+        utterance = spoken.utterance
+        log.info(
+            "turn_recorded",
+            seq=turn.seq,
+            kind=turn.kind.value,
+            speaker_id=utterance.user_id,
+            utterance_id=utterance.id,
+            duration_s=round(utterance.ended_at - utterance.started_at, 2),
+            char_count=len(spoken.recognition.text),
+            endpoint_ms=_ms(utterance.closed_at - utterance.ended_at),
+            queue_ms=_ms(spoken.begun_at - utterance.closed_at),
+            recognise_ms=_ms(spoken.text_at - spoken.begun_at),
+            compute_ms=_ms(spoken.recognition.compute_s),
+            end_to_text_ms=_ms(spoken.text_at - utterance.ended_at),
+            store_ms=_ms(stored_at - spoken.text_at),
+            answers=decision.answer,
+            reason=decision.reason.value,
+            supersedes=decision.supersedes,
+        )
+
+    # -- answers --------------------------------------------------------------------------------------------
+
+    def _new_replier(self) -> Replier:
+        return Replier(
+            build_context=self._build_context,
+            responder=self._means.new_responder(),
+            synthesizer=self._means.synthesizer,
+            playback=self._playback,
+            clock=self._clock,
+            timeout_s=self._means.brain.reply_timeout_s,
+            on_reply=self._on_reply,
+        )
+
+    async def _build_context(self, question: Question) -> ModelContext:
+        assert self._memory is not None, "the memory is opened before anything is asked"
+        context = build_context_messages(
+            self._memory,
+            question.turn,
+            system=(self._means.instructions.text(),),
+            max_input_tokens=self._means.max_input_tokens,
+            now=self._clock.now(),
+            zone=self._means.zone,
+        )
+        self._observe(events.ContextBuilt(context.parts, question.turn.seq, self._clock.monotonic()))
+        return context
+
+    async def _on_reply(self, reply: Reply) -> None:
+        """Record what was heard of an answer, and write what failed into the channel."""
+        if reply.failure is not None:
+            self._report("reply", reply.failure)
+            # The people asked for an answer: what could not be spoken can be read.
+            unsaid = f"\nI wanted to say: {reply.unsaid}" if reply.unsaid else ""
+            await self._place.write(reply.failure + unsaid)
+        if not reply.text or reply.first_audio_at is None:
+            return
+        text = f"{reply.text} (interrupted)" if reply.interrupted else reply.text
+        turn = await self._record(
+            TurnKind.ASSISTANT,
+            TurnPart(OWN_ID, self._means.brain.name, text),
+            self._epoch(reply.first_audio_at),
+            self._epoch(reply.ended_at),
+        )
+        self._observe(
+            events.ReplySpoken(
+                text=reply.text,
+                answer_to=reply.question.turn.seq,
+                utterance_id=reply.question.utterance_id,
+                first_audio_at=reply.first_audio_at,
+                ended_at=reply.ended_at,
+                interrupted=reply.interrupted,
+                model_first_token_ms=reply.model_first_token_ms,
+                synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
+            )
+        )
+        log.info(
+            "turn_recorded",
+            seq=turn.seq,
+            kind=turn.kind.value,
+            speaker_id=OWN_ID,
+            answer_to=reply.question.turn.seq,
+            char_count=len(text),
+            interrupted=reply.interrupted,
+            model_first_token_ms=reply.model_first_token_ms,
+            synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
+            end_to_first_audio_ms=(
+                None if reply.question.ended_at is None else _ms(reply.first_audio_at - reply.question.ended_at)
+            ),
+            spoken_s=round(reply.ended_at - reply.first_audio_at, 2),
+        )
+
+    def _epoch(self, monotonic: float) -> float:
+        """Return the UTC epoch seconds of a monotonic moment."""
+        return self._clock.now() - (self._clock.monotonic() - monotonic)
+
+
+def _ms(seconds: float) -> float:
+    return round(1000 * seconds, 1)
