@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
 from typing import TYPE_CHECKING
@@ -58,6 +59,7 @@ class FakeRecognizer:
         interim: bool = False,
     ) -> Recognition:
         """See `Recognizer.recognize`."""
+        await asyncio.sleep(0)  # as the real one, it lets others run before it answers
         self.heard.append(pcm)
         self.glossaries.append(glossary)
         answer = self._answers.popleft() if self._answers else self._otherwise

@@ -47,6 +47,11 @@ class Placement:
     compute_type: str
 
 
+def cuda_device_count() -> int:
+    """Return how many CUDA devices CTranslate2 can use here; 0 without a driver."""
+    return int(ctranslate2.get_cuda_device_count())
+
+
 def placement(settings: AsrSettings, *, cuda_devices: int) -> Placement:
     """Return where to run, `auto` resolved. Raises `RecogniserError` when CUDA was asked for and is not there."""
     device = settings.device

@@ -108,12 +108,15 @@ class ModelThread:
         return True
 
     def _run(self) -> None:
+        why = "it was told to"
         try:
             engine = self._load_engine()
             if engine is not None:
                 self._serve(engine)
+        except BaseException as exc:  # noqa: BLE001 - the thread's last act is to say why it dies
+            why = repr(exc)
         finally:
-            self._post(self._on_ended)
+            self._post(self._on_ended, why)
 
     def _load_engine(self) -> Engine | None:
         try:
@@ -146,14 +149,14 @@ class ModelThread:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call, *args)
 
-    def _on_ended(self) -> None:
+    def _on_ended(self, why: str) -> None:
         _succeed(self._ended, None)
-        _fail(self._loaded, RecogniserError("The speech model's thread ended while loading."))
+        _fail(self._loaded, RecogniserError(f"The speech model's thread ended while loading: {why}."))
         if not self._loaded.cancelled():
             # Marks it as seen: nobody waits for it after a successful start, and that is no mistake.
             self._loaded.exception()
         if self._current is not None:
-            _fail(self._current, RecogniserError("The speech model's thread died."))
+            _fail(self._current, RecogniserError(f"The speech model's thread died: {why}."))
 
 
 def _succeed(future: asyncio.Future[Any], value: object) -> None:

@@ -1,0 +1,79 @@
+"""What every `Recognizer` does, real or fake: a test class to inherit, with a `recognizer` fixture of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.voice.recordings import bicycle, silence
+from voice.audio import duration_s
+
+if TYPE_CHECKING:
+    from voice.asr.port import Recognizer
+
+
+class RecognizerContract:
+    """Inherit and give `recognizer`, an open recogniser to which `bicycle()` says something."""
+
+    @pytest.mark.asyncio
+    async def test_speech_becomes_text(self, recognizer: Recognizer) -> None:
+        """Text without surrounding space, its language, the figures that the guards need, the audio's duration."""
+        pcm = bicycle()
+        heard = await recognizer.recognize(pcm, language="en")
+        assert heard.text
+        assert heard.text == heard.text.strip()
+        assert heard.language == "en"
+        assert heard.mean_logprob <= 0
+        assert heard.compression_ratio > 0
+        assert 0 <= heard.no_speech_probability <= 1
+        assert heard.duration_s == pytest.approx(duration_s(pcm))
+        assert heard.compute_s >= 0
+
+    @pytest.mark.asyncio
+    async def test_the_sound_is_left_alone(self, recognizer: Recognizer) -> None:
+        """Callers may keep and share what they hand in."""
+        pcm = bicycle()
+        before = pcm.copy()
+        await recognizer.recognize(pcm, language="en", glossary=("Roomtone",))
+        np.testing.assert_array_equal(pcm, before)
+
+    @pytest.mark.asyncio
+    async def test_the_language_may_be_left_open(self, recognizer: Recognizer) -> None:
+        """Then it is detected, and said with its probability."""
+        heard = await recognizer.recognize(bicycle())
+        assert heard.language == "en"
+        assert 0 <= heard.language_probability <= 1
+
+    @pytest.mark.asyncio
+    async def test_many_callers_get_each_their_own(self, recognizer: Recognizer) -> None:
+        """Durations tell the answers apart; nothing is lost, nothing swapped."""
+        sounds = [silence(seconds) for seconds in (0.5, 1.0, 1.5, 2.0)]
+        heard = await asyncio.gather(
+            *(recognizer.recognize(pcm, language="en", speaker_id=user) for user, pcm in enumerate(sounds))
+        )
+        assert [one.duration_s for one in heard] == [0.5, 1.0, 1.5, 2.0]
+
+    @pytest.mark.asyncio
+    async def test_no_sound_at_all_is_no_mistake(self, recognizer: Recognizer) -> None:
+        """An empty piece of sound is answered, not raised about."""
+        heard = await recognizer.recognize(silence(0), language="en")
+        assert heard.duration_s == 0
+
+    @pytest.mark.asyncio
+    async def test_a_cancelled_caller_hurts_nobody(self, recognizer: Recognizer) -> None:
+        """The next recognition is answered."""
+        task = asyncio.create_task(recognizer.recognize(bicycle(), language="en"))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await recognizer.recognize(silence(0.5), language="en")).duration_s == 0.5
+
+    @pytest.mark.asyncio
+    async def test_a_guess_is_recognised_like_finished_speech(self, recognizer: Recognizer) -> None:
+        """With nothing else to do there is no reason to shed it."""
+        heard = await recognizer.recognize(bicycle(), language="en", speaker_id=1, interim=True)
+        assert heard.text

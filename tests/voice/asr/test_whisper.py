@@ -1,0 +1,125 @@
+"""Whisper hears a sentence, and says plainly why it cannot be loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
+from voice.asr.whisper import Placement, WhisperEngine, compression_ratio, placement
+from voice.errors import RecogniserError
+from voice.settings import AsrSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _settings(model_dir: Path, **changes: object) -> AsrSettings:
+    return AsrSettings.model_validate({"model_dir": model_dir, "device": "cpu", **changes})
+
+
+@pytest.fixture(scope="module")
+def engine(whisper_model_dir: Path) -> WhisperEngine:
+    """The real model, on CPU."""
+    return WhisperEngine(_settings(whisper_model_dir))
+
+
+def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
+    """A clear sentence of 3 s, through the short window."""
+    heard = engine.recognize(bicycle(), language="en")
+    assert heard.text == BICYCLE_TEXT
+    assert heard.mean_logprob > -0.5
+    assert heard.language_probability == 1.0
+
+
+def test_the_language_is_detected_from_the_same_encoding(engine: WhisperEngine) -> None:
+    """English speech is English, with its probability."""
+    heard = engine.recognize(bicycle())
+    assert heard.language == "en"
+    assert 0.5 < heard.language_probability <= 1.0
+
+
+def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
+    """Silence has no language; the setting decides, and the low probability says so."""
+    engine = WhisperEngine(_settings(whisper_model_dir, fallback_language="de"))
+    heard = engine.recognize(silence(1))
+    assert heard.language == "de"
+    assert heard.language_probability < 0.7
+
+
+def test_a_glossary_does_not_leak_into_the_text(engine: WhisperEngine) -> None:
+    """It only makes words likelier: nothing of it appears unsaid."""
+    heard = engine.recognize(bicycle(), language="en", glossary=("Roomtone", "Valheim"))
+    assert "bicycle" in heard.text
+    assert "Valheim" not in heard.text
+
+
+def test_only_thirty_seconds_are_heard(engine: WhisperEngine) -> None:
+    """Longer sound is answered about its first 30 s."""
+    pcm = np.concatenate([bicycle(), silence(30)])
+    heard = engine.recognize(pcm, language="en")
+    assert heard.duration_s == 30.0
+    assert "bicycle" in heard.text
+
+
+def test_an_unknown_language_is_a_plain_sentence(engine: WhisperEngine) -> None:
+    """It names the code and an example."""
+    with pytest.raises(RecogniserError, match="does not know the language 'xx'; an example is 'en'"):
+        engine.recognize(bicycle(), language="xx")
+
+
+def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
+    """The path, what is wrong, and the command."""
+    nowhere = tmp_path / "nowhere"
+    with pytest.raises(RecogniserError) as raised:
+        WhisperEngine(_settings(nowhere))
+    assert str(nowhere) in str(raised.value)
+    assert "there is no such directory" in str(raised.value)
+    assert "roomtone models pull whisper" in str(raised.value)
+
+
+def test_an_incomplete_model_names_what_is_missing(tmp_path: Path) -> None:
+    """A download that was broken off."""
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(RecogniserError, match=r"model\.bin, tokenizer\.json, vocabulary\.json is missing"):
+        WhisperEngine(_settings(tmp_path))
+
+
+def test_a_damaged_model_is_a_plain_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
+    """Rubbish in model.bin is translated, whatever CTranslate2 raises."""
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_bytes((whisper_model_dir / name).read_bytes())
+    (tmp_path / "vocabulary.json").write_text("[]")
+    (tmp_path / "model.bin").write_bytes(b"rubbish")
+    with pytest.raises(RecogniserError, match="cannot be read"):
+        WhisperEngine(_settings(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("device", "compute_type", "cuda_devices", "expected"),
+    [
+        ("auto", "auto", 0, Placement("cpu", "int8")),
+        ("auto", "auto", 1, Placement("cuda", "float16")),
+        ("cpu", "auto", 1, Placement("cpu", "int8")),
+        ("auto", "float32", 0, Placement("cpu", "float32")),
+        ("cuda", "int8_float16", 2, Placement("cuda", "int8_float16")),
+    ],
+)
+def test_placement(device: str, compute_type: str, cuda_devices: int, expected: Placement) -> None:
+    """Auto takes CUDA where it is, and the numbers that suit the device."""
+    settings = AsrSettings.model_validate({"device": device, "compute_type": compute_type})
+    assert placement(settings, cuda_devices=cuda_devices) == expected
+
+
+def test_cuda_that_is_not_there_is_said() -> None:
+    """Asked for by name, it is not silently replaced by the CPU."""
+    with pytest.raises(RecogniserError, match="no CUDA device was found"):
+        placement(AsrSettings(device="cuda"), cuda_devices=0)
+
+
+def test_compression_ratio() -> None:
+    """Repetition compresses."""
+    assert compression_ratio("We leave at nine.") < 1.5
+    assert compression_ratio("we leave " * 20) > 2.4

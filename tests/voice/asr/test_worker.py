@@ -1,0 +1,117 @@
+"""The model's thread: it loads, answers, and its death is seen by whoever waits."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.fakes.recognizer import FakeEngine
+from voice.asr.worker import ModelThread, Request
+from voice.errors import RecogniserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from voice.asr.worker import Engine
+
+
+def _request(label: int) -> Request:
+    return Request(np.full(160, label, dtype=np.int16), None, ())
+
+
+async def _started(load: Callable[[], Engine]) -> ModelThread:
+    thread = ModelThread(load)
+    await thread.start(timeout_s=10)
+    return thread
+
+
+@pytest.mark.asyncio
+async def test_recognitions_run_off_the_loop() -> None:
+    """And come back in order; stopping ends the thread."""
+    names: list[str] = []
+
+    def load() -> Engine:
+        names.append(threading.current_thread().name)
+        return FakeEngine()
+
+    thread = await _started(load)
+    assert [(await thread.run(_request(label))).text for label in (1, 2)] == ["1", "2"]
+    assert names == ["speech-model"]
+    assert await thread.stop(timeout_s=10)
+    assert not thread.is_alive
+    assert await thread.stop(timeout_s=10)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (RecogniserError("No model there."), "No model there"),
+        (OSError("disk gone"), "could not be loaded: disk gone"),
+        (SystemExit(), "ended while loading"),
+    ],
+)
+async def test_a_failed_load_is_raised_to_the_starter(problem: BaseException, message: str) -> None:
+    """Whatever it was, as a RecogniserError."""
+
+    def load() -> Engine:
+        raise problem
+
+    with pytest.raises(RecogniserError, match=message):
+        await _started(load)
+
+
+@pytest.mark.asyncio
+async def test_a_load_that_hangs_is_given_up() -> None:
+    """The sentence names the setting; the late thread ends by itself."""
+    go_on = threading.Event()
+
+    def load() -> Engine:
+        go_on.wait()
+        return FakeEngine()
+
+    thread = ModelThread(load)
+    with pytest.raises(RecogniserError, match=r"asr\.load_timeout_s"):
+        await thread.start(timeout_s=0.01)
+    go_on.set()
+    assert await thread.stop(timeout_s=10)
+
+
+@pytest.mark.asyncio
+async def test_errors_are_translated_and_the_thread_goes_on() -> None:
+    """An engine's refusal and a bug cost one request each."""
+    thread = await _started(FakeEngine)
+    with pytest.raises(RecogniserError, match="The model failed"):
+        await thread.run(_request(-1))
+    with pytest.raises(RecogniserError, match="failed: a bug"):
+        await thread.run(_request(-2))
+    assert (await thread.run(_request(3))).text == "3"
+    await thread.stop(timeout_s=10)
+
+
+@pytest.mark.asyncio
+async def test_death_is_told_to_who_waits_and_who_comes() -> None:
+    """A thread that ended in the middle answers nobody for ever silently."""
+    thread = await _started(FakeEngine)
+    with pytest.raises(RecogniserError, match="thread died"):
+        await thread.run(_request(-3))
+    assert not thread.is_alive
+    with pytest.raises(RecogniserError, match="has ended"):
+        await thread.run(_request(1))
+
+
+@pytest.mark.asyncio
+async def test_a_thread_that_computes_on_is_reported() -> None:
+    """Stopping does not wait for ever for a call that does not return."""
+    engine = FakeEngine(held=True)
+    thread = await _started(lambda: engine)
+    waiting = asyncio.create_task(thread.run(_request(1)))
+    await asyncio.to_thread(engine.started.wait)
+    assert not await thread.stop(timeout_s=0.01)
+    engine.release()
+    assert await thread.stop(timeout_s=10)
+    assert (await waiting).text == "1"
