@@ -227,12 +227,17 @@ async def migrate(connection: AsyncConnection, *, steps: tuple[tuple[str, ...], 
     """
     version = int((await connection.exec_driver_sql("PRAGMA user_version")).scalar_one())
     if version > len(steps):
-        raise StoreError(
-            f"The database is of version {version}, and this Roomtone knows only {len(steps)}: a newer one wrote it. "
-            "Install a later Roomtone, or set storage.data_dir to another directory."
-        )
+        raise too_new(version, known=len(steps))
     for number, statements in enumerate(steps[version:], start=version + 1):
         for statement in statements:
             await connection.exec_driver_sql(statement)
         await connection.exec_driver_sql(f"PRAGMA user_version = {number}")
     return len(steps)
+
+
+def too_new(version: int, *, known: int = len(MIGRATIONS)) -> StoreError:
+    """Return what is said of a database that a later Roomtone wrote."""
+    return StoreError(
+        f"The database is of version {version}, and this Roomtone knows only {known}: a newer one wrote it. "
+        "Install a later Roomtone, or set storage.data_dir to another directory."
+    )

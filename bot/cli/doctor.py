@@ -1,0 +1,117 @@
+"""`roomtone doctor`: what is missing to run, each with what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from bot.cli.checkup import (
+    Finding,
+    Status,
+    check_data_dir,
+    check_database,
+    check_device,
+    check_discord,
+    check_language_model,
+    check_opus,
+    check_packages,
+    check_ports,
+    check_python,
+    check_recogniser,
+    check_rehearsal,
+    check_voice,
+)
+from config.errors import ConfigError
+from config.load import load
+from config.schema import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MARKS = {Status.OK: ("ok", "green"), Status.WARNING: ("note", "yellow"), Status.MISSING: ("missing", "bold red")}
+_MARK_WIDTH, _NAME_WIDTH = 9, 16
+
+
+def command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
+) -> None:
+    """Check what Roomtone needs in order to run; exit status 0 when it can, 1 when something is missing."""
+    findings = examine_all()
+    can_run = all(finding.status is not Status.MISSING for finding in findings)
+    if as_json:
+        typer.echo(json.dumps({"can_run": can_run, "findings": [asdict(each) for each in findings]}, indent=2))
+    else:
+        _show(findings)
+    if not can_run:
+        raise typer.Exit(1)
+
+
+def examine_all() -> list[Finding]:
+    """Make every check there is, on the settings in force; on the defaults where those cannot be used."""
+    try:
+        settings, findings = load(), [Finding("settings", Status.OK, "no mistakes in them")]
+    except ConfigError as error:
+        settings = Settings()
+        findings = [
+            Finding("settings", Status.MISSING, problem, "Mend it; the checks below are made with the defaults.")
+            for problem in error.problems
+        ]
+    return [
+        check_python(),
+        check_packages(),
+        *findings,
+        *_check_hearing(settings),
+        check_voice(settings.models.directory, installed=find_spec("piper") is not None),
+        check_discord(settings.discord),
+        asyncio.run(_check_language_model(settings)),
+        check_data_dir(settings.storage),
+        check_database(settings.storage.database_path),
+        check_ports(),
+        check_rehearsal(),
+    ]
+
+
+def _check_hearing(settings: Settings) -> list[Finding]:
+    # Slow to import, so not at the top of a command line's module.
+    from voice.asr.whisper import cuda_device_count, placement
+    from voice.transport.opus import library
+
+    devices = cuda_device_count()
+    return [
+        check_opus(library),
+        check_recogniser(settings.asr),
+        check_device(settings.asr, cuda_devices=devices, place=lambda: placement(settings.asr, cuda_devices=devices)),
+    ]
+
+
+async def _check_language_model(settings: Settings) -> Finding:
+    from bot.llm.reach import served_models
+
+    return await check_language_model(settings.llm, served_models)
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    for finding in findings:
+        mark, style = _MARKS[finding.status]
+        console.print(
+            Text.assemble((f"{mark:<{_MARK_WIDTH}}", style), (f"{finding.name:<{_NAME_WIDTH}}", "bold"), finding.detail)
+        )
+        if finding.remedy:
+            console.print(Text.assemble(" " * _MARK_WIDTH, ("-> ", style), finding.remedy))
+    missing = sum(finding.status is Status.MISSING for finding in findings)
+    notes = sum(finding.status is Status.WARNING for finding in findings)
+    if missing:
+        verdict = Text(f"Roomtone cannot run yet: {missing} to mend.", "bold red")
+    else:
+        verdict = Text("Roomtone can run here" + (f"; {notes} to note." if notes else "."), "bold green")
+    console.print()
+    console.print(verdict)

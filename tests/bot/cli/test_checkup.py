@@ -1,0 +1,251 @@
+"""Each check says what was found and what to do, and none of them raises."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sqlite3
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import SecretStr
+
+from bot.cli.checkup import (
+    Finding,
+    Status,
+    check_data_dir,
+    check_database,
+    check_device,
+    check_discord,
+    check_language_model,
+    check_opus,
+    check_packages,
+    check_ports,
+    check_python,
+    check_recogniser,
+    check_rehearsal,
+    check_voice,
+)
+from bot.llm.port import ChatModelError
+from bot.models import catalogue
+from bot.settings import DiscordSettings, LlmSettings, StorageSettings
+from bot.store.database import open_database
+from voice.asr.whisper import placement
+from voice.errors import OpusMissingError
+from voice.settings import AsrSettings
+
+if TYPE_CHECKING:
+    import socket
+    from pathlib import Path
+
+TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
+
+
+def is_missing(finding: Finding, *, detail: str, remedy: str) -> bool:
+    """Whether a finding says that something is missing, in these words."""
+    return finding.status is Status.MISSING and detail in finding.detail and remedy in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("version", "status"),
+    [((3, 10, 9), "missing"), ((3, 11, 0), "ok"), ((3, 13, 5), "ok"), ((3, 14, 0), "missing"), ((2, 7), "missing")],
+)
+def test_python(version: tuple[int, ...], status: str) -> None:
+    """3.11 to 3.13."""
+    finding = check_python(version)
+    assert finding.status == status
+    assert (finding.remedy == "") == (status == "ok")
+
+
+def test_packages() -> None:
+    """The two pinned packages must have exactly the versions the transport was written for."""
+    assert check_packages().status is Status.OK
+
+    def version_of(name: str) -> str:
+        if name == "davey":
+            raise PackageNotFoundError(name)
+        return "2.8.0"
+
+    finding = check_packages(version_of)
+    assert is_missing(finding, detail="discord.py 2.8.0, 2.7.1 is needed; davey is absent", remedy="uv sync")
+
+
+def test_opus() -> None:
+    """What the transport says of a missing libopus is taken apart into fact and remedy."""
+
+    def load() -> None:
+        raise OpusMissingError("libopus was not found, so nobody can be heard. Install it (Debian: `apt …`).")
+
+    assert is_missing(check_opus(load), detail="nobody can be heard.", remedy="Install it (Debian")
+    assert check_opus(lambda: None).status is Status.OK
+
+
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsrSettings:
+    """Make the catalogue's Whisper base a model of a few bytes, and put it on the shelf."""
+    file = catalogue.ModelFile("model.bin", hashlib.sha256(b"weights").hexdigest())
+    entry = replace(catalogue.WHISPER_BASE, files=(file,))
+    monkeypatch.setattr("bot.cli.checkup.CATALOGUE", (entry,))
+    folder = tmp_path / entry.name
+    folder.mkdir()
+    (folder / "model.bin").write_bytes(b"weights")
+    return AsrSettings.model_validate({"model_dir": folder})
+
+
+def test_recogniser_of_the_catalogue_is_checked_by_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole one is fine; one with a changed byte is brought again."""
+    settings = model(tmp_path, monkeypatch)
+    assert check_recogniser(settings).status is Status.OK
+    (settings.model_dir / "model.bin").write_bytes(b"weighed")
+    finding = check_recogniser(settings)
+    assert is_missing(finding, detail="SHA-256 differs", remedy="Run `roomtone models pull whisper-base`.")
+
+
+def test_absent_recogniser_names_the_command(tmp_path: Path) -> None:
+    """Both for the default's place and for a directory of one's own."""
+    settings = AsrSettings.model_validate({"model_dir": tmp_path / "whisper-base"})
+    finding = check_recogniser(settings)
+    assert is_missing(finding, detail="whisper-base is not here.", remedy="`roomtone models pull whisper-base`")
+    assert "`" not in finding.detail
+    settings = AsrSettings.model_validate({"model_dir": tmp_path / "mine"})
+    assert is_missing(check_recogniser(settings), detail="no Whisper model in", remedy="set asr.model_dir")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "model.bin").touch()
+    assert check_recogniser(settings).status is Status.OK
+
+
+def test_unreadable_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that refuses to be read is told as such, not as absent."""
+    settings = model(tmp_path, monkeypatch)
+    weights = settings.model_dir / "model.bin"
+    weights.unlink()
+    # A regular file whose reading fails, whoever asks.
+    weights.symlink_to("/proc/self/mem")
+    assert is_missing(check_recogniser(settings), detail="cannot be read: Input/output error", remedy="right")
+
+
+def test_voice(tmp_path: Path) -> None:
+    """The engine and the model are two things to bring."""
+    assert is_missing(check_voice(tmp_path, installed=False), detail="Piper", remedy="roomtone[piper]")
+    finding = check_voice(tmp_path, installed=True)
+    assert is_missing(finding, detail="voice-joe is not here", remedy="`roomtone models pull voice-joe`")
+
+
+@pytest.mark.parametrize(
+    ("device", "devices", "status", "said"),
+    [
+        ("auto", 0, Status.OK, "runs on the CPU"),
+        ("auto", 1, Status.OK, "1 device(s); the recogniser runs there"),
+        ("cpu", 2, Status.OK, "not used"),
+        ("cuda", 0, Status.MISSING, "no CUDA device was found"),
+        ("cuda", 1, Status.OK, "the recogniser runs there"),
+    ],
+)
+def test_device(device: str, devices: int, status: Status, said: str) -> None:
+    """CUDA is missing only for who asked for it."""
+    settings = AsrSettings.model_validate({"device": device})
+    finding = check_device(settings, cuda_devices=devices, place=lambda: placement(settings, cuda_devices=devices))
+    assert finding.status is status
+    assert said in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("token", "status"),
+    [
+        (None, Status.WARNING),
+        ("", Status.WARNING),
+        (TOKEN, Status.OK),
+        ("198622483471925248", Status.MISSING),
+        ("abc.def.ghi", Status.MISSING),
+        (TOKEN.replace(".", "-"), Status.MISSING),
+        ("not!base64" + TOKEN, Status.MISSING),
+        ("aGVsbG8gd29ybGQgaGVsbG8gd29y.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs", Status.MISSING),
+    ],
+)
+def test_discord_token(token: str | None, status: Status) -> None:
+    """Absent is a note, malformed is a mistake, and the token itself is never shown."""
+    finding = check_discord(DiscordSettings(token=None if token is None else SecretStr(token)))
+    assert finding.status is status
+    assert not token or token not in str(finding)
+
+
+def test_a_local_discord_takes_any_token() -> None:
+    """The form is Discord's own."""
+    settings = DiscordSettings(token=SecretStr("anything"), api_base="http://127.0.0.1:1/api")
+    assert check_discord(settings).status is Status.OK
+
+
+@pytest.mark.asyncio
+async def test_language_model() -> None:
+    """Absent is a note; one that does not answer is a mistake; one with other models is a note that names them."""
+
+    async def serves(_settings: LlmSettings) -> tuple[str, ...]:
+        return ("llama3.2", "qwen3")
+
+    async def refuses(_settings: LlmSettings) -> tuple[str, ...]:
+        raise ChatModelError("The language model at X refused the key. Check llm.api_key.", retryable=False)
+
+    assert (await check_language_model(LlmSettings(), serves)).status is Status.WARNING
+    settings = LlmSettings(base_url="http://127.0.0.1:11434/v1", model="qwen3")
+    assert (await check_language_model(settings, serves)).status is Status.OK
+    finding = await check_language_model(settings.model_copy(update={"model": "gpt"}), serves)
+    assert finding.status is Status.WARNING
+    assert finding.remedy == "Set llm.model to one of: llama3.2, qwen3."
+    finding = await check_language_model(settings, refuses)
+    assert is_missing(finding, detail="refused the key", remedy="Check llm.api_key.")
+
+
+def test_data_directory(tmp_path: Path) -> None:
+    """It may be absent if it can be made; too little room is a note, none is a mistake."""
+    settings = StorageSettings(data_dir=tmp_path / "a" / "b", min_free_mb=500)
+    assert check_data_dir(settings, lambda _: 900_000_000).status is Status.OK
+    assert not (tmp_path / "a").exists()
+    finding = check_data_dir(settings, lambda _: 400_000_000)
+    assert finding.status is Status.WARNING
+    assert "400 MB free; storage.min_free_mb asks for 500" in finding.detail
+    assert check_data_dir(settings, lambda _: 1_000_000).status is Status.MISSING
+    (tmp_path / "file").touch()
+    settings = StorageSettings(data_dir=tmp_path / "file" / "data")
+    assert is_missing(check_data_dir(settings), detail="file cannot be written", remedy="set storage.data_dir")
+
+
+@pytest.mark.asyncio
+async def test_database(tmp_path: Path) -> None:
+    """None yet is fine, a whole one too; a newer one and rubbish are told with the remedy, and nothing is changed."""
+    path = tmp_path / "roomtone.db"
+    assert check_database(path).status is Status.OK
+    assert not path.exists()
+    async with open_database(path):
+        assert check_database(path).status is Status.OK
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    assert is_missing(check_database(path), detail="a newer one wrote it", remedy="Install a later Roomtone")
+    path.write_text("Dear diary, " * 100)
+    assert is_missing(check_database(path), detail="is not a database", remedy="Move the file away")
+
+
+def test_ports() -> None:
+    """Sockets on this machine can be opened, or the reason is told."""
+    assert check_ports().status is Status.OK
+
+    def bind(_kind: socket.SocketKind) -> None:
+        raise OSError(24, "Too many open files")
+
+    assert is_missing(check_ports(bind), detail="Too many open files", remedy="ulimit")
+
+
+def test_rehearsal() -> None:
+    """An absent extra is a note: the bot runs on Discord without it."""
+    assert check_rehearsal().status is Status.OK
+
+    def version_of(name: str) -> str:
+        if name == "jiwer":
+            raise PackageNotFoundError(name)
+        return "1"
+
+    finding = check_rehearsal(version_of)
+    assert finding.status is Status.WARNING
+    assert "jiwer absent" in finding.detail
+    assert "roomtone[rehearsal]" in finding.remedy

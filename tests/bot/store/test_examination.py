@@ -1,0 +1,54 @@
+"""A database is judged without being changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.store.database import open_database
+from bot.store.examination import examine
+from bot.store.turns import SqlTurnStore
+from compaction.errors import StoreError
+from compaction.model import SessionId
+from tests.compaction.turn_store_contract import fill
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.asyncio
+async def test_a_whole_database_passes_while_it_is_used(tmp_path: Path) -> None:
+    """A running bot is neither disturbed nor in the way."""
+    path = tmp_path / "roomtone.db"
+    async with open_database(path) as database:
+        await fill(SqlTurnStore(database, FakeClock()), 30, session_id=SessionId("evening"))
+        examine(path)
+        await fill(SqlTurnStore(database, FakeClock()), 5, session_id=SessionId("evening"), start=30)
+    examine(path)
+
+
+@pytest.mark.asyncio
+async def test_damage_inside_is_found(tmp_path: Path) -> None:
+    """An index that no longer agrees with its table is damage, though every page can be read."""
+    path = tmp_path / "roomtone.db"
+    async with open_database(path) as database:
+        await fill(SqlTurnStore(database, FakeClock()), 300, session_id=SessionId("evening"))
+    connection = sqlite3.connect(path)
+    page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek(page_bytes * (pages - 2))
+        file.write(b"\xff" * page_bytes)
+    with pytest.raises(StoreError, match="is damaged"):
+        examine(path)
+
+
+def test_an_absent_database_cannot_be_opened(tmp_path: Path) -> None:
+    """It is not made by looking at it."""
+    with pytest.raises(StoreError, match="cannot be opened"):
+        examine(tmp_path / "absent.db")
+    assert list(tmp_path.iterdir()) == []
