@@ -1,0 +1,81 @@
+"""Two or more DAVE parties around the local Discord's delivery service, in memory and in order.
+
+Carries messages until nobody has anything to say; transitions can be held back to look at the moment between
+"announced" and "executed".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from rehearsal.discord.delivery import DeliveryService, Opcode, SendBinary, SendJson
+from rehearsal.people.dave import DaveParty, JsonMessage
+
+if TYPE_CHECKING:
+    from rehearsal.discord.delivery import Effect
+    from rehearsal.people.dave import Message
+
+CHANNEL = 600
+# Far more than any test needs.
+MOST_MESSAGES = 500
+
+
+class Exchange:
+    """A voice channel without sockets or keys of the transport."""
+
+    def __init__(self) -> None:
+        self.service = DeliveryService(CHANNEL)
+        self.parties: dict[int, DaveParty] = {}
+        self._queue: deque[tuple[int, Effect]] = deque()
+        # What was delivered: (user id, opcode).
+        self.delivered: list[tuple[int, int]] = []
+
+    def join(self, user_id: int) -> DaveParty:
+        """Let a new party in and settle."""
+        party = self.parties[user_id] = DaveParty(user_id=user_id, channel_id=CHANNEL)
+        self.take(self.service.connect(user_id))
+        self.said(user_id, party.begin(self.service.version))
+        self.settle()
+        return party
+
+    def leave(self, user_id: int) -> None:
+        """Let a party out and settle."""
+        del self.parties[user_id]
+        self.take(self.service.disconnect(user_id))
+        self.settle()
+
+    def take(self, effects: list[Effect]) -> None:
+        """Queue what the delivery service wants sent; timers are not run."""
+        self._queue.extend((effect.user_id, effect) for effect in effects if isinstance(effect, SendBinary | SendJson))
+
+    def said(self, user_id: int, messages: list[Message]) -> None:
+        """Carry a party's answers to the delivery service."""
+        for message in messages:
+            if isinstance(message, JsonMessage):
+                if message.op == Opcode.READY_FOR_TRANSITION:
+                    self.take(self.service.transition_ready(user_id, message.body["transition_id"]))
+                else:
+                    self.take(self.service.invalid_commit(user_id))
+            elif message.op == Opcode.KEY_PACKAGE:
+                self.take(self.service.key_package(user_id, message.body))
+            else:
+                self.take(self.service.commit(user_id, message.body))
+
+    def settle(self, *, damage: int | None = None) -> None:
+        """Deliver until all is quiet. `damage`: the opcode whose next message is cut in half on its way."""
+        while self._queue:
+            user_id, effect = self._queue.popleft()
+            party = self.parties.get(user_id)
+            if party is None or not isinstance(effect, SendBinary | SendJson):
+                continue
+            self.delivered.append((user_id, effect.opcode))
+            assert len(self.delivered) < MOST_MESSAGES, "the parties and the service talk in circles"
+            if isinstance(effect, SendJson):
+                answers = party.handle_json(effect.opcode, effect.data)
+            else:
+                body = effect.body
+                if effect.opcode == damage:
+                    body, damage = body[: len(body) // 2], None
+                answers = party.handle_binary(effect.opcode, body, self.parties)
+            self.said(user_id, answers)

@@ -1,0 +1,107 @@
+"""Recordings become 20 ms packets, and bad files become plain sentences."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import av
+import pytest
+
+from rehearsal.errors import PersonError
+from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, Clip, encode_ogg, packet_ms, read_sound
+from tests.rehearsal.people.sounds import ogg_of, silence, spoken, tone, write_wav
+from voice.transport.opus import Decoder, packet_samples
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_an_ogg_file_is_taken_packet_by_packet(tmp_path: Path) -> None:
+    """What was encoded once is never encoded again: the packets are the file's own."""
+    path = tmp_path / "hello.ogg"
+    path.write_bytes(ogg_of(spoken()))
+    clip = Clip.load(path)
+    with av.open(str(path), "r") as container:
+        assert clip.packets == tuple(bytes(packet) for packet in container.demux() if packet.size)
+    assert {packet_samples(packet) for packet in clip.packets} == {FRAME_SAMPLES}
+
+
+def test_the_voiced_bounds_are_those_of_the_sound(tmp_path: Path) -> None:
+    """The voice begins and ends where it does in the recording, to a frame or two of codec smear."""
+    path = tmp_path / "hello.ogg"
+    path.write_bytes(ogg_of(spoken(lead_s=0.2, voice_s=0.6, tail_s=0.3)))
+    clip = Clip.load(path)
+    assert clip.voiced_start_s == pytest.approx(0.2, abs=0.041)
+    assert clip.voiced_end_s == pytest.approx(0.8, abs=0.041)
+    assert clip.duration_s == pytest.approx(1.1, abs=0.041)
+
+
+@pytest.mark.parametrize(("rate_hz", "channels"), [(48_000, 1), (16_000, 1), (44_100, 2)])
+def test_any_recording_becomes_a_clip(tmp_path: Path, rate_hz: int, channels: int) -> None:
+    """WAV of any rate and channel count is encoded at load time."""
+    path = write_wav(tmp_path / "hello.wav", tone(0.5, rate_hz), rate_hz, channels)
+    clip = Clip.load(path)
+    assert {packet_ms(packet) for packet in clip.packets} == {20}
+    assert clip.duration_s == pytest.approx(0.5, abs=0.041)
+    heard = Decoder()
+    assert sum(len(heard.decode(packet)) for packet in clip.packets) == 320 * len(clip.packets)
+
+
+def test_opus_in_other_frame_sizes_is_encoded_again(tmp_path: Path) -> None:
+    """Discord wants 20 ms frames, so an Ogg file with 60 ms packets is cut anew."""
+    file = io.BytesIO()
+    with av.open(file, "w", format="ogg") as container:
+        stream = container.add_stream("libopus", rate=RATE_HZ, options={"frame_duration": "60"})
+        stream.layout = "mono"
+        frame = av.AudioFrame.from_ndarray(tone(0.96).reshape(1, -1), format="s16", layout="mono")
+        frame.sample_rate = RATE_HZ
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    path = tmp_path / "long-frames.ogg"
+    path.write_bytes(file.getvalue())
+    clip = Clip.load(path)
+    assert {packet_ms(packet) for packet in clip.packets} == {20}
+    assert clip.duration_s == pytest.approx(0.96, abs=0.061)
+
+
+def test_packet_length_agrees_with_libopus() -> None:
+    """The table of contents byte is read as libopus reads it, for every configuration and frame count."""
+    for toc in range(256):
+        packet = bytes([toc, 1 if toc & 3 == 3 else 0]) + bytes(60)
+        assert packet_ms(packet) * RATE_HZ / 1000 == packet_samples(packet)
+
+
+def test_blocks_of_any_size_make_the_same_file() -> None:
+    """How the sound comes in does not show in the packets."""
+    pcm = tone(0.3)
+    pieces = encode_ogg(iter([pcm[:100], pcm[100:7000], pcm[7000:]]))
+    assert len(pieces) == len(encode_ogg(iter([pcm])))
+
+
+def test_read_sound_resamples(tmp_path: Path) -> None:
+    """Sound is read at 48 kHz whatever the file has."""
+    path = write_wav(tmp_path / "low.wav", tone(1.0, 16_000), 16_000)
+    assert len(read_sound(path)) == pytest.approx(48_000, abs=100)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "there is no such recording"),
+        (b"", "no recording that can be played"),
+        (b"this is a text, not a sound", "no recording that can be played"),
+        (ogg_of(spoken())[:60], "no recording that can be played"),
+        (ogg_of(silence(0.5)), "nothing is said"),
+    ],
+    ids=["missing", "empty", "text", "truncated", "silent"],
+)
+def test_a_bad_file_is_one_plain_sentence(tmp_path: Path, content: bytes | None, says: str) -> None:
+    """The message names the file and what is wrong with it."""
+    path = tmp_path / "broken.ogg"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(PersonError, match=says) as caught:
+        Clip.load(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)

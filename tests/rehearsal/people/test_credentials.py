@@ -1,0 +1,44 @@
+"""What a join answers is checked before anything connects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rehearsal.errors import PersonError
+from rehearsal.people.credentials import VoiceCredentials
+
+ANSWER: dict[str, Any] = {
+    "state": {"user_id": "41", "channel_id": "600", "session_id": "abc", "guild_id": "500"},
+    "server": {"guild_id": "500", "endpoint": "127.0.0.1:4444", "token": "very-secret"},
+}
+
+
+def test_the_two_events_make_credentials() -> None:
+    """Ids become numbers, the rest stays as it is."""
+    found = VoiceCredentials.parse(ANSWER)
+    assert (found.user_id, found.guild_id, found.channel_id) == (41, 500, 600)
+    assert (found.session_id, found.endpoint, found.token) == ("abc", "127.0.0.1:4444", "very-secret")
+
+
+def test_the_token_is_never_shown() -> None:
+    """Neither repr nor str of credentials holds the token."""
+    assert "very-secret" not in f"{VoiceCredentials.parse(ANSWER)!r} {VoiceCredentials.parse(ANSWER)}"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {},
+        {"state": ANSWER["state"], "server": None},
+        {"state": ANSWER["state"], "server": {**ANSWER["server"], "endpoint": None}},
+        {"state": {**ANSWER["state"], "channel_id": None}, "server": ANSWER["server"]},
+    ],
+    ids=["empty", "no server", "no endpoint yet", "not in a channel"],
+)
+def test_an_incomplete_answer_is_refused(broken: dict[str, Any]) -> None:
+    """A missing part is told, without what the others hold."""
+    with pytest.raises(PersonError, match="without what a member needs") as caught:
+        VoiceCredentials.parse(broken)
+    assert "very-secret" not in str(caught.value)

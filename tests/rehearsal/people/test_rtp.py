@@ -1,0 +1,99 @@
+"""Voice packets as bytes: what is sealed opens, and nothing else does."""
+
+from __future__ import annotations
+
+import struct
+
+import nacl.bindings
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rehearsal.people.rtp import Packet, Sealer, discovery_reply, discovery_request, open_packet
+
+KEY = bytes(range(32))
+SSRC = 4242
+
+
+def forwarded(payload: bytes, *, extension_words: int = 0, padding: int = 0, payload_type: int = 0x78) -> bytes:
+    """Return a datagram as a voice server forwards it: with header extension and padding."""
+    flags, preamble, plain = 0x80, b"", payload
+    if extension_words:
+        flags |= 0x10
+        preamble = struct.pack(">HH", 0xBEDE, extension_words)
+        plain = bytes(4 * extension_words) + plain
+    if padding:
+        flags |= 0x20
+        plain += bytes([padding]) * padding
+    header = struct.pack(">BBHII", flags, payload_type, 7, 960, SSRC) + preamble
+    nonce = struct.pack("<I", 99)
+    sealed = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(plain, header, nonce.ljust(24, b"\0"), KEY)
+    return header + sealed + nonce
+
+
+def test_what_is_sealed_opens() -> None:
+    """Numbers count up by one frame, and the payload is the same."""
+    sealer = Sealer(KEY, SSRC)
+    opened = [open_packet(sealer.seal(payload), KEY) for payload in (b"one", b"two")]
+    assert opened == [Packet(SSRC, 1, 960, b"one"), Packet(SSRC, 2, 1920, b"two")]
+
+
+def test_a_skipped_frame_moves_the_clock_alone() -> None:
+    """Time passes without a packet: the timestamp jumps, the sequence does not."""
+    sealer = Sealer(KEY, SSRC)
+    sealer.skip()
+    assert open_packet(sealer.seal(b"one"), KEY) == Packet(SSRC, 1, 1920, b"one")
+
+
+@given(
+    payload=st.binary(min_size=1, max_size=200),
+    words=st.integers(0, 4),
+    padding=st.integers(0, 7),
+)
+def test_padding_and_extension_are_stripped(payload: bytes, words: int, padding: int) -> None:
+    """Whatever the server adds, the frame inside comes out as it was: DAVE finds its trailer from the end."""
+    opened = open_packet(forwarded(payload, extension_words=words, padding=padding), KEY)
+    assert opened is not None
+    assert opened.payload == payload
+
+
+@pytest.mark.parametrize("payload_type", [0x48, 101, 0x79])
+def test_what_is_not_opus_is_not_heard(payload_type: int) -> None:
+    """RTCP and video on the same socket are left alone."""
+    assert open_packet(forwarded(b"x", payload_type=payload_type), KEY) is None
+
+
+def test_a_padding_that_cannot_be_is_refused() -> None:
+    """A padding count of zero, or beyond the payload, is damage."""
+    flags = struct.pack(">BBHII", 0xA0, 0x78, 7, 960, SSRC)
+    for last in (0, 200):
+        nonce = struct.pack("<I", 1)
+        sealed = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(
+            b"ab" + bytes([last]), flags, nonce.ljust(24, b"\0"), KEY
+        )
+        assert open_packet(flags + sealed + nonce, KEY) is None
+
+
+@given(datagram=st.binary(max_size=120))
+def test_noise_is_not_heard(datagram: bytes) -> None:
+    """Anything may arrive on a UDP port; nothing raises."""
+    assert open_packet(datagram, KEY) is None
+
+
+def test_another_key_does_not_open() -> None:
+    """A packet of the session before is nobody's."""
+    assert open_packet(Sealer(KEY, SSRC).seal(b"one"), bytes(32)) is None
+
+
+def test_discovery_speaks_discords_74_bytes() -> None:
+    """The request names us, the reply our address."""
+    request = discovery_request(SSRC)
+    assert (len(request), request[:8]) == (74, struct.pack(">HHI", 1, 70, SSRC))
+    reply = struct.pack(">HHI64sH", 2, 70, SSRC, b"127.0.0.1", 5005)
+    assert discovery_reply(reply) == ("127.0.0.1", 5005)
+
+
+@pytest.mark.parametrize("datagram", [b"", bytes(74), discovery_request(1), b"\0\2" * 40])
+def test_what_is_no_discovery_reply_is_none(datagram: bytes) -> None:
+    """Voice, our own request and noise are not addresses."""
+    assert discovery_reply(datagram) is None
