@@ -17,7 +17,7 @@ from voice.transport.opus import SILENCE_FRAME
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rehearsal.people.credentials import VoiceCredentials
+    from rehearsal.people.admission import Admission
 
 READY = 2
 SESSION_DESCRIPTION = 4
@@ -57,7 +57,7 @@ class HeardOpus:
 class Call:
     """The state of one voice session. Owned by one link; not thread-safe."""
 
-    credentials: VoiceCredentials
+    admission: Admission
     counts: PacketCounts
     ssrc: int = 0
     server: tuple[str, int] = ("", 0)
@@ -71,7 +71,7 @@ class Call:
 
     def __post_init__(self) -> None:
         """Begin outside any group."""
-        self.dave = DaveParty(user_id=self.credentials.user_id, channel_id=self.credentials.channel_id)
+        self.dave = DaveParty(user_id=self.admission.user_id, channel_id=self.admission.channel_id)
 
     @property
     def can_send(self) -> bool:

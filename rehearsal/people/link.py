@@ -1,7 +1,7 @@
 """The shell of a person's voice connection: one websocket, one UDP socket, and what to do when they break.
 
 Task list: `person-link-USER`, owned by the link, runs the websocket; `person-heartbeat-USER`, owned by that
-websocket's stay. A broken websocket is resumed (op 7); what cannot be resumed is joined again with fresh credentials.
+websocket's stay. A broken websocket is resumed (op 7); what cannot be resumed is joined again with fresh admission.
 The protocol itself lives in `call` and `dave`; this file only moves bytes and waits.
 """
 
@@ -17,8 +17,8 @@ import aiohttp
 import structlog
 
 from rehearsal.errors import PersonError, RehearsalError
+from rehearsal.people.admission import Admission, Join, Leave
 from rehearsal.people.call import READY, SESSION_DESCRIPTION, Call, HeardOpus, PacketCounts
-from rehearsal.people.credentials import Join, Leave, VoiceCredentials
 from rehearsal.people.dave import MAX_VERSION, JsonMessage, Message
 from rehearsal.people.rtp import MODE, discovery_reply, discovery_request
 
@@ -87,7 +87,7 @@ class VoiceLink:
         self._socket: asyncio.DatagramTransport | None = None
         self._discovered: asyncio.Future[tuple[str, int]] | None = None
         self._opening: asyncio.Timeout | None = None
-        self._moved_to: VoiceCredentials | None = None
+        self._moved_to: Admission | None = None
         self._speaking = False
         self._changed = asyncio.Condition()
         self._failure: RehearsalError | None = None
@@ -95,8 +95,8 @@ class VoiceLink:
 
     async def __aenter__(self) -> Self:
         """Join and wait until the voice server has described the session. Raises `PersonError`."""
-        credentials = VoiceCredentials.parse(await self._join())
-        self._task = asyncio.create_task(self._run(credentials), name=f"person-link-{credentials.user_id}")
+        admission = Admission.parse(await self._join())
+        self._task = asyncio.create_task(self._run(admission), name=f"person-link-{admission.user_id}")
         try:
             await self._wait(lambda call: call.key is not None, _ANSWER_S, "was not let into the call")
         except BaseException:
@@ -146,7 +146,7 @@ class VoiceLink:
 
     async def move(self, answer: Mapping[str, Any]) -> None:
         """Take a VOICE_SERVER_UPDATE in mid-call: change over to another endpoint."""
-        self._moved_to = VoiceCredentials.parse(answer)
+        self._moved_to = Admission.parse(answer)
         if self._websocket is not None:
             await self._websocket.close()
 
@@ -157,33 +157,33 @@ class VoiceLink:
 
     # ---- the link's task ----
 
-    async def _run(self, credentials: VoiceCredentials) -> None:
+    async def _run(self, admission: Admission) -> None:
         """Serve one session after another until cancelled; a failure is kept for whoever waits."""
         failures = 0
         try:
             async with aiohttp.ClientSession() as http:
                 while True:
                     before = self.sessions
-                    await self._serve(http, Call(credentials, self.counts))
+                    await self._serve(http, Call(admission, self.counts))
                     failures = 0 if self.sessions > before else failures + 1
                     if failures > len(_BACKOFF_S):
                         raise PersonError(
-                            f"Member {credentials.user_id} could not enter the call at {credentials.endpoint}."
+                            f"Member {admission.user_id} could not enter the call at {admission.endpoint}."
                         )
                     await asyncio.sleep(_BACKOFF_S[failures - 1] if failures else 0)
-                    credentials = await self._fresh_credentials()
+                    admission = await self._fresh_admission()
         except RehearsalError as exc:
             self._failure = exc
             await self._notify()
 
-    async def _fresh_credentials(self) -> VoiceCredentials:
+    async def _fresh_admission(self) -> Admission:
         if self._moved_to is not None:
-            credentials, self._moved_to = self._moved_to, None
-            return credentials
+            admission, self._moved_to = self._moved_to, None
+            return admission
         # Discord hands out a voice server for a change of channel only, so a member leaves first.
         if self._leave is not None:
             await self._leave()
-        return VoiceCredentials.parse(await self._join())
+        return Admission.parse(await self._join())
 
     async def _serve(self, http: aiohttp.ClientSession, call: Call) -> None:
         """Run one session to its end, resuming its websocket as long as the server agrees."""
@@ -202,7 +202,7 @@ class VoiceLink:
 
     async def _attend(self, http: aiohttp.ClientSession, call: Call, *, resume: bool) -> int | None:
         """Serve one websocket until it closes; return its close code."""
-        address = f"wss://{call.credentials.endpoint}/?v=8"
+        address = f"wss://{call.admission.endpoint}/?v=8"
         try:
             async with (
                 asyncio.timeout(_ANSWER_S) as opening,
@@ -218,7 +218,7 @@ class VoiceLink:
                     await self._listen(websocket, call, silence_s=2.5 * interval_s + 1)
                 return websocket.close_code
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError, TypeError, KeyError) as exc:
-            _log.info("voice_websocket_failed", user_id=call.credentials.user_id, error=type(exc).__name__)
+            _log.info("voice_websocket_failed", user_id=call.admission.user_id, error=type(exc).__name__)
             return None
         finally:
             self._websocket = self._opening = None
@@ -235,7 +235,7 @@ class VoiceLink:
                 await asyncio.sleep(interval_s)
 
         # Not a TaskGroup: it would wrap what breaks the websocket in an ExceptionGroup.
-        task = asyncio.create_task(beat(), name=f"person-heartbeat-{call.credentials.user_id}")
+        task = asyncio.create_task(beat(), name=f"person-heartbeat-{call.admission.user_id}")
         try:
             yield
         finally:
@@ -272,13 +272,13 @@ class VoiceLink:
         elif op == SESSION_DESCRIPTION:
             self._opened()
             self.sessions += 1
-            _log.info("voice_session_described", user_id=call.credentials.user_id, ssrc=call.ssrc)
+            _log.info("voice_session_described", user_id=call.admission.user_id, ssrc=call.ssrc)
             # Discord wants our SSRC before the first packet, so op 5 goes out even in silence.
             await self._announce()
         elif op == _RESUMED:
             self._opened()
             self.resumes += 1
-            _log.info("voice_session_resumed", user_id=call.credentials.user_id)
+            _log.info("voice_session_resumed", user_id=call.admission.user_id)
         return answers
 
     def _opened(self) -> None:
@@ -337,7 +337,7 @@ class VoiceLink:
             async with asyncio.timeout(timeout_s), self._changed:
                 await self._changed.wait_for(settled)
         except TimeoutError as exc:
-            who = self._call.credentials.user_id if self._call is not None else "?"
+            who = self._call.admission.user_id if self._call is not None else "?"
             raise PersonError(f"Member {who} {otherwise} within {timeout_s:g} s.") from exc
         if self._failure is not None:
             raise self._failure
@@ -352,7 +352,7 @@ class VoiceLink:
 
 def _opening(call: Call, *, resume: bool) -> JsonMessage:
     """Return op 7 or op 0."""
-    who = call.credentials
+    who = call.admission
     body: dict[str, Any] = {"server_id": str(who.guild_id), "session_id": who.session_id, "token": who.token}
     if resume:
         return JsonMessage(_RESUME, {**body, "seq_ack": call.seq_ack})

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from rehearsal.people.admission import Join, Leave
     from rehearsal.people.call import HeardOpus, PacketCounts
     from rehearsal.people.clip import Clip
-    from rehearsal.people.credentials import Join, Leave
 
 _log = structlog.get_logger()
 

@@ -16,7 +16,7 @@ Leave: TypeAlias = Callable[[], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceCredentials:
+class Admission:
     """One member's right to one voice server. `endpoint`: host and port, without a scheme."""
 
     user_id: int
@@ -27,7 +27,7 @@ class VoiceCredentials:
     token: str
 
     @classmethod
-    def parse(cls, answer: Mapping[str, Any]) -> VoiceCredentials:
+    def parse(cls, answer: Mapping[str, Any]) -> Admission:
         """Read the two events. Raises `PersonError` when a part is missing (an endpoint may be null)."""
         try:
             state, server = answer["state"], answer["server"]
@@ -44,7 +44,7 @@ class VoiceCredentials:
 
     def __repr__(self) -> str:
         """Leave the token out."""
-        return f"VoiceCredentials(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"
+        return f"Admission(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"
 
 
 def _text(value: object) -> str:
