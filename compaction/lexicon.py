@@ -14,17 +14,18 @@ STOPWORDS = _set(
     """a about above actually after again all almost already also although always am an and another any anybody anyone
     anything are aren't around as at away back be because been before being but by came can can't cannot come could
     couldn't did didn't do does doesn't doing don't done down each either else even ever every everybody everyone
-    everything few for from get gets getting go goes going gone gonna got had hadn't has hasn't have haven't having he
-    he'd he'll he's her here hers herself hey hi him himself his hmm how i i'd i'll i'm i've if in indeed instead into
-    is isn't it it'd it'll it's its itself just kind kinda know let let's like lot lots made make makes many may maybe
-    me mean might mine more most much must my myself need no nobody none nor not nothing now of off oh ok okay on once
-    one only onto or other our ours ourselves out over own per perhaps please pretty put quite rather really right
-    said same saw say says see seem seems she she'd she'll she's should shouldn't since so some somebody someone
-    something sort still such sure take than thank thanks that that'd that'll that's the their theirs them themselves
-    then there there's these they they'd they'll they're they've thing things think this those though through thus to
-    too totally true try two uh um under until up upon us very wanna want wants was wasn't way we we'd we'll we're
-    we've well went were weren't what what's when where whether which while who who's whom whose why will with within
-    without won't would wouldn't yeah yep yes yet you you'd you'll you're you've your yours yourself"""
+    everything few for from get gets getting go goes going gone gonna got had hadn't has hasn't have haven't having
+    he he'd he'll he's her here hers herself ha haha hahaha hey hi him himself his hmm how i i'd i'll i'm i've if in
+    indeed instead into is isn't it it'd it'll it's its itself just kind kinda know let let's like lmao lol lot lots
+    made make makes many may maybe me mean might mine more most much must my myself need no nobody none nor not
+    nothing now of off oh ok okay on once one only onto or other our ours ourselves out over own per perhaps please
+    pretty put quite rather really right said same saw say says see seem seems she she'd she'll she's should
+    shouldn't since so some somebody someone something sort still such sure take than thank thanks that that'd
+    that'll that's the their theirs them themselves then there there's these they they'd they'll they're they've
+    thing things think this those though through thus to too totally true try two uh um under until up upon us very
+    wanna want wants was wasn't way we we'd we'll we're we've well went were weren't what what's when where whether
+    which while who who's whom whose why will with within without won't would wouldn't wow yay yeah yep yes yet you
+    you'd you'll you're you've your yours yourself"""
 )
 
 NUMBER_WORDS = {

@@ -8,7 +8,11 @@ segments and turns it stands on.
 
 from __future__ import annotations
 
+from bisect import insort
+from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
+from math import log
 from typing import TYPE_CHECKING
 
 from compaction.model import Fact, Segment, SegmentId, Seq, Slot
@@ -16,7 +20,7 @@ from compaction.summarisers.port import MAX_FACT_CHARS, KnownFact
 from compaction.wording import as_sentence, concepts, durability, plain, sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from compaction.wording import Concepts
 
@@ -40,6 +44,8 @@ _VALUE_WEIGHT = 2.0
 _SAME = 0.75
 # Only so many old facts are weighed against each other: some fifteen fit.
 _SHORTLIST = 150
+# So many of them may differ in names and numbers alone: a score called out every few minutes is one theme.
+_ALIKE = 3
 # A correction may name a fact among the newest so many.
 _KNOWN_FACTS = 300
 
@@ -89,6 +95,10 @@ class Ledger:
     def __init__(self, segments: Iterable[Segment] = ()) -> None:
         self._segments: list[Segment] = []
         self._candidates: list[tuple[_Candidate, ...]] = []
+        # All candidates, what lasts longest first.
+        self._ranked: list[_Candidate] = []
+        # How many facts speak of each concept.
+        self._told: Counter[str] = Counter()
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
         self._span: tuple[float, float] | None = None
@@ -109,7 +119,11 @@ class Ledger:
         """Take one more segment in. A closing segment isn't folded history and is left out."""
         if segment.closing:
             return
-        self._candidates.append(_candidates(segment, len(self._segments)))
+        candidates = _candidates(segment, len(self._segments))
+        self._candidates.append(candidates)
+        for each in candidates:
+            insort(self._ranked, each, key=_rank)
+            self._told.update(each.all)
         self._segments.append(segment)
         first, last = (segment.started_at, segment.ended_at) if self._span is None else self._span
         self._span = (min(first, segment.started_at), max(last, segment.ended_at))
@@ -122,6 +136,8 @@ class Ledger:
         other = Ledger()
         other._segments = [*self._segments]
         other._candidates = [*self._candidates]
+        other._ranked = [*self._ranked]
+        other._told = self._told.copy()
         other._superseded = {*self._superseded}
         other._roster = {*self._roster}
         other._span = self._span
@@ -151,21 +167,20 @@ class Ledger:
             return None
         newest_from = max(0, len(self._segments) - _NEWEST_SEGMENTS)
         newest = [each for group in self._candidates[newest_from:] for each in group if self._holds(each)]
-        older = [each for group in self._candidates[:newest_from] for each in group if self._holds(each)]
-        older.sort(key=lambda each: (-each.lasting, -each.age_rank, each.sentence.turn_seqs))
-        choice = _Choice(max_chars)
+        lasting = (each for each in self._ranked if each.age_rank < newest_from and self._holds(each))
+        choice = _Choice(max_chars, self._told)
         newest.sort(key=lambda each: (-each.age_rank, -each.fresh, each.sentence.turn_seqs))
         for each in newest:
             if choice.used + each.length <= max_chars * _NEWEST_SHARE:
                 choice.take(each)
-        choice.cover(older[:_SHORTLIST])
+        choice.cover(list(islice(_varied(lasting), _SHORTLIST)))
         choice.cover(newest)
         if not choice.taken:
             return _of_gist(self._segments[-1], max_chars)
         return _joined(choice.taken)
 
     def _holds(self, candidate: _Candidate) -> bool:
-        return not any(ref in self._superseded for ref in candidate.sentence.refs)
+        return self._superseded.isdisjoint(candidate.sentence.refs)
 
 
 def render(segments: Iterable[Segment], *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
@@ -176,7 +191,8 @@ def render(segments: Iterable[Segment], *, max_chars: int = MAX_SUMMARY_CHARS) -
 class _Choice:
     """Sentences taken so far, within the room that there is."""
 
-    def __init__(self, max_chars: int) -> None:
+    def __init__(self, max_chars: int, told: Mapping[str, int]) -> None:
+        self._told = told
         self.taken: list[_Candidate] = []
         self.used = 0
         self._room = max_chars
@@ -204,11 +220,25 @@ class _Choice:
     def _gain(self, candidate: _Candidate) -> float:
         if not candidate.all:
             return 0.0
-        new = candidate.all - self._covered
-        return candidate.lasting * (0.3 + 0.7 * len(new) / len(candidate.all))
+        # What every other fact speaks of is what the session always is about, and tells little.
+        new = sum(1.0 / (1.0 + log(self._told[concept])) for concept in candidate.all - self._covered)
+        return candidate.lasting * (0.1 + new / len(candidate.all))
 
     def _said(self, candidate: _Candidate) -> bool:
         return any(_same(candidate, each) for each in self.taken)
+
+
+def _varied(candidates: Iterable[_Candidate]) -> Iterator[_Candidate]:
+    """Yield the candidates without more than a few that have the same words around other names and numbers."""
+    yielded: Counter[frozenset[str]] = Counter()
+    for each in candidates:
+        yielded[each.about.topics] += 1
+        if yielded[each.about.topics] <= _ALIKE:
+            yield each
+
+
+def _rank(candidate: _Candidate) -> tuple[float, int, tuple[str, ...]]:
+    return (-candidate.lasting, -candidate.age_rank, candidate.sentence.refs)
 
 
 def _same(one: _Candidate, other: _Candidate) -> bool:

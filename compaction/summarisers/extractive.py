@@ -38,6 +38,8 @@ _LENGTH_EXPONENT = 0.7
 # The bot's own words are mostly repetition of what people told it.
 _ASSISTANT_WEIGHT = 0.5
 _VALUE_WEIGHT = 2.0
+# A sentence with less than two plain words that mean something, and no figure or name, is filler.
+_LEAST_WORTH = 2.0
 # A correction speaks of what the old sentence spoke of: this share of their plain words, or most of them when
 # nothing announces the change.
 _SAME_TOPIC = 0.34
@@ -117,7 +119,7 @@ def _spoken(turns: Iterable[Turn]) -> Iterable[_Candidate]:
                 position += 1
                 text = as_sentence(sentence, MAX_FACT_CHARS)
                 about = concepts(text)
-                if not text or not about.all:
+                if not text or _worth(about) < _LEAST_WORTH:
                     continue
                 weight = durability(text) * (_ASSISTANT_WEIGHT if turn.kind is TurnKind.ASSISTANT else 1.0)
                 slot = Slot.PEOPLE if turn.kind is TurnKind.MEMBERSHIP else slot_of(text)
