@@ -14,7 +14,7 @@ import shutil
 import socket
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -114,13 +114,15 @@ def check_recogniser(settings: AsrSettings) -> Finding:
 
 
 def check_voice(models_dir: Path, *, installed: bool) -> Finding:
-    """Judge the embedded voice: its engine and its model."""
+    """Judge the embedded voice: its engine and its model. Without one the bot answers in writing."""
     if not installed:
-        return Finding(
-            "voice", Status.MISSING, "The embedded voice's engine, Piper, is absent.", "`pip install 'roomtone[piper]'`"
-        )
+        detail = "Piper, the engine of the embedded voice, is absent: the bot answers in writing"
+        return Finding("voice", Status.WARNING, detail, "Run `pip install 'roomtone[piper]'`.")
     pull = f"Run `roomtone models pull {VOICE_JOE.name}`."
-    return _check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, pull)
+    finding = _check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, pull)
+    if finding.status is Status.OK:
+        return finding
+    return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: the bot answers in writing")
 
 
 def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[], object]) -> Finding:
@@ -243,7 +245,7 @@ def check_rehearsal(version_of: Callable[[str], str] = metadata.version) -> Find
     absent = [name for name in REHEARSAL_PARTS if _version(name, version_of) is None]
     if not absent:
         return Finding("rehearsal", Status.OK, "its parts are installed")
-    remedy = "`pip install 'roomtone[rehearsal]'`"
+    remedy = "Run `pip install 'roomtone[rehearsal]'`."
     return Finding("rehearsal", Status.WARNING, f"cannot be played: {', '.join(absent)} absent", remedy)
 
 
