@@ -6,11 +6,11 @@ model file scores one speaker's run in one go, another one can stack the speaker
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import faster_whisper
 import numpy as np
 import onnxruntime
 
@@ -75,7 +75,7 @@ class SileroVad:
     """
 
     def __init__(self, model_file: Path | None = None) -> None:
-        path = model_file or Path(faster_whisper.__file__).parent / "assets" / "silero_vad_v6.onnx"
+        path = model_file or _bundled_model()
         options = onnxruntime.SessionOptions()
         # A window is too little work to share: a second thread only spins.
         options.inter_op_num_threads = 1
@@ -122,3 +122,11 @@ class SileroVad:
         state.cell = cell.reshape(HIDDEN_SIZE)
         state.context = line[-CONTEXT_SAMPLES:].copy()
         return [float(probability) for probability in probabilities]
+
+
+def _bundled_model() -> Path:
+    """Return the model file inside the faster-whisper wheel, without importing the whole library for it."""
+    found = importlib.util.find_spec("faster_whisper")
+    if found is None or found.origin is None:
+        raise VadError("The package faster-whisper, which brings the voice-activity model, is missing; install it.")
+    return Path(found.origin).parent / "assets" / "silero_vad_v6.onnx"
