@@ -96,7 +96,7 @@ def _started(event: Event) -> Iterator[Span]:
 def _skipped(event: Event) -> Iterator[Span]:
     yield f"cursor {_get(event, 'cursor')} stays", _CURSOR
     yield _get(event, "reason"), "yellow" if event.get("reason") == "backing_off" else ""
-    yield f"{_get(event, 'total_turns')} turns, {_get(event, 'eligible_count')} eligible", ""
+    yield f"{_count(event.get('total_turns', '?'), 'turn')}, {_get(event, 'eligible_count')} eligible", ""
     yield f"due over {_get(event, 'threshold')}", _QUIET
     if event.get("pending_note_count"):
         yield _count(event["pending_note_count"], "pending note"), ""

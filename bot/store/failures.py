@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
 # By the primary part of SQLite's result code (https://www.sqlite.org/rescode.html).
 _SENTENCES: dict[str, str] = {
-    "SQLITE_FULL": "The disk is full, so nothing more can be stored in {path}. Free some space; the bot goes on then.",
+    "SQLITE_FULL": "The disk is full, so nothing more can be stored in {path}. Free some space, or set "
+    "storage.data_dir to another disk.",
     "SQLITE_READONLY": "{path} cannot be written. Give the user that runs the bot write access to the file and its "
     "directory, or set storage.data_dir to another directory.",
     "SQLITE_BUSY": "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
@@ -32,6 +34,12 @@ _SENTENCES: dict[str, str] = {
 }
 
 
+# What SQLite calls it when there is no room for its journal or shared memory beside the database.
+_MAYBE_FULL = ("SQLITE_IOERR", "SQLITE_CANTOPEN")
+# Less than a journal of one transaction and its shared memory take.
+_FULL_BYTES = 500_000
+
+
 def store_failure(error: BaseException, path: Path) -> StoreError:
     """Return the `StoreError` that says in a plain sentence what `error` means for the database at `path`."""
     if isinstance(error, StoreError):
@@ -45,6 +53,8 @@ def store_failure(error: BaseException, path: Path) -> StoreError:
         cause = error.orig
     name = getattr(cause, "sqlite_errorname", None)
     if isinstance(name, str):
+        if name.startswith(_MAYBE_FULL) and _disk_is_full(path):
+            name = "SQLITE_FULL"
         for primary, sentence in _SENTENCES.items():
             if name == primary or name.startswith(primary + "_"):
                 return StoreError(sentence.format(path=path))
@@ -53,6 +63,13 @@ def store_failure(error: BaseException, path: Path) -> StoreError:
     # Never str(error): SQLAlchemy puts the statement and its parameters, so what people said, into it.
     what = f"{type(cause).__name__}: {cause}" if isinstance(cause, sqlite3.Error) else type(error).__name__
     return StoreError(f"{path} refused a request ({what}).")
+
+
+def _disk_is_full(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < _FULL_BYTES
+    except OSError:
+        return False
 
 
 # What the store's own calls raise when the outside fails; anything else is a bug of ours and passes.

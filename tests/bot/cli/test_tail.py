@@ -19,6 +19,12 @@ from typer.testing import CliRunner
 from bot.cli.tail import Json, Lines, Tail, Wanted, command
 from bot.logs import log_path, writing_logs
 from bot.settings import LogsSettings
+from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.fakes.clock import FakeClock
+from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,6 +198,32 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
     result = CliRunner().invoke(app, ["--file", str(tmp_path / "absent.jsonl")])
     assert result.exit_code == 0
     assert "There is no log yet" in result.stderr
+
+
+@pytest.mark.asyncio
+async def test_a_session_tells_its_story(tmp_path: Path) -> None:
+    """From the compaction log alone: why nothing was due, what was folded, and where the cursor went."""
+    said = TurnPart("1", "Ann", "We meet at nine in Geneva.")
+    with writing_logs(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
+        async with SessionMemory.open(
+            SessionId("evening"),
+            store=InMemoryTurnStore(),
+            summariser=ExtractiveSummariser(),
+            fallback=ExtractiveSummariser(),
+            settings=CompactionSettings(),
+            mode=Mode.SUMMARY,
+            clock=FakeClock(),
+        ) as memory:
+            for seq in range(72):
+                await memory.append(TurnKind.SPEECH, [said], started_at=seq, ended_at=seq + 0.5)
+                memory.context(max_input_tokens=8000)
+                await memory.settle()
+    shown, _ = tail(log_path(tmp_path), session="evening", events=["compaction"])
+    told = [re.split(r"  +", line)[2:5] for line in shown.splitlines()]
+    assert ["voice_context_compaction_completed", "cursor 0 -> 10", "covered through turn 9"] in told
+    assert ["voice_context_compaction_completed", "cursor 10 -> 20", "covered through turn 19"] in told
+    assert "59 times more" in shown
+    assert "Geneva" not in log_path(tmp_path).read_text()
 
 
 def test_help_reads_well() -> None:

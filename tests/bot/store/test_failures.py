@@ -1,0 +1,67 @@
+"""Each trouble of a database is a sentence with the remedy; none of them shows a statement or its words."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from bot.store.failures import store_failure
+from compaction.errors import StoreError
+
+PATH = Path("/data/roomtone.db")
+
+
+def sqlite_error(name: str, message: str = "trouble") -> sqlite3.OperationalError:
+    """Return an error as the driver raises it."""
+    error = sqlite3.OperationalError(message)
+    error.sqlite_errorname = name
+    return error
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("SQLITE_FULL", "The disk is full"),
+        ("SQLITE_READONLY_DBMOVED", "cannot be written"),
+        ("SQLITE_BUSY_SNAPSHOT", "is locked"),
+        ("SQLITE_LOCKED", "is locked"),
+        ("SQLITE_CORRUPT_INDEX", "is damaged"),
+        ("SQLITE_NOTADB", "is not a database"),
+        ("SQLITE_PERM", "may not be opened"),
+        ("SQLITE_NOMEM", "no memory left"),
+    ],
+)
+def test_each_code_has_its_sentence(name: str, said: str) -> None:
+    """Extended result codes say what their primary one says, bare or inside SQLAlchemy's error."""
+    bare = sqlite_error(name)
+    wrapped = OperationalError("INSERT INTO turns VALUES (?)", ["what somebody said"], bare)
+    for error in (bare, wrapped):
+        told = str(store_failure(error, PATH))
+        assert said in told
+        assert "/data/roomtone.db" in told
+        assert told.count(".") >= 2
+        assert "INSERT" not in told
+
+
+def test_an_io_error_on_a_full_disk_is_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite calls it an I/O error when its journal finds no room."""
+    usage = type(shutil.disk_usage("/"))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 10**9, 16_384))
+    assert "The disk is full" in str(store_failure(sqlite_error("SQLITE_IOERR_SHMSIZE"), PATH))
+    assert "The disk is full" in str(store_failure(sqlite_error("SQLITE_CANTOPEN"), PATH))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 0, 10**9))
+    assert "The disk failed" in str(store_failure(sqlite_error("SQLITE_IOERR_SHMSIZE"), PATH))
+    assert "cannot be opened" in str(store_failure(sqlite_error("SQLITE_CANTOPEN"), PATH))
+
+
+def test_other_troubles_are_told_by_their_kind() -> None:
+    """A stalled disk, a refused file, and what nobody foresaw."""
+    assert "did not answer in time" in str(store_failure(TimeoutError(), PATH))
+    assert "cannot be used: Not a directory" in str(store_failure(NotADirectoryError(20, "Not a directory"), PATH))
+    assert "no such table: turns" in str(store_failure(sqlite_error("SQLITE_ERROR", "no such table: turns"), PATH))
+    own = StoreError("ours")
+    assert store_failure(own, PATH) is own

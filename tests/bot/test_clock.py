@@ -1,0 +1,34 @@
+"""The two clocks of the machine."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from bot.clock import Clock, SystemClock
+from tests.fakes.clock import FakeClock
+
+
+def test_the_machines_clocks() -> None:
+    """Wall time is UTC epoch seconds; the other never goes back."""
+    clock: Clock = SystemClock()
+    assert abs(clock.now() - time.time()) < 60
+    assert clock.monotonic() <= clock.monotonic()
+
+
+@pytest.mark.asyncio
+async def test_the_fake_wakes_sleepers_when_it_is_moved() -> None:
+    """Nobody waits really: a sleeper wakes when its hour is reached, and not before."""
+    clock = FakeClock(100.0)
+    port: Clock = clock
+    sleeper = asyncio.ensure_future(port.sleep(10))
+    await asyncio.sleep(0)
+    clock.advance(9)
+    await asyncio.sleep(0)
+    assert not sleeper.done()
+    clock.advance(1)
+    await sleeper
+    assert (clock.now(), clock.monotonic(), clock.sleeping) == (110.0, 10.0, 0)
+    await SystemClock().sleep(0)
