@@ -140,7 +140,8 @@ class LlmSettings(BaseModel):
     api_key: Annotated[
         SecretStr | None,
         Field(
-            description="The endpoint's key; OPENAI_API_KEY sets it too. Local servers mostly need none. Takes effect at start."
+            description="The endpoint's key; OPENAI_API_KEY sets it too. Local servers mostly need none. "
+            "Takes effect at start."
         ),
     ] = None
     model: Annotated[
@@ -155,7 +156,8 @@ class LlmSettings(BaseModel):
         Field(
             ge=16,
             le=4096,
-            description="Most tokens of one reply. Default 300, about a minute of speech. Takes effect at the next reply.",
+            description="Most tokens of one reply. Default 300, about a minute of speech. "
+            "Takes effect at the next reply.",
         ),
     ] = 300
     first_token_timeout_s: Annotated[
