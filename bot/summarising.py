@@ -32,7 +32,7 @@ def summariser_for(kind: SummariserKind, completion: Completion | None, settings
         )
     from compaction.summarisers.llm import LlmSummariser
 
-    return LlmSummariser(completion, settings)
+    return LlmSummariser(completion, max_output_tokens=settings.max_output_tokens)
 
 
 @asynccontextmanager

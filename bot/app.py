@@ -1,0 +1,245 @@
+"""The composition root: makes every part of the running bot out of the settings, and closes them in reverse.
+
+Whoever starts the process enters `running_bot`; nothing else makes these parts, and none of them is global.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.brain.instructions import Instructions
+from bot.brain.responder import ModelResponder
+from bot.clock import SystemClock
+from bot.discord.client import connected, translated
+from bot.llm.embedded import EmbeddedResponder
+from bot.models.catalogue import VOICE_JOE
+from bot.models.shelf import ModelShelf
+from bot.room import Means, Room
+from bot.store.database import open_database
+from bot.store.sessions import Sessions
+from bot.store.turns import SqlTurnStore
+from bot.summarising import summariser_for
+from bot.supervisor import KNOWN_ERRORS, RoomSupervisor
+from compaction.session import SessionMemory
+from compaction.summarisers.extractive import ExtractiveSummariser
+from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.whisper import WhisperEngine
+from voice.errors import SynthesisError
+from voice.listening.vad import SileroVad
+from voice.speaking.piper import PiperSynthesizer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+    from datetime import tzinfo
+
+    from bot import events
+    from bot.brain.responder import Responder
+    from bot.clock import Clock
+    from bot.discord.client import RoomtoneClient
+    from bot.llm.openai_chat import OpenAIChat
+    from bot.place import Place
+    from bot.settings import (
+        BrainSettings,
+        DiscordSettings,
+        LlmSettings,
+        ModelsSettings,
+        RoomSettings,
+        StorageSettings,
+    )
+    from compaction.events import CompactionEvent
+    from compaction.model import SessionId
+    from compaction.ports import TurnStore
+    from compaction.settings import BudgetSettings, CompactionSettings
+    from compaction.summarisers.port import Summariser
+    from voice.settings import AsrSettings, ListeningSettings, TransportSettings
+    from voice.speaking.port import Speech, Synthesizer
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class BotSettings:
+    """The sections that the running bot is made of; `config` loads them."""
+
+    discord: DiscordSettings
+    room: RoomSettings
+    transport: TransportSettings
+    listening: ListeningSettings
+    asr: AsrSettings
+    brain: BrainSettings
+    llm: LlmSettings
+    compaction: CompactionSettings
+    budget: BudgetSettings
+    models: ModelsSettings
+    storage: StorageSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The bot, connected to Discord. `supervisor` has its rooms."""
+
+    client: RoomtoneClient
+    supervisor: RoomSupervisor
+
+    async def until(self, stop: asyncio.Event) -> None:
+        """Live until `stop` is set. Raises `SetupError` when Discord's connection is lost for good before."""
+        assert self.client.running is not None, "the client runs while the bot does"
+        stopping = asyncio.create_task(stop.wait(), name="until-stopped")
+        try:
+            await asyncio.wait({stopping, self.client.running}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+        if self.client.running.done() and not stop.is_set():
+            running = self.client.running
+            raise translated(None if running.cancelled() else running.exception())
+
+
+@asynccontextmanager
+async def running_bot(
+    settings: BotSettings,
+    *,
+    observe: events.Observer,
+    rejoin: bool = True,
+    zone: tzinfo,
+    clock: Clock | None = None,
+) -> AsyncIterator[Running]:
+    """Start the bot and lend it; leaving ends its rooms in order (sessions closed and stored), then everything else.
+
+    `rejoin`: go on with the sessions that a crashed process left open. `zone`: whose clock times are told in.
+    Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence when something needed is missing.
+    """
+    clock = clock or SystemClock()
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(
+            open_database(
+                settings.storage.database_path,
+                synchronous=settings.storage.synchronous,
+                busy_timeout_s=settings.storage.busy_timeout_s,
+            )
+        )
+        sessions = Sessions(database, clock)
+        recognizer = await stack.enter_async_context(
+            QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr)
+        )
+        synthesizer = await _open_voice(stack, settings.models)
+        model = await _open_model(stack, settings.llm)
+        means = Means(
+            sessions=sessions,
+            open_memory=_memories(
+                SqlTurnStore(database, clock),
+                summariser_for(settings.compaction.summariser, model, settings.compaction),
+                settings.compaction,
+                clock,
+            ),
+            recognizer=recognizer,
+            detector=SileroVad(),
+            synthesizer=synthesizer,
+            new_responder=_responders(settings, model, zone),
+            instructions=Instructions(settings.brain.name, settings.brain.instructions),
+            max_input_tokens=settings.budget.max_input_tokens,
+            zone=zone,
+            clock=clock,
+            observe=observe,
+            room=settings.room,
+            brain=settings.brain,
+            listening=settings.listening,
+            asr=settings.asr,
+            mind=f"the language model {model.model}" if model else "what I heard, without a language model",
+        )
+        supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
+        client = await stack.enter_async_context(connected(settings.discord, settings.transport, supervisor))
+        # Entered after the client, so that rooms end while Discord can still be told.
+        await stack.enter_async_context(supervisor)
+        if rejoin:
+            await _rejoin(client, supervisor, sessions, settings.room)
+        yield Running(client, supervisor)
+
+
+def _memories(
+    store: TurnStore, summariser: Summariser, settings: CompactionSettings, clock: Clock
+) -> Callable[[SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
+    """Return how a room opens its session's memory."""
+
+    def open_memory(
+        session_id: SessionId, guild_id: int, on_event: Callable[[CompactionEvent], None]
+    ) -> AbstractAsyncContextManager[SessionMemory]:
+        return SessionMemory.open(
+            session_id,
+            store=store,
+            summariser=summariser,
+            fallback=ExtractiveSummariser(),
+            settings=settings,
+            mode=settings.mode,
+            clock=clock,
+            guild_id=str(guild_id),
+            on_event=on_event,
+        )
+
+    return open_memory
+
+
+def _responders(settings: BotSettings, model: OpenAIChat | None, zone: tzinfo) -> Callable[[], Responder]:
+    """Return what makes a room's responder."""
+    if model is not None:
+        shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens)
+        return lambda: shared
+    names = (settings.brain.name, *settings.brain.wake_names)
+    return lambda: EmbeddedResponder(names=names, zone=zone)
+
+
+async def _open_model(stack: AsyncExitStack, settings: LlmSettings) -> OpenAIChat | None:
+    if not settings.configured:
+        log.info("no_language_model", responder="embedded")
+        return None
+    # Imported where it is needed: the library takes a second to load.
+    from bot.llm.openai_chat import OpenAIChat
+
+    return await stack.enter_async_context(OpenAIChat(settings))
+
+
+async def _open_voice(stack: AsyncExitStack, settings: ModelsSettings) -> Synthesizer:
+    """Load the embedded voice. Without it the bot still listens, remembers, and answers in writing."""
+    directory = ModelShelf(settings.directory).path(VOICE_JOE)
+    try:
+        return await stack.enter_async_context(PiperSynthesizer.open(directory))
+    except SynthesisError as error:
+        log.warning("no_voice", problem=str(error))
+        return _Mute(str(error))
+
+
+class _Mute:
+    """The voice of a bot that has none: every sentence fails with the reason, and so is written instead."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    async def synthesize(self, text: str) -> Speech:
+        raise SynthesisError(self._reason)
+
+
+async def _rejoin(
+    client: RoomtoneClient, supervisor: RoomSupervisor, sessions: Sessions, settings: RoomSettings
+) -> None:
+    """Go back into the channels that a crashed process left, where people still are."""
+    for session in await sessions.unfinished(resume_within_s=settings.resume_within_s):
+        if session.guild_id is None or session.channel_id is None:
+            continue
+        place = client.place(session.guild_id, session.channel_id)
+        if place is None or all(person.is_bot for person in place.company()):
+            log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
+            continue
+        await _rejoin_one(place, supervisor, session.id)
+
+
+async def _rejoin_one(place: Place, supervisor: RoomSupervisor, session_id: SessionId) -> None:
+    try:
+        await supervisor.join(place)
+    except KNOWN_ERRORS as error:
+        log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=str(error))
+        await place.write(f"I could not come back. {error}")

@@ -1,0 +1,53 @@
+"""The rehearsal's ear: what other participants heard of the bot, recognised as the bot recognises people."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Self
+
+from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.whisper import WhisperEngine
+from voice.audio import LISTEN_RATE_HZ
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from voice.asr.port import Recognizer
+    from voice.audio import Pcm
+    from voice.settings import AsrSettings
+
+# The recogniser hears 30 s at once; a longer answer is cut where it stands.
+PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
+
+
+class Ear:
+    """`rehearsal.observation.Recogniser`. Loads the model when it is first needed: after the run, as a rule.
+
+    *Ownership*: an async context manager that owns the recogniser.
+    """
+
+    def __init__(self, settings: AsrSettings) -> None:
+        self._settings = settings
+        self._stack = AsyncExitStack()
+        self._recognizer: Recognizer | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def transcribe(self, pcm: Pcm) -> str:
+        """Return the text of mono int16 sound at 16 kHz. Raises `RecogniserError`."""
+        if self._recognizer is None:
+            self._recognizer = await self._stack.enter_async_context(
+                QueuedRecognizer(lambda: WhisperEngine(self._settings), self._settings)
+            )
+        language = None if self._settings.language == "auto" else self._settings.language
+        texts = [
+            (await self._recognizer.recognize(pcm[at : at + PIECE_SAMPLES], language=language)).text
+            for at in range(0, len(pcm), PIECE_SAMPLES)
+        ]
+        return " ".join(text for text in texts if text)

@@ -1,0 +1,128 @@
+"""`roomtone rehearse`: the whole bot in a local Discord, with people who really speak; or that Discord alone."""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rehearsal.program import Program
+    from rehearsal.report import Report
+    from rehearsal.scenario import Scenario
+    from voice.settings import AsrSettings
+
+DEFAULT_SCENARIO = "evening"
+
+
+def command(
+    scenario: Annotated[
+        str,
+        typer.Argument(help="A bundled scenario's name (evening, hello) or the path of a scenario file."),
+    ] = DEFAULT_SCENARIO,
+    speech: Annotated[
+        Path | None,
+        typer.Option(help="Play the real recordings of DIR/manifest.json instead.", metavar="DIR"),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="With --speech: at most so many recordings.", metavar="N")
+    ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Keep the local Discord up for other clients until Ctrl-C.")
+    ] = False,
+    no_bot: Annotated[bool, typer.Option("--no-bot", help="With --serve: without the bot in its room.")] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="With --serve: port of REST, gateway and control; 0 takes a free one.")
+    ] = 0,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the report as JSON to this file.", metavar="FILE.json")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting over all others, for example compaction.mode=off.", metavar="KEY=VALUE"),
+    ] = None,
+) -> None:
+    """Play an evening in miniature: real protocol, encryption, audio, recognition, memory and voice.
+
+    Ends with a report; the exit status is 0 only if everything that the scenario expects came true.
+    """
+    overrides = parse_settings(settings or [])
+    if serve:
+        from bot.cli.serve import serve_local_discord
+
+        asyncio.run(serve_local_discord(overrides, with_bot=not no_bot, port=port))
+        return
+    if no_bot:
+        raise typer.BadParameter("--no-bot goes with --serve.")
+    passed = rehearse(scenario, speech=speech, limit=limit, report=report, overrides=overrides)
+    raise typer.Exit(0 if passed else 1)
+
+
+def rehearse(
+    scenario: str,
+    *,
+    speech: Path | None = None,
+    limit: int | None = None,
+    report: Path | None = None,
+    overrides: dict[str, object] | None = None,
+) -> bool:
+    """Play a scenario, show it on the terminal, and return whether it passed."""
+    from rich.console import Console
+
+    from bot.cli.here import nowhere
+    from bot.logs import writing_logs
+    from config.load import load
+    from rehearsal.program import Program
+
+    played = _scenario(scenario, speech, limit)
+    settings = load(overrides={**played.settings, **(overrides or {})})
+    program = Program(Console(highlight=False))
+    # The program shows the bot's warnings among the conversation; the log has everything.
+    with (
+        nowhere() as console,
+        writing_logs(settings.logs, data_dir=settings.storage.data_dir, console=console),
+        program,
+    ):
+        outcome = asyncio.run(_play(played, settings.asr, overrides or {}, program))
+    program.show(outcome)
+    if report is not None:
+        outcome.write(report)
+    return outcome.passed
+
+
+async def _play(scenario: Scenario, asr: AsrSettings, overrides: dict[str, object], program: Program) -> Report:
+    from bot.cli.companion import InProcessCompanion
+    from bot.cli.ear import Ear
+    from rehearsal.local_venue import open_local_venue
+    from rehearsal.stage import play
+
+    async with InProcessCompanion(overrides) as companion, Ear(asr) as ear:
+        return await play(scenario, companion=companion, recogniser=ear, audience=program, open_venue=open_local_venue)
+
+
+def parse_settings(given: Sequence[str]) -> dict[str, object]:
+    """Return `KEY=VALUE` words as settings by dotted name; values are read as TOML where they are TOML."""
+    parsed: dict[str, object] = {}
+    for each in given:
+        key, sign, value = each.partition("=")
+        if not sign or not key.strip():
+            raise typer.BadParameter(f"--set {each} is not KEY=VALUE, for example --set compaction.mode=off.")
+        try:
+            parsed[key.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed[key.strip()] = value
+    return parsed
+
+
+def _scenario(name: str, speech: Path | None, limit: int | None) -> Scenario:
+    from rehearsal.scenario_file import load_scenario, scenario_path
+    from rehearsal.speech import speech_scenario
+
+    if speech is not None:
+        return speech_scenario(speech, limit=limit)
+    return load_scenario(scenario_path(name))

@@ -1,0 +1,58 @@
+"""`roomtone run`: the bot on Discord; where there is no token, the rehearsal."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from config.schema import Settings
+
+WITHOUT_DISCORD = (
+    "DISCORD_TOKEN is not set, so there is no Discord to go to: playing the rehearsal instead. "
+    "Put the bot's token into DISCORD_TOKEN (or .env) to run on Discord; README.md says how to get one."
+)
+
+
+def command() -> None:
+    """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN: play the rehearsal on this machine.
+
+    Sessions end in order at Ctrl-C and SIGTERM; after a crash the bot goes on where it was.
+    """
+    from config.load import load
+
+    settings = load()
+    token = settings.discord.token
+    if token is None or not token.get_secret_value().strip():
+        from bot.cli.rehearse import DEFAULT_SCENARIO, rehearse
+
+        typer.echo(WITHOUT_DISCORD)
+        raise typer.Exit(0 if rehearse(DEFAULT_SCENARIO) else 1)
+    asyncio.run(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    from bot.app import BotSettings, running_bot
+    from bot.cli.here import local_zone
+    from bot.cli.signals import stop_on_signals
+    from bot.events import nobody
+    from bot.logs import writing_logs
+
+    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    secrets = [
+        secret.get_secret_value() for secret in (settings.discord.token, settings.llm.api_key) if secret is not None
+    ]
+    stop = asyncio.Event()
+    with (
+        writing_logs(settings.logs, data_dir=settings.storage.data_dir, secrets=secrets) as logs,
+        stop_on_signals(stop),
+    ):
+        typer.echo("Starting: loading the recogniser and the voice, then connecting to Discord …")
+        async with running_bot(parts, observe=nobody, zone=local_zone()) as running:
+            guilds = ", ".join(guild.name for guild in running.client.guilds) or "no server yet"
+            typer.echo(f"{running.client.user} is on Discord, in {guilds}. Call it with /join. Log: {logs.path}")
+            await running.until(stop)
+            typer.echo("Ending: last words become turns, sessions are stored …")

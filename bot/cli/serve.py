@@ -1,0 +1,102 @@
+"""The local Discord kept up for other clients, with the bot in its room: `roomtone rehearse --serve`."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import typer
+
+from bot.cli.companion import InProcessCompanion
+from bot.cli.here import nowhere
+from bot.cli.signals import stop_on_signals
+from bot.logs import writing_logs
+from config.load import load
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.observation import CompanionCrashed, Environment, Problem, ReplySpoken, UtteranceHeard
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.observation import Observation
+
+# In a served Discord nobody may be there for hours; the bot stays.
+SERVED_SETTINGS: dict[str, object] = {"room.leave_when_empty_s": 86_400.0}
+TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"
+
+
+async def serve_local_discord(overrides: Mapping[str, object], *, with_bot: bool, port: int) -> None:
+    """Open the local Discord, print how to reach it, and stay until a signal ends it.
+
+    Raises `RehearsalError` when it cannot listen, and the bot's own errors when that cannot start.
+    """
+    settings = load(overrides=overrides)
+    stop = asyncio.Event()
+    async with AsyncExitStack() as stack:
+        console = stack.enter_context(nowhere())
+        stack.enter_context(writing_logs(settings.logs, data_dir=settings.storage.data_dir, console=console))
+        stack.enter_context(stop_on_signals(stop))
+        discord = await stack.enter_async_context(LocalDiscord(http_port=port))
+        for line in addresses(discord):
+            typer.echo(line)
+        if with_bot:
+            companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides)))
+            await companion.start(_environment(discord), lambda seen: _tell(seen, discord, stop))
+            stack.push_async_callback(companion.stop)
+            channel = discord.guild.voice_channels[0]
+            await companion.enter(discord.guild.id, channel.id)
+            typer.echo(f"{discord.guild.member(ROOMTONE_BOT_ID).name} is in {channel.name} and listens.")
+        typer.echo("Ctrl-C ends it.")
+        await stop.wait()
+
+
+def addresses(discord: LocalDiscord) -> list[str]:
+    """Return how to reach the local Discord, one line a thing."""
+    guild = discord.guild
+    voice = guild.voice_channels[0]
+    members = ", ".join(f"{member.id} {member.name}" for member in guild.people)
+    return [
+        "A local Discord is up, for this machine alone.",
+        f"  REST API     {discord.api_base}",
+        f"  gateway      {discord.gateway_url}",
+        f"  voice        wss://{discord.voice_endpoint}",
+        f"  certificate  {discord.certificate_path}",
+        f"  control API  {discord.control_base}   (docs/rehearsal-control-api.md)",
+        f"  bot token    {TOKEN}",
+        f"  guild        {guild.id} {guild.name}",
+        f"  channels     {voice.id} {voice.name} (voice), {guild.text_channel.id} {guild.text_channel.name} (text)",
+        f"  members      {members}",
+        f"  for example  curl -X POST {discord.control_base}/members/{guild.people[0].id}/join",
+    ]
+
+
+def _environment(discord: LocalDiscord) -> Environment:
+    return Environment(
+        api_base=discord.api_base,
+        gateway_url=discord.gateway_url,
+        certificate_path=discord.certificate_path,
+        token=TOKEN,
+        guild_id=discord.guild.id,
+        voice_channel_id=discord.guild.voice_channels[0].id,
+        text_channel_id=discord.guild.text_channel.id,
+        bot_name=discord.guild.member(ROOMTONE_BOT_ID).name,
+        settings={},
+    )
+
+
+def _tell(seen: Observation, discord: LocalDiscord, stop: asyncio.Event) -> None:
+    """Print what the bot hears, says and suffers."""
+    match seen:
+        case UtteranceHeard(dropped_reason=None):
+            typer.echo(f"{discord.guild.member(seen.speaker_id).name}: {seen.text}")
+        case ReplySpoken():
+            typer.echo(f"{discord.guild.member(ROOMTONE_BOT_ID).name}: {seen.text}")
+        case Problem():
+            typer.echo(f"{seen.level}: {seen.event} {seen.detail}".rstrip(), err=True)
+        case CompanionCrashed():
+            typer.echo(f"The bot ended: {seen.detail}", err=True)
+            stop.set()
+        case _:
+            pass
