@@ -122,6 +122,7 @@ class _Group:
     stale: set[int] = field(default_factory=set)  # leaves that must go
     # Unrevoked proposals of this epoch as each recipient has them: user id -> reference -> change.
     outstanding: dict[int, dict[bytes, _Change]] = field(default_factory=dict)
+    ignored_batches: int = 0  # since the last commit
 
     def members(self) -> dict[int, int]:
         """Return user id -> leaf of those who hold the group's keys and may commit."""
@@ -251,10 +252,18 @@ class DeliveryService:
         return self._execute_ready_transitions()
 
     def commit_timed_out(self, batch: int) -> list[Effect]:
-        """Nobody committed that batch: revoke it and propose what is wanted now."""
-        if batch != self._batches or not self._group.epoch or not any(self._group.outstanding.values()):
+        """Nobody committed that batch: propose afresh, and when nobody commits that either, make a new group.
+
+        Members whose client died inside a live connection would otherwise keep everybody else out for ever.
+        """
+        group = self._group
+        if batch != self._batches or not group.epoch or not any(group.outstanding.values()):
             return []
-        return self._revoke_all() + self._advance()
+        if group.ignored_batches:
+            _log.info("group_without_committers", epoch=group.epoch, members=len(group.members()))
+            return self.recreate()
+        group.ignored_batches += 1
+        return self._revoke([user for user, changes in group.outstanding.items() if changes]) + self._advance()
 
     # --- what the voice gateway decides ------------------------------------------------------------------------
 
@@ -316,6 +325,7 @@ class DeliveryService:
         transition = _INITIAL_TRANSITION if initial else self._next_transition()
         self._after_downgrade = False
         group.epoch += 1
+        group.ignored_batches = 0
         group.outstanding.clear()
         prefix = struct.pack(">H", transition)
         effects: list[Effect] = [
@@ -394,9 +404,6 @@ class DeliveryService:
             if any(isinstance(change, _Addition) and change.user_id == user_id for change in changes.values())
         ]
         return self._revoke(about_user)
-
-    def _revoke_all(self) -> list[Effect]:
-        return self._revoke([user for user, changes in self._group.outstanding.items() if changes])
 
     def _revoke(self, users: Iterable[int]) -> list[Effect]:
         """Take all proposals back from `users`, not only the one that is void: see the module's docstring."""
