@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from config.schema import SETTINGS, Setting, is_section
+from config.schema import SECTIONS, SETTINGS, Setting, is_section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from config.schema import Key
 
 SHOWN_CHARS = 60
+# From here on one name was probably meant to be the other.
+_ALIKE = 0.7
 VARIABLE_PREFIX = "ROOMTONE_"
 
 # Discord's tokens have three parts, others a prefix; somebody may have pasted one into the wrong key.
@@ -72,18 +74,23 @@ _DEMANDS: dict[str, str] = {
 
 def unknown_key(key: Key, origin: Origin) -> str:
     """Say that a file or an override names a setting that does not exist."""
-    name = ".".join(key)
-    what = f"section [{name}]" if len(key) == 1 else name
-    return f"{what} in {origin.place} is not a setting.{_did_you_mean(name, _key_candidates(key))}"
+    meant = _meant(key)
+    hint = "" if meant is None else f" Did you mean {_named(meant)}?"
+    return f"{'section ' if len(key) == 1 else ''}{_named(key)} in {origin.place} is not a setting.{hint}"
 
 
 def unknown_variable(name: str, place: str) -> str:
     """Say that a ROOMTONE_ variable names no setting."""
-    variables = {setting.variable: setting.variable for setting in SETTINGS.values()}
-    hint = _did_you_mean(name, variables) or (
-        f" Variables are named {VARIABLE_PREFIX}SECTION__FIELD, for example ROOMTONE_ASR__LANGUAGE=en."
-    )
-    return f"{name} in {place} is not a setting.{hint}"
+    written = name.removeprefix(VARIABLE_PREFIX).lower()
+    meant = _meant(tuple(written.split("__")))
+    if meant not in SETTINGS:
+        # Perhaps one underscore stands where two belong.
+        flat = {setting.key: "_".join(setting.key) for setting in SETTINGS.values()}
+        meant = max(flat, key=lambda each: difflib.SequenceMatcher(None, written, flat[each]).ratio())
+        if difflib.SequenceMatcher(None, written, flat[meant]).ratio() < _ALIKE:
+            rule = f"Variables are named {VARIABLE_PREFIX}SECTION__FIELD, for example ROOMTONE_ASR__LANGUAGE=en."
+            return f"{name} in {place} is not a setting. {rule}"
+    return f"{name} in {place} is not a setting. Did you mean {SETTINGS[meant].variable}?"
 
 
 def not_a_section(key: Key, origin: Origin, value: object) -> str:
@@ -136,6 +143,13 @@ def toml_value(value: Any) -> str:
             return "[" + ", ".join(toml_value(each) for each in value) + "]"
 
 
+def _named(key: Key) -> str:
+    name = ".".join(key)
+    # A quoted key of TOML may hold a newline; a mistake stays on its line.
+    name = name if name.isprintable() else repr(name)
+    return name if len(key) > 1 else f"[{name}]"
+
+
 def _sentence(key: Key, detail: ErrorDetails, origins: Mapping[Key, Origin]) -> str:
     setting = SETTINGS.get(key)
     demand = _demand(detail)
@@ -175,22 +189,28 @@ def _key_of(location: tuple[int | str, ...]) -> Key:
     return key
 
 
-def _key_candidates(key: Key) -> dict[str, str]:
-    """Return what could have been meant: sections for a section, else dotted names; bare names lead there too."""
-    if len(key) == 1:
-        return {each[0]: f"[{each[0]}]" for each in SETTINGS} | {each[-1]: ".".join(each) for each in SETTINGS}
-    same_section = {".".join(each): ".".join(each) for each in SETTINGS if each[:-1] == key[:-1]}
-    elsewhere = {".".join((*key[:-1], each[-1])): ".".join(each) for each in SETTINGS if each[-1] == key[-1]}
-    return {".".join(each): ".".join(each) for each in SETTINGS} | elsewhere | same_section
+def _meant(key: Key) -> Key | None:
+    """Return the setting or section that a wrong key was probably meant to be.
+
+    First a setting of the same section, then the same name elsewhere, then a section of a similar name.
+    """
+    neighbours = [each for each in SETTINGS if each[:-1] == key[:-1]]
+    elsewhere = [each for each in SETTINGS if each[-1] == key[-1]]
+    sections = [each for each in SECTIONS if len(each) == len(key)]
+    best = max(neighbours, key=lambda each: _likeness(key[-1], each[-1]), default=None)
+    if best is not None and _likeness(key[-1], best[-1]) >= _ALIKE:
+        return best
+    if elsewhere:
+        return elsewhere[0]
+    section = max(sections, key=lambda each: _likeness(key[-1], each[-1]), default=None)
+    return section if section is not None and _likeness(key[-1], section[-1]) >= _ALIKE else None
 
 
-def _did_you_mean(name: str, candidates: Mapping[str, str]) -> str:
-    near = difflib.get_close_matches(name, _ordered(candidates), n=1, cutoff=0.6)
-    return f" Did you mean {candidates[near[0]]}?" if near else ""
-
-
-def _ordered(names: Iterable[str]) -> list[str]:
-    return sorted(names)
+def _likeness(written: str, known: str) -> float:
+    """Return how much alike two names are, 0-1; one word of a longer name nearly counts as the whole."""
+    whole = difflib.SequenceMatcher(None, written, known).ratio()
+    words = max(difflib.SequenceMatcher(None, written, word).ratio() for word in known.split("_"))
+    return max(whole, 0.95 * words)
 
 
 def _example_value(setting: Setting) -> Any:

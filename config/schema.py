@@ -112,6 +112,9 @@ def section_type(field: FieldInfo) -> type[BaseModel] | None:
 SETTINGS: dict[Key, Setting] = {setting.key: setting for setting in settings_of()}
 
 
+SECTIONS: tuple[Key, ...] = tuple(dict.fromkeys(key[:-1] for key in SETTINGS))
+
+
 def is_section(key: Key) -> bool:
     """Return whether settings lie below `key`."""
     return key not in SETTINGS and any(each[: len(key)] == key for each in SETTINGS)

@@ -39,7 +39,9 @@ def command(
             "--event", metavar="NAME…", help="Only these events; * stands for anything, `compaction` for all four."
         ),
     ] = None,
-    more_events: Annotated[list[str] | None, typer.Argument(metavar="", hidden=True)] = None,
+    more_events: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="More event names: --event takes several.")
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log is written, until Ctrl-C.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the events as they are in the log, as JSON.")] = False,
     last: Annotated[

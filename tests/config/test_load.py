@@ -6,11 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from config.errors import ConfigError
 from config.load import load
-from config.schema import Settings
+from config.schema import SETTINGS, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -237,3 +239,55 @@ def test_overrides_take_values_as_they_are(tmp_path: Path) -> None:
     assert settings.storage.data_dir == tmp_path
     assert settings.storage.database_path == tmp_path / "roomtone.db"
     assert settings.discord.token == SecretStr("t")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("ROOMTONE_ASR__BEAM", "ROOMTONE_ASR__BEAM_SIZE"),
+        ("ROOMTONE_ASR_BEAM_SIZE", "ROOMTONE_ASR__BEAM_SIZE"),
+        ("ROOMTONE_LISENING__TAIL_S", "ROOMTONE_LISTENING__TAIL_S"),
+        ("ROOMTONE_ROOM__DATA_DIR", "ROOMTONE_STORAGE__DATA_DIR"),
+        ("ROOMTONE_DISCORD_TOKEN", "ROOMTONE_DISCORD__TOKEN"),
+        ("ROOMTONE_TOKEN", "ROOMTONE_DISCORD__TOKEN"),
+    ],
+)
+def test_a_mistyped_variable_is_recognised(tmp_path: Path, wrong: str, meant: str) -> None:
+    """A part of the name, one underscore, a wrong section, a slip of the finger."""
+    assert problems_of(tmp_path, {wrong: "1"})[0].endswith(f"Did you mean {meant}?")
+
+
+names = st.sampled_from([setting.name for setting in SETTINGS.values()]) | st.text("asr.beam_\n", max_size=12)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.binary(max_size=3),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=5), each, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(overrides=st.dictionaries(names, values, max_size=5))
+def test_any_value_is_taken_or_told(overrides: dict[str, object], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whatever is set gives settings or plain one-line sentences, nothing else."""
+    told: tuple[str, ...] = ("the settings are good",)
+    try:
+        load(directory=tmp_path_factory.getbasetemp(), environ={}, overrides=overrides)
+    except ConfigError as error:
+        told = error.problems
+    assert told
+    assert all("\n" not in each and len(each) > 20 for each in told)
+
+
+@given(st.binary(max_size=40) | st.text('[]asr.="\n#1 brain', max_size=40).map(str.encode))
+def test_any_file_is_taken_or_told(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    """Whatever stands in the file and in `.env`, nothing but a ConfigError comes of it."""
+    directory = tmp_path_factory.getbasetemp()
+    for name in ("any.toml", ".env"):
+        (directory / name).write_bytes(content)
+    told: tuple[str, ...] = ("the settings are good",)
+    try:
+        load(directory=directory, environ={"ROOMTONE_CONFIG": "any.toml"})
+    except ConfigError as error:
+        told = error.problems
+    finally:
+        (directory / ".env").unlink()
+    assert told
