@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SHOWN_CHARS = 60
 # From here on one name was probably meant to be the other.
-_ALIKE = 0.7
+_ALIKE = 0.65
 VARIABLE_PREFIX = "ROOMTONE_"
 
 # Discord's tokens have three parts, others a prefix; somebody may have pasted one into the wrong key.
