@@ -42,6 +42,11 @@ class Admission:
         except (KeyError, TypeError, ValueError) as exc:
             raise PersonError(f"The local Discord answered a join without what a member needs: {exc!r}.") from exc
 
+    def moved(self, server: Mapping[str, Any]) -> Admission:
+        """Return the same member's right to another voice server. Raises `PersonError`."""
+        state = {"user_id": self.user_id, "channel_id": self.channel_id, "session_id": self.session_id}
+        return Admission.parse({"state": state, "server": server})
+
     def __repr__(self) -> str:
         """Leave the token out."""
         return f"Admission(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"

@@ -39,7 +39,7 @@ _NOT_RESUMABLE = frozenset({4006, 4009, 4014})
 _ANSWER_S = 5.0
 _DISCOVERY_RESEND_S = 0.3
 # Attempts in a row that end before a session description, and the waits between them.
-_BACKOFF_S = (0.1, 0.3, 0.6, 1.0, 2.0)
+_BACKOFF_S = (0.1, 0.3, 1.0)
 
 
 class _Datagrams(asyncio.DatagramProtocol):
@@ -109,8 +109,7 @@ class VoiceLink:
     ) -> None:
         """Close both sockets and leave the channel."""
         await self._stop()
-        if self._leave is not None:
-            await self._leave()
+        await self._go()
 
     @property
     def call(self) -> Call | None:
@@ -144,9 +143,11 @@ class VoiceLink:
         self._speaking = speaking
         await self._announce()
 
-    async def move(self, answer: Mapping[str, Any]) -> None:
-        """Take a VOICE_SERVER_UPDATE in mid-call: change over to another endpoint."""
-        self._moved_to = Admission.parse(answer)
+    async def move(self, server: Mapping[str, Any]) -> None:
+        """Take the data of a VOICE_SERVER_UPDATE in mid-call: change over to another endpoint."""
+        if self._call is None:
+            return
+        self._moved_to = self._call.admission.moved(server)
         if self._websocket is not None:
             await self._websocket.close()
 
@@ -181,8 +182,7 @@ class VoiceLink:
             admission, self._moved_to = self._moved_to, None
             return admission
         # Discord hands out a voice server for a change of channel only, so a member leaves first.
-        if self._leave is not None:
-            await self._leave()
+        await self._go()
         return Admission.parse(await self._join())
 
     async def _serve(self, http: aiohttp.ClientSession, call: Call) -> None:
@@ -341,6 +341,12 @@ class VoiceLink:
             raise PersonError(f"Member {who} {otherwise} within {timeout_s:g} s.") from exc
         if self._failure is not None:
             raise self._failure
+
+    async def _go(self) -> None:
+        """Leave the channel; a member who is no longer in it has left already."""
+        if self._leave is not None:
+            with contextlib.suppress(RehearsalError):
+                await self._leave()
 
     async def _stop(self) -> None:
         if self._task is not None:

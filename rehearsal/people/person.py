@@ -124,9 +124,9 @@ class Person:
         await self._link.wait_until_with(user_id, timeout_s)
         await self._link.wait_until_can_send(timeout_s)
 
-    async def move(self, answer: Mapping[str, Any]) -> None:
-        """Change over to another voice server; `answer` as from a join."""
-        await self._link.move(answer)
+    async def move(self, server: Mapping[str, Any]) -> None:
+        """Change over to another voice server; `server`: the data of a VOICE_SERVER_UPDATE."""
+        await self._link.move(server)
 
     async def say(self, clip: Clip, *, ready_timeout_s: float = READY_TIMEOUT_S) -> Said:
         """Say one clip at its own pace; one at a time. Raises `PersonError` when there is no way to speak.

@@ -1,0 +1,153 @@
+"""What was heard becomes sound when somebody asks, in the speaker's order and with the speaker's pauses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rehearsal.people.hearing import FRAME_SAMPLES, HeardSpeech
+from tests.rehearsal.people.sounds import silence, tone
+from voice.transport.opus import SILENCE_FRAME, Encoder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+FRAME_S = 0.02
+
+
+def packets_of(pcm: NDArray[np.int16]) -> list[bytes]:
+    """Return 48 kHz mono sound as 20 ms Opus packets."""
+    encoder = Encoder()
+    return [encoder.encode(pcm[at : at + 960]) for at in range(0, len(pcm) - 959, 960)]
+
+
+VOICE = packets_of(tone(1.0))
+QUIET = packets_of(silence(0.2))
+
+
+def hear(
+    packets: Sequence[bytes], *, at: float = 10.0, first_sequence: int = 65_530, ssrc: int = 7, lost: Sequence[int] = ()
+) -> HeardSpeech:
+    """Return what is heard when these packets arrive every 20 ms; the sequence wraps early."""
+    heard = HeardSpeech()
+    for index, opus in enumerate(packets):
+        if index not in lost:
+            put(heard, index, opus, at=at + FRAME_S * index, first_sequence=first_sequence, ssrc=ssrc)
+    return heard
+
+
+def put(heard: HeardSpeech, index: int, opus: bytes, *, at: float, first_sequence: int = 65_530, ssrc: int = 7) -> None:
+    """Let packet number `index` arrive."""
+    sequence = (first_sequence + index) & 0xFFFF
+    timestamp = (4_294_960_000 + 960 * index) & 0xFFFFFFFF
+    heard.add(arrived_at=at, ssrc=ssrc, sequence=sequence, timestamp=timestamp, opus=opus)
+
+
+def test_a_tone_is_heard_whole() -> None:
+    """A second of sound is a second of 16 kHz samples, across the wrap of the sequence numbers."""
+    pcm = hear(VOICE).pcm(since=0.0)
+    assert len(pcm) == 16_000
+    assert float(np.abs(pcm[1600:].astype(float)).mean()) > 1000
+
+
+def test_the_first_and_last_voiced_frame_are_found() -> None:
+    """Silence around the voice does not count; times are those of arrival."""
+    heard = hear([*QUIET, *VOICE, *QUIET])
+    assert heard.first_voiced_at(since=0.0) == pytest.approx(10.2, abs=0.021)
+    assert heard.last_voiced_at(since=0.0) == pytest.approx(11.2, abs=0.041)
+    assert heard.first_voiced_at(since=11.3) is None
+
+
+def test_a_stretch_is_cut_by_arrival() -> None:
+    """Only what arrived from `since` to `until` is returned, decoded with what led up to it."""
+    heard = hear(VOICE)
+    assert len(heard.pcm(since=10.4, until=10.6)) == pytest.approx(0.2 * 16_000, abs=FRAME_SAMPLES)
+    whole, part = heard.pcm(since=0.0), heard.pcm(since=10.4)
+    tail = whole[-len(part) :].astype(float)
+    assert np.corrcoef(tail[3200:], part[3200:].astype(float))[0, 1] > 0.99
+
+
+@given(order=st.permutations(range(12)))
+def test_any_order_of_arrival_gives_the_same_sound(order: list[int]) -> None:
+    """Packets that overtake each other are put back by their numbers."""
+    heard = HeardSpeech()
+    for step, index in enumerate(order):
+        put(heard, index, VOICE[index], at=10.0 + step * FRAME_S)
+    in_order = hear(VOICE[:12]).pcm(since=0.0)
+    mixed = np.concatenate([frame.pcm for frame in heard.frames(since=0.0)])
+    assert np.array_equal(mixed, in_order)
+
+
+def test_a_packet_twice_is_heard_once() -> None:
+    """A duplicate adds nothing."""
+    heard = hear(VOICE[:5])
+    put(heard, 4, VOICE[4], at=10.2)
+    assert len(heard.frames(since=0.0)) == 5
+
+
+def test_lost_frames_are_concealed() -> None:
+    """Two lost frames are filled in, so a recogniser gets speech without a hole."""
+    assert len(hear(VOICE, lost=(20, 21)).pcm(since=0.0)) == 16_000
+
+
+def test_a_long_gap_stays_a_pause() -> None:
+    """What is no loss is not invented: after a pause the sound goes on where it arrived."""
+    heard = hear(VOICE[:25])
+    for index, opus in enumerate(VOICE[25:], start=25):
+        heard.add(
+            arrived_at=20.0 + FRAME_S * (index - 25),
+            ssrc=7,
+            sequence=(65_530 + index) & 0xFFFF,
+            timestamp=(4_294_960_000 + 960 * (index + 400)) & 0xFFFFFFFF,
+            opus=opus,
+        )
+    frames = heard.frames(since=0.0)
+    assert len(frames) == 50
+    # The pause is kept, up to a second of it.
+    assert len(heard.pcm(since=0.0)) == pytest.approx(16_000 + 16_000, abs=FRAME_SAMPLES)
+
+
+def test_silence_frames_are_not_sound() -> None:
+    """The frames that end a talkspurt are counted in the order and heard as nothing."""
+    heard = hear([*VOICE[:10], *[SILENCE_FRAME] * 5])
+    assert heard.last_sound_at == pytest.approx(10.18)
+    assert heard.last_voiced_at(since=0.0) == pytest.approx(10.2, abs=0.041)
+
+
+def test_a_new_session_has_its_own_decoder() -> None:
+    """After a reconnect the SSRC changes and the numbers begin anew; both stretches are heard."""
+    heard = hear(VOICE[:10], ssrc=7)
+    for index, opus in enumerate(VOICE[:10]):
+        put(heard, index, opus, at=11.0 + FRAME_S * index, first_sequence=3, ssrc=8)
+    assert len(heard.frames(since=0.0)) == 20
+
+
+def test_a_damaged_packet_costs_its_own_frame() -> None:
+    """What libopus refuses is a silent frame between the others."""
+    packets = [*VOICE[:5], b"\xff\xff", *VOICE[5:10]]
+    frames = hear(packets).frames(since=0.0)
+    assert len(frames) == 11
+    assert not frames[5].pcm.any()
+
+
+def test_the_oldest_is_forgotten() -> None:
+    """Memory is bounded: the newest packets stay."""
+    heard = HeardSpeech(max_packets=10)
+    for index, opus in enumerate(VOICE):
+        put(heard, index, opus, at=10.0 + FRAME_S * index)
+    assert len(heard) == 10
+    assert heard.frames(since=0.0)[0].arrived_at == pytest.approx(10.8)
+
+
+def test_nothing_heard_is_empty() -> None:
+    """Before a first packet there is no sound and no time of it."""
+    heard = HeardSpeech()
+    assert len(heard.pcm(since=0.0)) == 0
+    assert heard.first_voiced_at(since=0.0) is None
+    assert heard.last_sound_at is None
