@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 from pathlib import Path
@@ -158,3 +159,30 @@ async def test_errors_never_hold_what_was_said(tmp_path: Path) -> None:
     assert secret not in str(caught.value)
     assert secret not in str(caught.value.__cause__)
     assert "no such table" in str(caught.value)
+
+
+@pytest.mark.asyncio
+async def test_a_cancelled_write_is_whole_or_absent(tmp_path: Path) -> None:
+    """A caller cancelled at any step leaves no lock, no half turn and no connection behind: repeating works."""
+    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+        store = SqlTurnStore(database, FakeClock())
+        for seq in range(60):
+            writing = asyncio.ensure_future(store.append_turn(EVENING, turn(seq)))
+            for _ in range(seq):
+                await asyncio.sleep(0)
+            writing.cancel()
+            await asyncio.wait({writing})
+            await store.append_turn(EVENING, turn(seq))
+        assert (await store.load(EVENING)).window == tuple(turn(seq) for seq in range(60))
+
+
+@pytest.mark.asyncio
+async def test_readers_do_not_wait_for_a_writer(tmp_path: Path) -> None:
+    """While a transaction writes, others read the state before it."""
+    async with open_database(tmp_path / "a.db") as database:
+        store = SqlTurnStore(database, FakeClock())
+        await fill(store, 3)
+        async with database.writing() as connection:
+            await connection.execute(text("DELETE FROM turns"))
+            assert (await store.load(EVENING)).total_turns == 3
+        assert (await store.load(EVENING)).total_turns == 0
