@@ -51,10 +51,10 @@ class ListeningSettings(BaseModel):
         description="Seconds after which an unbroken utterance is cut at its quietest point; the recogniser hears 30.",
     )
     late_packets_s: float = Field(
-        default=0.08,
+        default=0.04,
         ge=0,
         le=1,
-        description="Seconds of sound that may still be on its way (jitter buffer, batching) when packets stop.",
+        description="Seconds of sound that may still be on its way (batching, a busy loop) when packets stop.",
     )
     near_silence_rms: float = Field(
         default=0.003,

@@ -73,7 +73,7 @@ class WhisperEngine:
 
     def __init__(self, settings: AsrSettings) -> None:
         _check_model_dir(settings.model_dir)
-        place = placement(settings, cuda_devices=ctranslate2.get_cuda_device_count())
+        place = placement(settings, cuda_devices=cuda_device_count())
         try:
             self._model = WhisperModel(
                 str(settings.model_dir),

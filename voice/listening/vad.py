@@ -110,18 +110,24 @@ class SileroVad:
         # Each window is preceded by the end of the one before.
         line = np.concatenate([state.context, sound])
         windows = np.lib.stride_tricks.sliding_window_view(line, CONTEXT_SAMPLES + WINDOW_SAMPLES)[::WINDOW_SAMPLES]
-        probabilities, hidden, cell = self._session.run(
-            None,
-            {
-                "input": np.ascontiguousarray(windows),
-                "h": state.hidden.reshape(1, 1, HIDDEN_SIZE),
-                "c": state.cell.reshape(1, 1, HIDDEN_SIZE),
-            },
+        probabilities, hidden, cell = self._run(
+            np.ascontiguousarray(windows),
+            state.hidden.reshape(1, 1, HIDDEN_SIZE),
+            state.cell.reshape(1, 1, HIDDEN_SIZE),
         )
         state.hidden = hidden.reshape(HIDDEN_SIZE)
         state.cell = cell.reshape(HIDDEN_SIZE)
         state.context = line[-CONTEXT_SAMPLES:].copy()
         return [float(probability) for probability in probabilities]
+
+    def _run(
+        self, windows: NDArray[np.float32], hidden: NDArray[np.float32], cell: NDArray[np.float32]
+    ) -> list[NDArray[np.float32]]:
+        try:
+            outputs: list[NDArray[np.float32]] = self._session.run(None, {"input": windows, "h": hidden, "c": cell})
+        except Exception as exc:
+            raise VadError(f"The voice-activity model failed on {len(windows)} windows: {exc}") from exc
+        return outputs
 
 
 def _bundled_model() -> Path:
