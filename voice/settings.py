@@ -60,16 +60,17 @@ class ListeningSettings(BaseModel):
         default=0.003,
         ge=0,
         le=1,
-        description="An utterance is dropped when its loudness (RMS, full scale is 1) is below this,",
+        description="An utterance is dropped as near silence when its loudness (RMS; full scale is 1) is below this, "
+        "and the two that follow agree.",
     )
     near_silence_peak: float = Field(
-        default=0.012, ge=0, le=1, description="and its loudest sample is below this (0-1),"
+        default=0.012, ge=0, le=1, description="Near silence: its loudest sample is below this (full scale is 1)."
     )
     near_silence_active_ratio: float = Field(
         default=0.01,
         ge=0,
         le=1,
-        description="and the share of its samples over half of near_silence_peak is below this (0-1).",
+        description="Near silence: less than this share of its samples is over half of near_silence_peak.",
     )
 
     @model_validator(mode="after")
