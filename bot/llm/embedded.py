@@ -104,11 +104,11 @@ def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> str:
     match found.origin:
         case Origin.NOTE:
             when = "" if found.until is None else f" {ago(now - found.until)}"
-            return f"On the screen{when}: {words}"
+            return f"On a screen{when}: {words}"
         case Origin.TURN:
-            who = found.speaker or "Somebody"
-            when = "" if found.until is None else f" {ago(now - found.until)}"
-            return f"{who} said{when}: {words}"
+            # The time first: a short name at the very start of a reply is easily misheard.
+            when = "earlier" if found.until is None else ago(now - found.until)
+            return f"{when[0].upper()}{when[1:]}, {found.speaker or 'somebody'} said: {words}"
         case Origin.SUMMARY:
             when = "Earlier in this session"
             if found.since is not None and found.until is not None:

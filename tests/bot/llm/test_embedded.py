@@ -35,10 +35,10 @@ def ask(question: str, *, introduce: bool = False) -> str:
             "Where is the trip going?",
             "Earlier this evening, between 19:02 and 19:08: The group plans a trip to Lisbon.",
         ),
-        ("Roomtone, who is afraid of spiders?", "Cy said about forty minutes ago: I am afraid of spiders."),
+        ("Roomtone, who is afraid of spiders?", "About forty minutes ago, Cy said: I am afraid of spiders."),
         (
             "What is James sharing?",
-            "On the screen about five minutes ago: James is sharing Marvel Rivals on the Tokyo map.",
+            "On a screen about five minutes ago: James is sharing Marvel Rivals on the Tokyo map.",
         ),
         ("What is the capital of Peru?", "I have heard nothing about that here, Bo."),
         ("Hello Roomtone!", "Hello, Bo."),
@@ -62,6 +62,6 @@ def test_a_very_long_quote_is_cut_at_a_word() -> None:
     """Nobody wants a minute of reading aloud."""
     long = Evidence("The vault " + "really " * 100, Origin.TURN, 9, "Cy", NOW - 60, NOW - 60)
     said = answer("What about the vault?", [long], asker="Bo", now=NOW, names=())
-    assert said.startswith("Cy said about a minute ago: The vault really")
+    assert said.startswith("About a minute ago, Cy said: The vault really")
     assert said.endswith("really …")
     assert len(said) < 320
