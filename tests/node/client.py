@@ -1,0 +1,79 @@
+"""The independent client as a child process: started, told what to do, and listened to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from tests.node.conftest import NODE
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from rehearsal.discord import LocalDiscord
+
+_PATIENCE_S = 30.0
+
+
+class NodeClient:
+    """A running client. Its events come as JSON lines."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def event(self, name: str) -> dict[str, Any]:
+        """Return the next event of that name; others are passed over."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(_PATIENCE_S):
+            while line := await self._process.stdout.readline():
+                event: dict[str, Any] = json.loads(line)
+                if event["event"] == name:
+                    return event
+        raise AssertionError(f"the independent client ended before {name!r}: {await self.complaints()}")
+
+    async def tell(self, line: str) -> None:
+        """Send a line: `play`, `status` or `stop`."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(line.encode() + b"\n")
+        await self._process.stdin.drain()
+
+    async def complaints(self) -> str:
+        """Return what it wrote to stderr, once it has ended."""
+        assert self._process.stderr is not None
+        return (await self._process.stderr.read()).decode()
+
+    async def stop(self) -> dict[str, Any]:
+        """Stop it; return what it counted. The recording is complete afterwards."""
+        await self.tell("stop")
+        counted = await self.event("stopped")
+        async with asyncio.timeout(_PATIENCE_S):
+            assert await self._process.wait() == 0
+        return counted
+
+
+@contextlib.asynccontextmanager
+async def node_client(
+    local: LocalDiscord, script: Path, *, user_id: int, listen: int, record: Path, hertz: int = 660
+) -> AsyncIterator[NodeClient]:
+    """Run the client from its start to its end, whatever happens in between."""
+    options = {"control": local.control_base, "user": user_id, "listen": listen, "record": record, "hertz": hertz}
+    arguments = [text for key, value in options.items() for text in (f"--{key}", str(value))]
+    process = await asyncio.create_subprocess_exec(
+        NODE,
+        script,
+        *arguments,
+        env={**os.environ, "NODE_EXTRA_CA_CERTS": str(local.certificate_path)},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield NodeClient(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()

@@ -1,0 +1,110 @@
+"""@discordjs/voice with its own DAVE, in the local Discord: it hears and is heard, and comes back after faults.
+
+Nothing of this client was written with Roomtone in mind, so that the local Discord is not right by agreement.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from rehearsal.discord import LocalDiscord, Network
+from tests.node.client import node_client
+from tests.rehearsal.discord.people import guest
+from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until
+from tests.rehearsal.people.sounds import clip_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+pytestmark = pytest.mark.node
+
+BOT, ADA, CHLOE = 1001, 2001, 2003
+_HERTZ = 660
+_SECOND_PACKETS = 50
+
+
+def _loudest_hertz(pcm: NDArray[np.int16], rate_hz: int) -> float:
+    """Return the frequency with the most energy."""
+    spectrum = np.abs(np.fft.rfft(pcm.astype(np.float64)))
+    return float(np.fft.rfftfreq(len(pcm), 1 / rate_hz)[int(np.argmax(spectrum))])
+
+
+def _recorded(path: Path) -> NDArray[np.int16]:
+    """Return one channel of the client's recording, 48 kHz."""
+    return np.fromfile(path, dtype="<i2")[::2]
+
+
+@pytest.mark.asyncio
+async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Path, tmp_path: Path) -> None:
+    """Both directions, over padding, each with the right pitch and without one frame that cannot be decrypted."""
+    record = tmp_path / "heard.pcm"
+    async with LocalDiscord(network=Network(padding=0.3)) as local, guest(local, ADA) as ada:
+        async with node_client(local, independent_client, user_id=CHLOE, listen=ADA, record=record) as node:
+            ready = await node.event("ready")
+            assert len(ready["privacyCode"]) == 30
+            await ada.meet(CHLOE)
+            said = await ada.say(clip_of(tmp_path, voice_s=1.0))
+            await node.tell("play")
+            await node.event("played")
+            counted = await node.stop()
+        heard = ada.heard(CHLOE)
+        await until(lambda: len(heard) >= _SECOND_PACKETS, "the client's tone")
+        assert abs(_loudest_hertz(heard.pcm(since=0.0), 16_000) - _HERTZ) < 5
+        assert ada.counts.dave_failures == 0
+        assert (counted["packets"] >= said.sent_packets, counted["failures"]) == (True, 0)
+        pcm = _recorded(record)
+        assert np.sqrt(np.mean(pcm.astype(np.float64) ** 2)) > 500
+        assert abs(_loudest_hertz(pcm, 48_000) - 220) < 5
+        assert local.status()["packets"]["bad"] == 0
+
+
+@pytest.mark.asyncio
+async def test_it_hears_the_stock_bot_after_every_fault(independent_client: Path, tmp_path: Path) -> None:
+    """An unusable commit, a broken websocket, a new group: it goes on hearing and being heard."""
+    record = tmp_path / "heard.pcm"
+    async with (
+        LocalDiscord() as local,
+        stock_bot(local, BOT) as bot,
+        guest(local, ADA) as ada,
+        node_client(local, independent_client, user_id=CHLOE, listen=BOT, record=record) as node,
+    ):
+        voice = await connect(bot)
+        await node.event("ready")
+        await ada.meet(BOT)
+
+        async def packets() -> int:
+            await node.tell("status")
+            return int((await node.event("status"))["packets"])
+
+        async def both_ways(what: str) -> None:
+            """Wait until all share an epoch, then let each speak."""
+            epoch = local.status()["epoch"]
+            await until(lambda: set(local.status()["leaves"]) == {str(BOT), str(ADA), str(CHLOE)}, what)
+            await until(lambda: not local.status()["channels"][0]["pending_transitions"], f"the end of {what}")
+            assert epoch
+            before, spoken = await packets(), len(ada.heard(CHLOE))
+            voice.play(Tone(0.5))
+            await node.tell("play")
+            await node.event("played")
+            assert await packets() >= before + 20, what
+            await until(lambda: len(ada.heard(CHLOE)) >= spoken + 20, f"the client after {what}")
+
+        await both_ways("the beginning")
+        epoch = local.status()["epoch"]
+        await local.fault("invalid_commit", user_id=CHLOE)
+        await until(lambda: local.status()["epoch"] == epoch + 2, "removal and addition")
+        await both_ways("an invalid commit")
+        await local.fault("kill_voice_websocket", user_id=CHLOE, close_code=4015)
+        await node.event("state")
+        await node.event("state")
+        await both_ways("a resumed session")
+        await local.fault("request_reset")
+        await until(lambda: local.status()["epoch"] == 1, "the new group")
+        await both_ways("a new group")
+        counted = await node.stop()
+        assert counted["failures"] == 0
