@@ -44,7 +44,7 @@ def speech_dir() -> Path:
     if found is None:
         pytest.fail(
             "No recordings for the tests: set ROOMTONE_SPEECH_DIR to a directory with a manifest.json of recordings "
-            "and their texts (docs/contributing.md).",
+            "and their texts.",
             pytrace=False,
         )
     return found
