@@ -96,6 +96,7 @@ class VoiceLink:
         self._handover = Handover(asyncio.get_running_loop(), sink, max_waiting_s=settings.max_waiting_s)
         self._receiver = Receiver(settings=settings, deliver=self._handover.put, is_excluded=is_excluded)
         self._client: ReceivingClient | None = None
+        self._leaving: ReceivingClient | None = None
         self._outgoing: Outgoing | None = None
         self._state_changed = asyncio.Event()
         self._lost_for_good = asyncio.Event()
@@ -208,9 +209,11 @@ class VoiceLink:
         self._state_changed.set()
 
     async def _retire(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.retire(timeout_s=_LEAVE_TIMEOUT_S)
+        """Leave with the client of now. What a cancelled call left undone the next one does."""
+        self._leaving, self._client = self._client or self._leaving, None
+        if self._leaving is not None:
+            await self._leaving.retire(timeout_s=_LEAVE_TIMEOUT_S)
+            self._leaving = None
 
     async def _close(self) -> None:
         await self.stop()
@@ -264,7 +267,7 @@ class VoiceLink:
         started = self._down_since = self._down_since or time.monotonic()
         self._emit(Recovering(started, "The voice connection ended and is made anew."))
         wait_s = _FIRST_RETRY_S
-        while True:
+        while not self._closing:
             await self._retire()
             try:
                 await self._connect()
@@ -282,11 +285,11 @@ class VoiceLink:
         return time.monotonic() - since >= self._settings.give_up_after_s
 
     async def _give_up(self, reason: str) -> None:
+        await self.stop()
+        await self._retire()
         self._reason = reason
         self._lost_for_good.set()
         self._emit(Lost(time.monotonic(), reason, final=True))
-        await self.stop()
-        await self._retire()
 
     def _keeper_ended(self, keeper: asyncio.Task[None]) -> None:
         if keeper.cancelled() or keeper.exception() is None:

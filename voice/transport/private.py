@@ -14,6 +14,7 @@ import struct
 import time
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import davey
 import discord
 import structlog
@@ -52,6 +53,12 @@ _REJOIN_S = 3.0
 # What a message of the voice server can raise in discord.py or davey when it is not as it should be; OSError
 # when the answer to it finds the websocket closing, which the next read reports properly.
 _BAD_MESSAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, RuntimeError, struct.error, OSError)
+
+# 4015 by Discord's list; 1001 and 1006 are a server that goes and a line that breaks.
+_SERVER_CRASHED = 4015
+_RESUMABLE_CLOSES = frozenset({1001, 1006, _SERVER_CRASHED})
+# A resumption takes one round trip; then joining anew is quicker.
+_RESUME_S = 5.0
 
 # Close codes of the voice gateway that trying again does not change, and what to do about them.
 _FATAL_CLOSES = {
@@ -120,13 +127,19 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
     """The voice websocket: one bad message costs that message, not the task that reads them all."""
 
     _connection: ReceivingState
+    resumed = False
 
     async def poll_event(self) -> None:
-        """Read one message. One that is not even JSON is dropped."""
+        """Read one message. One that is not even JSON is dropped; a break that can be resumed is called so."""
         try:
             await super().poll_event()
         except ValueError as error:
             _log.warning("voice_message_refused", op=None, error_class=type(error).__name__)
+        except discord.ConnectionClosed as closed:
+            if closed.code in _RESUMABLE_CLOSES and self._connection.is_connected():
+                # The stock resumes after 4015 alone, and leaves the channel and joins it anew after all others.
+                closed.code = _SERVER_CRASHED
+            raise
 
     async def received_message(self, msg: dict[str, Any]) -> None:
         """Handle a JSON message. Besides the stock's work: a session that starts unencrypted can still go up."""
@@ -134,6 +147,8 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         if op == self.READY:
             # Before a packet of the new connection can come: every SSRC is dealt anew.
             self._connection.begin_anew()
+        if op == self.RESUMED:
+            self.resumed = True
         if op in (self.READY, self.SESSION_DESCRIPTION):
             # Without these two there is no connection: whatever is wrong with them must fail it.
             await super().received_message(msg)
@@ -306,7 +321,36 @@ class ReceivingState(VoiceConnectionState):
             self.removed = True
         await super().voice_state_update(data)
 
-    async def _connect_websocket(self, resume: bool) -> DiscordVoiceWebSocket:
+    async def _inner_connect(self, reconnect: bool, self_deaf: bool, self_mute: bool, resume: bool) -> None:
+        """Connect; or resume, and connect only where that fails.
+
+        The stock asks the main gateway for the channel even to resume. Discord has nothing to answer then, so the
+        stock waits until its timeout and gives the connection up.
+        """
+        if resume:
+            try:
+                async with asyncio.timeout(_RESUME_S):
+                    await self._resume()
+                return
+            except (discord.ConnectionClosed, aiohttp.ClientError, OSError) as error:
+                _log.info("voice_resume_refused", reason=str(error)[:120], error_class=type(error).__name__)
+            await self.disconnect(cleanup=False)
+        await super()._inner_connect(reconnect, self_deaf, self_mute, resume=False)
+
+    async def _resume(self) -> None:
+        """Take the voice session up on a new websocket (op 7): keys, SSRCs, group and UDP socket stay."""
+        broken = self.ws
+        try:
+            ws = await self._connect_websocket(resume=True)
+        finally:
+            # Ends its heartbeat thread.
+            await broken.close()
+        self.ws = ws
+        while not ws.resumed:
+            await ws.poll_event()
+        self.state = ConnectionFlowState.connected
+
+    async def _connect_websocket(self, resume: bool) -> TolerantWebSocket:
         seq_ack = -1 if self.ws is MISSING else self.ws.seq_ack
         ws = await TolerantWebSocket.from_connection_state(self, resume=resume, hook=self.hook, seq_ack=seq_ack)
         self.state = ConnectionFlowState.websocket_connected
@@ -411,17 +455,31 @@ class ReceivingClient(discord.VoiceClient):
         try:
             # First the tasks: an orphaned one would take the next client out of the channel.
             for task in (state._runner, state._connector):
-                if task is not None and not task.done():
-                    task.cancel()
-                    await asyncio.wait([task], timeout=timeout_s)
+                if task is not None:
+                    await _end_task(task)
+            was_inside = state.state is not ConnectionFlowState.disconnected
             async with asyncio.timeout(timeout_s):
-                await state.disconnect(force=True, wait=True)
+                # Without the stock's own waiting, which swallows cancellation, and with the cleaning up left for
+                # after ours: a client that is unregistered is told nothing any more.
+                await state.disconnect(force=True, cleanup=False, wait=False)
+                if was_inside:
+                    # A late word of our leaving would confuse the next client.
+                    await state._disconnected.wait()
         except TimeoutError:
             _log.warning("leaving_voice_timed_out", timeout_s=timeout_s)
         finally:
             self.cleanup()
             state._socket_reader.stop()
         await asyncio.to_thread(state._socket_reader.join, 1.0)
+
+
+async def _end_task(task: asyncio.Task[Any]) -> None:
+    """Cancel until it holds: Python 3.11's `wait_for` swallows a cancellation that comes with a message."""
+    for _ in range(50):
+        if task.done():
+            return
+        task.cancel()
+        await asyncio.wait([task], timeout=0.1)
 
 
 def _end_thread(reader: SocketReader) -> None:

@@ -1,0 +1,330 @@
+"""The whole link against the local Discord: real websockets, real encryption, real loss; every talkspurt is heard."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import discord
+import numpy as np
+import pytest
+
+from rehearsal.discord import LocalDiscord
+from tests.rehearsal.discord.people import guest
+from tests.rehearsal.discord.stock import StockBot, stock_bot, until
+from tests.rehearsal.people.sounds import clip_of
+from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
+from voice.errors import LinkError
+from voice.settings import TransportSettings
+from voice.transport.heard import Heard, SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.link import Connected, LinkEvent, Lost, Recovering, VoiceLink
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from rehearsal.people.clip import Clip
+    from rehearsal.people.person import Person
+
+BOT, ADA, BEN = 1001, 2001, 2002
+CHANNEL, SIDE_ROOM = 600, 602
+SETTINGS = TransportSettings(connect_timeout_s=10.0)
+
+
+@dataclass
+class Listener:
+    """What the link said: sound, marks and events, in order."""
+
+    heard: list[Heard] = field(default_factory=list)
+    events: list[LinkEvent] = field(default_factory=list)
+    excluded: set[int] = field(default_factory=set)
+
+    def sink(self, batch: Sequence[Heard]) -> None:
+        self.heard += batch
+
+    def seconds_of(self, user_id: int) -> float:
+        return sum(
+            len(item.pcm) / 16_000 for item in self.heard if isinstance(item, SpeechFrames) and item.user_id == user_id
+        )
+
+    def ends_of(self, user_id: int) -> int:
+        return sum(isinstance(item, TalkspurtEnded) and item.user_id == user_id for item in self.heard)
+
+    def kinds(self) -> list[type]:
+        return [type(event) for event in self.events]
+
+
+@dataclass
+class Scene:
+    """A bot in the channel, linked."""
+
+    local: LocalDiscord
+    client: StockBot
+    listener: Listener
+    link: VoiceLink
+    clip: Clip
+
+    async def hears(self, person: Person) -> None:
+        """Let a person say the clip, and see that one talkspurt of its length was heard."""
+        before, ends = self.listener.seconds_of(person.user_id), self.listener.ends_of(person.user_id)
+        await person.say(self.clip)
+        await until(lambda: self.listener.ends_of(person.user_id) > ends, "the end of the talkspurt")
+        heard = self.listener.seconds_of(person.user_id) - before
+        assert heard == pytest.approx(self.clip.duration_s + 0.1, abs=0.11)
+
+
+@contextlib.asynccontextmanager
+async def scene(folder: Path, *, settings: TransportSettings = SETTINGS) -> AsyncIterator[Scene]:
+    clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
+    listener = Listener()
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+        async with VoiceLink.open(
+            voice_channel(client),
+            sink=listener.sink,
+            settings=settings,
+            is_excluded=listener.excluded.__contains__,
+            on_event=listener.events.append,
+        ) as link:
+            yield Scene(local, client, listener, link, clip)
+        assert client.voice_clients == []
+        assert not [thread.name for thread in threading.enumerate() if "voice-" in thread.name]
+
+
+def voice_channel(client: StockBot, channel_id: int = CHANNEL) -> discord.VoiceChannel:
+    channel = client.get_channel(channel_id)
+    assert isinstance(channel, discord.VoiceChannel)
+    return channel
+
+
+@pytest.mark.asyncio
+async def test_a_person_is_heard(tmp_path: Path) -> None:
+    """Joined, spoken, heard, left: one talkspurt of the right length, the tone in it, nothing failed."""
+    async with scene(tmp_path) as room:
+        async with guest(room.local, ADA) as ada:
+            await ada.meet(BOT)
+            await room.hears(ada)
+            await room.hears(ada)
+            assert room.link.members == {ADA}
+        await until(lambda: SpeakerLeft in map(type, room.listener.heard), "leaving")
+        counts = room.link.counters()
+        assert (counts.dave_failures, counts.transport_failures, counts.lost, counts.unknown_ssrc) == (0, 0, 0, 0)
+        assert counts.talkspurts == 2
+        pcm = np.concatenate([item.pcm for item in room.listener.heard if isinstance(item, SpeechFrames)])
+        assert np.abs(pcm).max() > 2000
+    assert room.listener.kinds() == [Connected]
+
+
+@pytest.mark.asyncio
+async def test_padding_loss_and_reordering_lose_no_talkspurt(tmp_path: Path) -> None:
+    """5 % of each: every talkspurt is heard at its length, what is missing is recovered or concealed."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada, guest(room.local, BEN) as ben:
+        await ada.meet(BOT)
+        await ben.meet(BOT)
+        await ada.meet(BEN)
+        room.local.network.update({"padding": 0.05, "loss": 0.05, "reorder": 0.05})
+        for _ in range(3):
+            await asyncio.gather(room.hears(ada), room.hears(ben))
+        room.local.network.update({"padding": 0.0, "loss": 0.0, "reorder": 0.0})
+        counts = room.link.counters()
+        assert counts.dave_failures == counts.undecodable == 0
+        assert counts.recovered + counts.concealed <= counts.lost
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
+async def test_bad_mls_messages_are_survived(tmp_path: Path, fault: str) -> None:
+    """Garbage as op 27 or op 29: the bot joins the group anew, and hears on the same connection."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.hears(ada)
+        epoch = room.local.status()["epoch"]
+        await room.local.fault(fault, user_id=BOT)
+        await until(lambda: room.local.status()["epoch"] > epoch + 1, "the rejoining")
+        await ada.meet(BOT)
+        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.hears(ada)
+        assert room.listener.kinds() == [Connected]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("close_code", [0, 4006, 4009, 4015])
+async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: int) -> None:
+    """The websocket breaks with and without a code: the link is lost, comes back, and hears."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.hears(ada)
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
+        await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "coming back")
+        assert room.listener.events[-1].again  # type: ignore[union-attr]
+        await ada.meet(BOT)
+        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Path) -> None:
+    """A new endpoint in mid-call, twice: discord.py alone takes the second one for the end."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        for times in (1, 2):
+            await room.hears(ada)
+            await room.local.fault("migrate", user_id=BOT)
+            await until(lambda: room.listener.kinds().count(Connected) == times + 1, "the migration")  # noqa: B023
+            await ada.meet(BOT)
+            await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+async def test_downgrade_and_upgrade_are_heard(tmp_path: Path) -> None:
+    """Encryption goes down to version 0 and up again: nobody is lost on the way."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.hears(ada)
+        await room.local.fault("downgrade")
+        await until(lambda: ada.dave_version == 0, "the downgrade")
+        await room.hears(ada)
+        await room.local.fault("upgrade")
+        await until(lambda: ada.dave_version == 1, "the upgrade")
+        await ada.meet(BOT)
+        await room.hears(ada)
+        assert room.link.counters().undecodable == 0
+
+
+@pytest.mark.asyncio
+async def test_speech_before_op_5_is_heard_from_its_start(tmp_path: Path) -> None:
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.local.fault("late_speaking", delay_s=0.3)
+        await room.hears(ada)
+        assert room.link.counters().unknown_ssrc == 0
+
+
+@pytest.mark.asyncio
+async def test_rtcp_and_video_are_counted_and_ignored(tmp_path: Path) -> None:
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.local.fault("rtcp", count=7)
+        await room.local.fault("video", count=9)
+        await room.hears(ada)
+        assert room.link.counters().rtcp == 7
+        assert room.link.counters().video == 9
+        assert room.link.counters().malformed == 0
+
+
+@pytest.mark.asyncio
+async def test_excluded_people_are_not_heard(tmp_path: Path) -> None:
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada, guest(room.local, BEN) as ben:
+        room.listener.excluded.add(BEN)
+        await ada.meet(BOT)
+        await ben.meet(BOT)
+        await ben.say(room.clip)
+        await room.hears(ada)
+        assert room.listener.seconds_of(BEN) == 0
+        assert room.link.counters().excluded > 30
+
+
+class Tone:
+    """A source that says a tone for a while, then nothing."""
+
+    def __init__(self, frames: int) -> None:
+        self.left = frames
+        self.asked = 0
+
+    def next_frame(self) -> Pcm | None:
+        self.asked += 1
+        if not self.left:
+            return None
+        self.left -= 1
+        t = np.arange(DISCORD_FRAME_SAMPLES) / 48_000
+        return (9000 * np.sin(2 * np.pi * 440 * t)).astype(np.int16)
+
+
+@pytest.mark.asyncio
+async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
+    """Half a second of tone reaches the other participant; then the thread goes on asking, and sends nothing."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        source = Tone(25)
+        room.link.play(source)
+        await ada.wait_for_sound(BOT, since=0.0, timeout_s=10.0)
+        await ada.wait_for_quiet(BOT, quiet_s=0.4, timeout_s=10.0)
+        sent = room.local.status()["packets"]["in"]
+        assert 29 <= sent <= 31
+        asked = source.asked
+        await until(lambda: source.asked > asked + 5, "asking on")
+        await room.link.stop()
+        asked = source.asked
+        await room.hears(ada)
+        assert source.asked == asked
+
+
+@pytest.mark.asyncio
+async def test_being_taken_out_of_the_channel_is_final(tmp_path: Path) -> None:
+    async with scene(tmp_path) as room:
+        await room.local.leave(BOT)
+        async with asyncio.timeout(10):
+            assert "took the bot out" in await room.link.lost()
+        assert isinstance(room.listener.events[-1], Lost)
+        assert room.listener.events[-1].final
+
+
+@pytest.mark.asyncio
+async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
+    """discord.py's websocket task dies while `is_connected()` stays true: a new client takes its place."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        first = room.link._client
+        assert first is not None
+        runner = first.connection._runner
+        assert runner is not None
+        while not runner.done():
+            runner.cancel()
+            await asyncio.wait([runner], timeout=0.1)
+        await until(lambda: room.link._client is not first and room.link.connected, "the replacement")
+        assert Recovering in room.listener.kinds()
+        await ada.meet(BOT)
+        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
+    async with scene(tmp_path) as room:
+        with pytest.raises(LinkError, match="already"):
+            async with VoiceLink.open(
+                voice_channel(room.client, SIDE_ROOM),
+                sink=room.listener.sink,
+                settings=SETTINGS,
+                is_excluded=lambda _: False,
+                on_event=room.listener.events.append,
+            ):
+                pytest.fail("two links in one guild")
+        assert room.link.connected
+
+
+@pytest.mark.asyncio
+async def test_cancelled_while_connecting_leaves_nothing_behind(tmp_path: Path) -> None:
+    """The task that opens a link is cancelled in mid-handshake: the bot is out of the channel again."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+
+        async def stay() -> None:
+            async with VoiceLink.open(
+                voice_channel(client),
+                sink=lambda _: None,
+                settings=SETTINGS,
+                is_excluded=lambda _: False,
+                on_event=lambda _: None,
+            ):
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(stay(), name="opening")
+        await until(lambda: client.voice_clients, "the voice client")
+        task.cancel()
+        await asyncio.wait([task], timeout=10)
+        assert task.cancelled()
+        assert client.voice_clients == []
+        await until(lambda: not local.status()["voice_states"], "leaving")
