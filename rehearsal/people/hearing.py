@@ -132,8 +132,9 @@ def _decoded(packets: list[HeardPacket]) -> Iterator[HeardFrame]:
         if previous is not None:
             lost = packet.position - previous.position - 1
             if 0 < lost <= _MAX_CONCEALED_FRAMES and _continues(previous, packet, lost):
-                for _ in range(lost):
+                for _ in range(lost - 1):
                     yield HeardFrame(packet.arrived_at, decoder.conceal(FRAME_SAMPLES))
+                yield HeardFrame(packet.arrived_at, _recovered(decoder, packet.opus))
         yield HeardFrame(packet.arrived_at, _decode(decoder, packet.opus))
         previous = packet
 
@@ -151,6 +152,14 @@ def _continues(previous: HeardPacket, packet: HeardPacket, lost: int) -> bool:
     """Return whether the timestamps say that the gap was sound, not a pause between talkspurts."""
     step = (packet.timestamp - previous.timestamp) & 0xFFFFFFFF
     return step == (lost + 1) * TIMESTAMP_STEP
+
+
+def _recovered(decoder: Decoder, next_opus: bytes) -> NDArray[np.int16]:
+    """Return the lost frame before `next_opus` from the copy it may carry (in-band FEC)."""
+    try:
+        return decoder.recover(next_opus)
+    except OpusError:
+        return _LOST
 
 
 def _decode(decoder: Decoder, opus: bytes) -> NDArray[np.int16]:
