@@ -23,11 +23,13 @@ PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
 class Ear:
     """`rehearsal.observation.Recogniser`. Loads the model when it is first needed: after the run, as a rule.
 
-    *Ownership*: an async context manager that owns the recogniser.
+    `names`: whom the listeners know, as people in a room know each other's names. *Ownership*: an async context
+    manager that owns the recogniser.
     """
 
-    def __init__(self, settings: AsrSettings) -> None:
+    def __init__(self, settings: AsrSettings, *, names: tuple[str, ...] = ()) -> None:
         self._settings = settings
+        self._names = names
         self._stack = AsyncExitStack()
         self._recognizer: Recognizer | None = None
 
@@ -46,8 +48,6 @@ class Ear:
                 QueuedRecognizer(lambda: WhisperEngine(self._settings), self._settings)
             )
         language = None if self._settings.language == "auto" else self._settings.language
-        texts = [
-            (await self._recognizer.recognize(pcm[at : at + PIECE_SAMPLES], language=language)).text
-            for at in range(0, len(pcm), PIECE_SAMPLES)
-        ]
-        return " ".join(text for text in texts if text)
+        pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
+        heard = [await self._recognizer.recognize(piece, language=language, glossary=self._names) for piece in pieces]
+        return " ".join(recognition.text for recognition in heard if recognition.text)

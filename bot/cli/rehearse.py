@@ -101,7 +101,8 @@ async def _play(scenario: Scenario, asr: AsrSettings, overrides: dict[str, objec
     from rehearsal.local_venue import open_local_venue
     from rehearsal.stage import play
 
-    async with InProcessCompanion(overrides) as companion, Ear(asr) as ear:
+    names = (scenario.bot.name, *(person.name for person in scenario.people))
+    async with InProcessCompanion(overrides) as companion, Ear(asr, names=names) as ear:
         return await play(scenario, companion=companion, recogniser=ear, audience=program, open_venue=open_local_venue)
 
 
