@@ -1,0 +1,183 @@
+"""A voice channel in memory: the delivery service, davey clients, and messages that travel in any order.
+
+Each client has an inbox and an outbox, both ordered, as websockets are; a seeded generator decides which one moves
+next. Nothing sleeps: timers are a list.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import davey
+
+from rehearsal.discord.delivery import (
+    DeliveryService,
+    Effect,
+    Opcode,
+    SendBinary,
+    SendJson,
+    StartCommitTimer,
+    StartTransitionTimer,
+)
+
+CHANNEL = 42
+_MOST_MOVES = 20_000
+
+
+@dataclass
+class Client:
+    """A client as discord.py is one: it processes what comes, in order."""
+
+    user_id: int
+    session: Any
+    inbox: deque[SendBinary | SendJson] = field(default_factory=deque)
+    outbox: deque[tuple[Opcode, Any]] = field(default_factory=deque)
+    # Proposals that it could not process: stock discord.py dies of one.
+    refused_proposals: int = 0
+
+    def offer(self) -> None:
+        """Send a key package."""
+        self.outbox.append((Opcode.KEY_PACKAGE, bytes(self.session.get_serialized_key_package())))
+
+    def start_anew(self) -> None:
+        """Forget the group and offer another key."""
+        self.session.reinit(1, self.user_id, CHANNEL)
+        self.offer()
+
+    def report(self, transition_id: int) -> None:
+        """Report something unusable (op 31) and start anew."""
+        self.outbox.append((Opcode.INVALID_COMMIT_WELCOME, transition_id))
+        self.start_anew()
+
+    def receive(self) -> None:
+        """Process the next message of the inbox."""
+        message = self.inbox.popleft()
+        if isinstance(message, SendJson):
+            self._json(message)
+        elif message.opcode == Opcode.EXTERNAL_SENDER:
+            self.session.set_external_sender(message.body)
+        elif message.opcode == Opcode.PROPOSALS:
+            self._proposals(message.body)
+        else:
+            self._land(message)
+
+    def _json(self, message: SendJson) -> None:
+        if message.opcode == Opcode.PREPARE_EPOCH:
+            self.start_anew()
+        elif message.opcode == Opcode.PREPARE_TRANSITION and message.data["transition_id"]:
+            self.outbox.append((Opcode.READY_FOR_TRANSITION, message.data["transition_id"]))
+
+    def _proposals(self, body: bytes) -> None:
+        kind = davey.ProposalsOperationType.append if body[0] == 0 else davey.ProposalsOperationType.revoke
+        try:
+            result = self.session.process_proposals(kind, body[1:])
+        except ValueError:
+            self.refused_proposals += 1
+            return
+        if result is not None:
+            self.outbox.append((Opcode.COMMIT_WELCOME, bytes(result.commit) + bytes(result.welcome or b"")))
+
+    def _land(self, message: SendBinary) -> None:
+        transition_id = int.from_bytes(message.body[:2], "big")
+        process = self.session.process_commit
+        if message.opcode == Opcode.WELCOME:
+            process = self.session.process_welcome
+        try:
+            process(message.body[2:])
+        except ValueError:
+            self.report(transition_id)
+            return
+        if transition_id:
+            self.outbox.append((Opcode.READY_FOR_TRANSITION, transition_id))
+
+
+class Channel:
+    """The delivery service with its clients."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.service = DeliveryService(CHANNEL)
+        self.clients: dict[int, Client] = {}
+        self.timers: list[StartTransitionTimer | StartCommitTimer] = []
+        self.sent: list[SendBinary | SendJson] = []
+        self.chance = random.Random(seed)
+
+    def apply(self, effects: list[Effect]) -> None:
+        """Put messages into inboxes and timers into the list."""
+        for effect in effects:
+            if isinstance(effect, SendBinary | SendJson):
+                self.sent.append(effect)
+                if effect.user_id in self.clients:
+                    self.clients[effect.user_id].inbox.append(effect)
+            else:
+                self.timers.append(effect)
+
+    def join(self, user_id: int) -> Client:
+        """Connect a client, which offers its key at once."""
+        client = self.clients[user_id] = Client(user_id, davey.DaveSession(1, user_id, CHANNEL))
+        self.apply(self.service.connect(user_id))
+        client.offer()
+        return client
+
+    def leave(self, user_id: int) -> None:
+        """Disconnect a client; what it still had to say is lost."""
+        del self.clients[user_id]
+        self.apply(self.service.disconnect(user_id))
+
+    def fire(self) -> None:
+        """Let the oldest timer go off."""
+        timer = self.timers.pop(0)
+        if isinstance(timer, StartTransitionTimer):
+            self.apply(self.service.transition_timed_out(timer.transition_id))
+        else:
+            self.apply(self.service.commit_timed_out(timer.batch))
+
+    def move(self) -> bool:
+        """Let one message go one step; False when none is under way."""
+        moves = [(client, True) for client in self.clients.values() if client.inbox]
+        moves += [(client, False) for client in self.clients.values() if client.outbox]
+        if not moves:
+            return False
+        client, incoming = self.chance.choice(moves)
+        if incoming:
+            client.receive()
+        else:
+            self._serve(client)
+        return True
+
+    def settle(self, *, timers: bool = True) -> None:
+        """Let everything happen that is under way, then the timers, until nothing is left."""
+        for _ in range(_MOST_MOVES):
+            if self.move():
+                continue
+            if not timers or not self.timers:
+                return
+            self.fire()
+        raise AssertionError("the channel never settles")
+
+    def agreed(self) -> bool:
+        """Say whether all clients share one epoch's secret, and the service knows their leaves."""
+        sessions = {user: client.session for user, client in self.clients.items()}
+        secrets = {session.get_epoch_authenticator() for session in sessions.values()}
+        leaves = {user: session.own_leaf_index for user, session in sessions.items()}
+        epochs = {session.epoch for session in sessions.values()}
+        return (
+            len(secrets) == 1
+            and None not in secrets
+            and self.service.leaves == leaves
+            and epochs == {self.service.epoch}
+        )
+
+    def _serve(self, client: Client) -> None:
+        opcode, content = client.outbox.popleft()
+        if opcode is Opcode.KEY_PACKAGE:
+            effects = self.service.key_package(client.user_id, content)
+        elif opcode is Opcode.COMMIT_WELCOME:
+            effects = self.service.commit(client.user_id, content)
+        elif opcode is Opcode.READY_FOR_TRANSITION:
+            effects = self.service.transition_ready(client.user_id, content)
+        else:
+            effects = self.service.invalid_commit(client.user_id)
+        self.apply(effects)

@@ -1,0 +1,221 @@
+"""The media server, driven by datagrams without a socket: who gets what, and what the network does to it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import struct
+from typing import cast
+
+import pytest
+
+from rehearsal.discord import sealing
+from rehearsal.discord.forwarder import Address, Forwarder, Leg
+from rehearsal.discord.network import Network
+
+_ADA, _BEN, _CHLOE = 2001, 2002, 2003
+
+
+class _Wire:
+    """What the forwarder sent, instead of a transport."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[bytes, Address]] = []
+        self.closed = False
+        self.told = asyncio.Event()
+
+    def sendto(self, data: bytes, address: Address) -> None:
+        self.sent.append((data, address))
+        self.told.set()
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    def get_extra_info(self, name: str) -> Address:
+        return ("127.0.0.1", 4242)
+
+
+class _Room:
+    """A forwarder with people in it."""
+
+    def __init__(self, network: Network, *, seed: int = 1) -> None:
+        self.forwarder = Forwarder(network, seed=seed)
+        self.wire = _Wire()
+        self.forwarder.connection_made(cast("asyncio.BaseTransport", self.wire))
+        self.sequence = 0
+
+    def add(self, user_id: int, *, channel_id: int = 600, mode: str = sealing.XCHACHA_MODE) -> Leg:
+        leg = Leg(user_id=user_id, channel_id=channel_id, ssrc=user_id * 4)
+        leg.seal = sealing.seal(mode, leg.key)
+        self.forwarder.add(leg)
+        self.forwarder.datagram_received(_discovery(leg.ssrc), _address(user_id))
+        return leg
+
+    def say(self, speaker: Leg, payload: bytes = b"opus") -> None:
+        self.sequence += 1
+        packet = sealing.RtpPacket(0x78, self.sequence, self.sequence * 960, speaker.ssrc, payload)
+        assert speaker.seal is not None
+        datagram = sealing.seal_packet(packet, speaker.seal, self.sequence)
+        self.forwarder.datagram_received(datagram, _address(speaker.user_id))
+
+    def heard(self, listener: Leg) -> list[sealing.RtpPacket]:
+        assert listener.seal is not None
+        opened = [sealing.open_packet(data, listener.seal) for data, to in self.wire.sent if to == listener.address]
+        return [packet for packet in opened if packet is not None]
+
+
+def _address(user_id: int) -> Address:
+    return ("127.0.0.1", user_id)
+
+
+def _discovery(ssrc: int) -> bytes:
+    return struct.pack(">HHI", 1, 70, ssrc) + bytes(66)
+
+
+def test_discovery_tells_a_client_its_own_address() -> None:
+    """Type 2, the SSRC, the address as text padded to 64 bytes, the port."""
+    room = _Room(Network())
+    room.add(_ADA)
+    data, address = room.wire.sent[0]
+    assert address == _address(_ADA)
+    assert data == struct.pack(">HHI", 2, 70, _ADA * 4) + b"127.0.0.1".ljust(64, b"\0") + struct.pack(">H", _ADA)
+    assert room.forwarder.port == 4242
+
+
+def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
+    """Each receiver under its own key and mode; nobody in another channel, nobody who is muted."""
+    room = _Room(Network(padding=0.5))
+    ada, ben = room.add(_ADA), room.add(_BEN, mode=sealing.AES_MODE)
+    elsewhere, away = room.add(_CHLOE, channel_id=602), room.add(2004)
+    away.muted = True
+    for _ in range(20):
+        room.say(ada)
+    assert [packet.payload for packet in room.heard(ben)] == [b"opus"] * 20
+    assert [packet.sequence for packet in room.heard(ben)] == list(range(1, 21))
+    assert room.heard(ada) == room.heard(elsewhere) == room.heard(away) == []
+    assert room.forwarder.counters.as_dict() == {"in": 20, "out": 20, "dropped": 0, "bad": 0, "injected": 0}
+
+
+def test_a_nonce_is_never_used_twice() -> None:
+    """Per receiver the counter goes on, whoever speaks."""
+    room = _Room(Network())
+    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    for speaker in (ada, ben, ada, ben):
+        room.say(speaker)
+    nonces = [data[-4:] for data, to in room.wire.sent if to == chloe.address and len(data) != 74]
+    assert len(nonces) == len(set(nonces)) == 4
+
+
+def test_every_forwarded_packet_has_an_extension_and_some_are_padded() -> None:
+    """The X bit always, the P bit for the set share."""
+    room = _Room(Network(padding=0.3))
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    for _ in range(400):
+        room.say(ada)
+    first_bytes = [data[0] for data, to in room.wire.sent if to == ben.address and len(data) != 74]
+    assert all(byte & 0x10 for byte in first_bytes)
+    assert 80 < sum(bool(byte & 0x20) for byte in first_bytes) < 160
+
+
+def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
+    """The same seed loses the same packets."""
+    arrived = []
+    for _ in range(2):
+        room = _Room(Network(loss=0.2), seed=7)
+        ada, ben = room.add(_ADA), room.add(_BEN)
+        for _ in range(500):
+            room.say(ada)
+        arrived.append([packet.sequence for packet in room.heard(ben)])
+        assert room.forwarder.counters.dropped == 500 - len(arrived[-1])
+    assert arrived[0] == arrived[1]
+    assert 370 < len(arrived[0]) < 430
+
+
+@pytest.mark.asyncio
+async def test_reordered_packets_come_behind_the_next_one() -> None:
+    """Nothing is lost by it, and each packet moves by one place at most."""
+    room = _Room(Network(reorder=0.3))
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    for _ in range(300):
+        room.say(ada)
+    room.forwarder.network.reorder = 0
+    room.say(ada)
+    sequences = [packet.sequence for packet in room.heard(ben)]
+    assert sorted(sequences) == list(range(1, 302))
+    assert all(abs(place + 1 - sequence) <= 1 for place, sequence in enumerate(sequences))
+    assert 40 < sum(earlier > later for earlier, later in itertools.pairwise(sequences)) < 110
+
+
+@pytest.mark.asyncio
+async def test_a_packet_held_back_at_the_end_of_a_sentence_is_sent_all_the_same() -> None:
+    """It waits for the next one for 40 ms, not for ever."""
+    room = _Room(Network(reorder=1))
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    room.say(ada)
+    assert room.heard(ben) == []
+    room.wire.told.clear()
+    async with asyncio.timeout(5):
+        await room.wire.told.wait()
+    assert [packet.sequence for packet in room.heard(ben)] == [1]
+
+
+@pytest.mark.asyncio
+async def test_what_is_held_back_goes_with_who_leaves_and_with_the_end() -> None:
+    """No timer is left, and nothing is sent after the end."""
+    room = _Room(Network(reorder=1))
+    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room.say(ada)
+    room.forwarder.remove(ben)
+    assert len(room.forwarder._held) == 1
+    sent = len(room.wire.sent)
+    room.forwarder.close()
+    room.say(ada)
+    assert room.wire.closed
+    assert len(room.wire.sent) == sent
+    assert room.heard(chloe) == []
+
+
+def test_packets_that_are_not_authentic_or_of_nobody_are_bad() -> None:
+    """Unknown SSRC, broken tag, no RTP at all, before a mode was selected."""
+    room = _Room(Network())
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    stranger = Leg(user_id=9, channel_id=600, ssrc=9)
+    stranger.seal = sealing.seal(sealing.XCHACHA_MODE, stranger.key)
+    room.say(stranger)
+    room.forwarder.datagram_received(b"\x80\x78" + bytes(40), _address(_ADA))
+    room.forwarder.datagram_received(b"hello", _address(_ADA))
+    room.forwarder.datagram_received(_discovery(12345), _address(_ADA))
+    ada.seal = None
+    packet = sealing.RtpPacket(0x78, 1, 1, ada.ssrc, b"x")
+    too_early = sealing.seal_packet(packet, sealing.seal(sealing.XCHACHA_MODE, ada.key), 1)
+    room.forwarder.datagram_received(too_early, _address(_ADA))
+    assert room.forwarder.counters.bad == 5
+    assert room.heard(ben) == []
+
+
+def test_keepalives_are_echoed_and_clients_rtcp_is_swallowed() -> None:
+    """Eight bytes come back as they are; receiver reports are for the server."""
+    room = _Room(Network())
+    room.forwarder.datagram_received(b"\x01\0\0\0\0\0\0\0", _address(_ADA))
+    assert room.wire.sent == [(b"\x01\0\0\0\0\0\0\0", _address(_ADA))]
+    room.forwarder.datagram_received(b"\x80\xc9" + bytes(40), _address(_ADA))
+    room.forwarder.error_received(OSError("port unreachable"))
+    assert room.forwarder.counters.received == 0
+
+
+def test_injected_packets_bear_the_ssrc_of_somebody_else() -> None:
+    """RTCP under the speaker's SSRC, video under the next one; who has no address gets none."""
+    room = _Room(Network())
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    room.forwarder.add(Leg(user_id=_CHLOE, channel_id=600, ssrc=1))
+    before = len(room.wire.sent)
+    assert room.forwarder.inject_rtcp([_ADA, _CHLOE], count=2) == 2
+    assert room.forwarder.inject_video([_ADA], count=3) == 3
+    sent = [data for data, _ in room.wire.sent[before:]]
+    assert [data[1] for data in sent] == [200, 200, 101, 101, 101]
+    assert [int.from_bytes(data[4:8], "big") for data in sent[:2]] == [ben.ssrc] * 2
+    assert {packet.ssrc for packet in room.heard(ada)} == {ben.ssrc + 1}
+    assert room.forwarder.counters.injected == 5

@@ -1,0 +1,41 @@
+"""The network's shares: set one by one or together, never half."""
+
+from __future__ import annotations
+
+import pytest
+
+from rehearsal.discord.network import Network, PacketCounters
+from rehearsal.errors import LocalDiscordError
+
+
+def test_shares_are_set_by_name_and_at_once() -> None:
+    """Attributes and `update` are the same shares."""
+    network = Network(loss=0.1)
+    network.padding, network.reorder = 0, 1
+    network.update({"loss": 0.5})
+    assert network.as_dict() == {"loss": 0.5, "padding": 0.0, "reorder": 1.0}
+    assert (network.loss, network.padding, network.reorder) == (0.5, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), True, "much", None, [1]])
+def test_a_share_is_a_number_from_0_to_1(share: object) -> None:
+    """Anything else is refused, and the other shares of the same request are not set either."""
+    network = Network()
+    before = network.as_dict()
+    with pytest.raises(LocalDiscordError, match=r"reorder is a share from 0 to 1, for example 0\.05"):
+        network.update({"loss": 0.9, "reorder": share})
+    assert network.as_dict() == before
+
+
+def test_an_unknown_share_is_refused() -> None:
+    """The sentence says what there is."""
+    with pytest.raises(LocalDiscordError, match=r"has no 'delay'\. Set any of loss, padding, reorder"):
+        Network().update({"delay": 0.1})
+    with pytest.raises(LocalDiscordError):
+        Network(loss=2)
+
+
+def test_counters_have_the_names_of_the_control_api() -> None:
+    """In, out, dropped, bad, injected."""
+    counters = PacketCounters(received=1, forwarded=2, dropped=3, bad=4, injected=5)
+    assert counters.as_dict() == {"in": 1, "out": 2, "dropped": 3, "bad": 4, "injected": 5}
