@@ -48,16 +48,22 @@ def command(
     """
     from rich.console import Console
 
+    from bot.cli.here import nowhere
+    from bot.logs import writing_logs
     from bot.transcript import read_transcript
     from config.load import load
 
     settings = load()
     lines = read_transcript(transcript)
     out = Console(highlight=False, soft_wrap=True)
-    result = asyncio.run(_replay(lines, settings, summariser, mode, out))
+    with (
+        nowhere() as console,
+        writing_logs(settings.logs, data_dir=settings.storage.data_dir, console=console),
+    ):
+        result = asyncio.run(_replay(lines, settings, summariser, mode, out))
     _show(result, out)
     if report is not None:
-        report.write_text(json.dumps(result.report(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        _write(result, report)
         out.print(f"The report is in {report}.", markup=False)
 
 
@@ -103,6 +109,18 @@ async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, m
             on_event=lambda event: _tell(event, out),
             on_line=lambda: progress.advance(task),
         )
+
+
+def _write(result: Replay, path: Path) -> None:
+    from bot.errors import SetupError
+
+    try:
+        path.write_text(json.dumps(result.report(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    except OSError as error:
+        raise SetupError(
+            f"The report could not be written to {path}: {error.strerror or error}. "
+            "Name a file in a folder that exists and has room, for example --report report.json."
+        ) from error
 
 
 def _tell(event: CompactionEvent, out: Console) -> None:

@@ -1,0 +1,65 @@
+"""`roomtone replay` as a person uses it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cli.app import run_command_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A transcript of 120 turns, in a working directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "talk.jsonl"
+    lines = [{"speaker": "Ada", "text": f"I put parcel {n} into shed {n % 7}.", "at": 4 * n} for n in range(120)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return path
+
+
+def test_a_replay_tells_compactions_payload_and_coverage(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each compaction as it happened, then what a model would be sent; the report holds the same."""
+    report = transcript.with_name("report.json")
+    assert run_command_line(["replay", str(transcript), "--report", str(report)]) == 0
+    out = capsys.readouterr().out
+    assert "cursor     0 -> 10" in out
+    assert "120 turns, 0 notes, cursor 60" in out
+    assert "word for word: turns 60-119" in out
+    told = json.loads(report.read_text("utf-8"))
+    assert set(told) >= {"turns", "compactions", "summary", "cursor", "payload", "coverage"}
+    assert told["coverage"]["missing"] == []
+    assert set(told["compactions"][0]) >= {
+        "old_cursor",
+        "new_cursor",
+        "covered_through_turn",
+        "summary_chars",
+        "latency_ms",
+    }
+
+
+def test_corrupt_lines_are_told_with_their_numbers(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit status 1 and a sentence a mistake, no traceback."""
+    with transcript.open("a", encoding="utf-8") as file:
+        file.write('{"speaker": "Ada"\n')
+    assert run_command_line(["replay", str(transcript)]) == 1
+    captured = capsys.readouterr()
+    assert "talk.jsonl line 121: this is not JSON" in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_a_model_is_needed_for_its_summaries(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Asked for and not configured: said, with what to set."""
+    assert run_command_line(["replay", str(transcript), "--summariser", "llm"]) == 1
+    assert "llm.base_url" in capsys.readouterr().err
+
+
+def test_a_report_that_cannot_be_written_is_told(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that does not exist is a sentence."""
+    assert run_command_line(["replay", str(transcript), "--report", "/nowhere/at/all.json"]) == 1
+    assert "--report report.json" in capsys.readouterr().err

@@ -1,0 +1,145 @@
+"""Transcripts through the real memory: what is folded, what is sent, and that nothing is missing."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.replay import Replay, TranscriptClock, replay
+from bot.transcript import Line, NoteLine, SaidLine
+from compaction.errors import CompletionError
+from compaction.model import Mode
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.fakes.turn_store import InMemoryTurnStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.summarisers.port import Fold, FoldRequest, Summariser
+
+NAMES = ("Ada", "Bo", "Cy")
+
+
+def talk(turns: int) -> list[Line]:
+    """Return so many turns, four seconds apart, each with something of its own."""
+    return [
+        SaidLine(NAMES[number % 3], f"I put parcel {number} into shed {number % 7}.", 1_000_000_000.0 + 4 * number)
+        for number in range(turns)
+    ]
+
+
+async def play(
+    lines: Sequence[Line], *, summariser: Summariser | None = None, mode: Mode = Mode.SUMMARY, room: int = 30_000
+) -> Replay:
+    """Replay with the embedded summariser unless another is given."""
+    return await replay(
+        lines,
+        store=InMemoryTurnStore(),
+        summariser=summariser or ExtractiveSummariser(),
+        fallback=ExtractiveSummariser(),
+        settings=CompactionSettings(),
+        mode=mode,
+        system=["You are in a room."],
+        max_input_tokens=room,
+        zone=UTC,
+        on_event=lambda event: None,
+        on_line=lambda: None,
+    )
+
+
+@pytest.mark.asyncio
+async def test_a_thousand_turns_lose_nothing() -> None:
+    """Every turn is in the summary or word for word; the cursor goes up in batches of ten."""
+    result = await play(talk(1000))
+    report = result.report()
+    assert report["turns"] == 1000
+    assert report["cursor"] == 940
+    assert [each.new_cursor for each in result.landed] == list(range(10, 941, 10))
+    assert report["coverage"] == {
+        "summarised": [[0, 939]],
+        "verbatim": [[940, 999]],
+        "evicted": [],
+        "missing": [],
+    }
+    assert 0 < len(result.summary) <= 1200
+
+
+@pytest.mark.asyncio
+async def test_the_payload_is_reported_part_by_part() -> None:
+    """System, summary with its range, turns in order, live notes, and the current turn last."""
+    note = NoteLine("A map of the harbour.", "Bo", 1_000_000_000.0 + 4 * 69)
+    result = await play([*talk(70), note])
+    payload = result.report()["payload"]
+    assert isinstance(payload, list)
+    kinds = [part["kind"] for part in payload]
+    assert kinds == ["system", "summary", *["turn"] * 59, "note", "current"]
+    assert (payload[1]["seq_from"], payload[1]["seq_to"]) == (0, 9)
+    assert [part["seq_from"] for part in payload if part["kind"] == "turn"] == list(range(10, 69))
+    assert payload[-1]["content"].endswith("Cy: I put parcel 69 into shed 6." if 69 % 3 == 2 else "into shed 6.")
+    assert set(payload[0]) == {"role", "kind", "seq_from", "seq_to", "tokens", "content"}
+
+
+@pytest.mark.asyncio
+async def test_sixty_turns_need_no_summary() -> None:
+    """The threshold is more than sixty turns since the cursor."""
+    result = await play(talk(60))
+    assert (result.cursor, result.summary, result.landed) == (0, "", [])
+    assert (await play(talk(61))).cursor == 10
+
+
+@pytest.mark.asyncio
+async def test_without_folding_what_left_the_window_is_missing_and_said_so() -> None:
+    """Mode off is what other bots do: the proof must show the hole."""
+    result = await play(talk(100), mode=Mode.OFF)
+    assert result.covered is not None
+    assert result.covered.verbatim == ((50, 99),)
+    assert result.covered.missing == ((0, 49),)
+
+
+@pytest.mark.asyncio
+async def test_a_window_too_large_for_the_model_leaves_a_note() -> None:
+    """What does not fit is evicted with its range, never silently."""
+    result = await play(talk(60), room=1200)
+    assert result.covered is not None
+    assert result.covered.evicted
+    assert result.covered.missing == ()
+
+
+class Away:
+    """A summariser whose model never answers."""
+
+    name = "llm"
+    model = "away"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        """Fail."""
+        self.asked += 1
+        raise CompletionError("No model answers. Start it.", retryable=True)
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_is_away_costs_nothing_but_its_words() -> None:
+    """After three failures the embedded summariser folds in its place; every turn is covered."""
+    away = Away()
+    result = await play(talk(200), summariser=away)
+    assert away.asked >= 3
+    assert result.failed[0].error_class == "CompletionError"
+    assert any(each.degraded for each in result.landed)
+    assert result.covered is not None
+    assert result.covered.missing == ()
+
+
+def test_the_transcripts_clock_never_goes_back() -> None:
+    """Lines out of order do not turn time around; skipped hours count for backoffs."""
+    clock = TranscriptClock(100.0)
+    before = clock.monotonic()
+    clock.advance_to(3700.0)
+    clock.advance_to(50.0)
+    assert clock.now() == 3700.0
+    assert clock.monotonic() - before >= 3600.0
