@@ -1,0 +1,104 @@
+"""Folding with a language model behind a real client: well, stopped, slow, and answering garbage."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC
+
+import pytest
+
+from bot.errors import SetupError
+from bot.replay import Replay, replay
+from bot.settings import LlmSettings
+from bot.summarising import chosen_summariser, summariser_for
+from bot.transcript import SaidLine
+from compaction.model import Mode
+from compaction.settings import CompactionSettings, SummariserKind
+from compaction.summarisers.extractive import ExtractiveSummariser
+from rehearsal.servers.chat import ChatCall, ChatConduct, ChatMode, LocalChatServer
+from tests.fakes.turn_store import InMemoryTurnStore
+
+TURNS = 80
+TALK = [SaidLine("Ada", f"We decided to hide parcel {n} in cabin {n % 9}.", 1e9 + 4 * n) for n in range(TURNS)]
+NUMBERED = re.compile(r"^\[(\d+)\] \d\d:\d\d Ada: (.+)$", re.MULTILINE)
+
+
+def keeps_record(call: ChatCall) -> str:
+    """Answer as a good model does: one fact of the batch's first turn, in JSON."""
+    seq, said = NUMBERED.findall(call.messages[-1]["content"])[0]
+    fact = {"turn_seq": int(seq), "slot": "decision", "text": said, "supersedes": []}
+    return json.dumps({"gist": f"Ada talks about parcels from {said.split()[5]} on.", "facts": [fact]})
+
+
+async def fold_all(server: LocalChatServer, *, timeout_s: float = 5.0) -> Replay:
+    """Replay the talk with the server's model."""
+    llm = LlmSettings(base_url=server.base_url, model="local-chat", total_timeout_s=timeout_s)
+    settings = CompactionSettings()
+    async with chosen_summariser(llm, settings, SummariserKind.LLM) as summariser:
+        return await replay(
+            TALK,
+            store=InMemoryTurnStore(),
+            summariser=summariser,
+            fallback=ExtractiveSummariser(),
+            settings=settings,
+            mode=Mode.SUMMARY,
+            system=[],
+            max_input_tokens=30_000,
+            zone=UTC,
+            on_event=lambda event: None,
+            on_line=lambda: None,
+        )
+
+
+@pytest.mark.asyncio
+async def test_a_models_records_become_the_summary() -> None:
+    """Each batch is one call that asks for JSON; speaker and words come out of the turns."""
+    async with LocalChatServer(ChatConduct(answer=keeps_record)) as server:
+        result = await fold_all(server)
+    assert [each.new_cursor for each in result.landed] == [10, 20]
+    assert "Ada: We decided to hide parcel 10 in cabin 1." in result.summary
+    assert not any(each.degraded for each in result.landed)
+    assert len(server.calls) == 2
+    assert "response_format" in server.calls[0].body
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "mode",
+    [ChatMode.STALL, ChatMode.GARBAGE, ChatMode.BROKEN, ChatMode.EMPTY, ChatMode.WRONG_KEY, ChatMode.LENGTH],
+)
+async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode) -> None:
+    """Whatever it does, every turn is word for word or in the summary, and the reason is told."""
+    async with LocalChatServer(ChatConduct(answer=keeps_record, mode=mode)) as server:
+        result = await fold_all(server, timeout_s=0.1)
+    assert result.failed
+    assert result.failed[0].error
+    assert result.covered is not None
+    assert result.covered.missing == ()
+
+
+@pytest.mark.asyncio
+async def test_a_stopped_server_loses_nothing() -> None:
+    """Nobody listens at the address any more."""
+    async with LocalChatServer() as server:
+        pass
+    result = await fold_all(server)
+    assert result.failed[0].retryable
+    assert result.covered is not None
+    assert result.covered.missing == ()
+
+
+@pytest.mark.asyncio
+async def test_the_kind_decides() -> None:
+    """Auto means the model where there is one; asking for a model without one is told."""
+    settings, nothing = CompactionSettings(), LlmSettings()
+    assert summariser_for(SummariserKind.AUTO, None, settings).name == "extractive"
+    assert summariser_for(SummariserKind.EXTRACTIVE, None, settings).name == "extractive"
+    with pytest.raises(SetupError, match=r"llm\.base_url"):
+        summariser_for(SummariserKind.LLM, None, settings)
+    async with chosen_summariser(nothing, settings, SummariserKind.AUTO) as summariser:
+        assert summariser.name == "extractive"
+    there = LlmSettings(base_url="http://127.0.0.1:9/v1", model="local-chat")
+    async with chosen_summariser(there, settings, SummariserKind.AUTO) as summariser:
+        assert (summariser.name, summariser.model) == ("llm", "local-chat")
