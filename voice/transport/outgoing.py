@@ -155,6 +155,11 @@ class Outgoing:
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="voice-outgoing", daemon=True)
 
+    @property
+    def running(self) -> bool:
+        """Return whether the thread pulls frames."""
+        return self._thread.is_alive()
+
     def start(self) -> None:
         """Begin to pull frames."""
         self._thread.start()

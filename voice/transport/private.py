@@ -82,6 +82,17 @@ class PollingReader(SocketReader):
     def __init__(self, state: ReceivingState) -> None:
         super().__init__(state)
         self._receiving = state
+        # Paused until `resume`, from before the thread runs: the stock pauses itself when its thread gets going,
+        # and on a busy machine undoes a `resume` or a `stop` that came before.
+        self._idle_paused = False
+
+    def run(self) -> None:
+        """Read until `stop`."""
+        try:
+            self._do_run()
+        finally:
+            self.stop()
+            self._callbacks.clear()
 
     def _do_run(self) -> None:
         wait_s = 0.0

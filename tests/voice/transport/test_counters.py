@@ -1,0 +1,31 @@
+"""Counters: a name for every reason, and a copy that stands still."""
+
+from __future__ import annotations
+
+import pytest
+
+from voice.transport.counters import PacketCounters
+from voice.transport.decrypt import Refusal
+from voice.transport.jitter import Arrival
+from voice.transport.rtp import Rejection
+
+
+def test_every_reason_adds_to_its_counter() -> None:
+    counters = PacketCounters()
+    reasons = [*Rejection, *Refusal, *(arrival for arrival in Arrival if arrival is not Arrival.ACCEPTED)]
+    for reason in reasons:
+        counters.count(reason)
+        counters.count(reason, 2)
+    assert {name: count for name, count in counters.as_dict().items() if count} == dict.fromkeys(reasons, 3)
+
+
+def test_a_copy_stands_still() -> None:
+    counters = PacketCounters()
+    copy = counters.copy()
+    counters.count("received")
+    assert (copy.received, counters.received) == (0, 1)
+
+
+def test_an_unknown_reason_is_refused() -> None:
+    with pytest.raises(AttributeError):
+        PacketCounters().count("misspelt")

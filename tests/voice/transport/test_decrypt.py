@@ -1,0 +1,101 @@
+"""Keys and frames: what opens, what does not, and what is never taken for sound."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.dave_room import DaveRoom, Keys, Sender
+from voice.transport.decrypt import Refusal, find_sender, looks_encrypted, open_frame, open_transport
+from voice.transport.opus import SILENCE_FRAME
+from voice.transport.rtp import AudioPacket, parse
+
+ANA, BEN = 2001, 2002
+OPUS = b"\x78" + bytes(range(60))
+
+
+def sealed(room: DaveRoom, user_id: int) -> bytes:
+    return bytes(room.sessions[user_id].encrypt_opus(OPUS))
+
+
+def test_transport_opens_with_the_right_key_alone() -> None:
+    room = DaveRoom(ANA)
+    keys = Keys(dave_session=room.bot)
+    datagram = Sender(ANA, 11, room.sessions[ANA], keys).datagram(OPUS, clear=True, extension=bytes(8))
+    packet = parse(datagram)
+    assert isinstance(packet, AudioPacket)
+    assert open_transport(datagram, packet, keys.secret_key) == bytes(8) + OPUS
+    assert open_transport(datagram, packet, [1] * 32) is None
+    assert open_transport(datagram, packet, [1] * 31) is None
+    assert open_transport(datagram[:-1] + b"\xff", packet, keys.secret_key) is None
+    # The extension's preamble is authenticated, too.
+    assert open_transport(datagram[:13] + b"\x00" + datagram[14:], packet, keys.secret_key) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "ready", "downgraded", "frame", "opened"),
+    [
+        (1, True, False, "sealed", OPUS),
+        (1, True, False, "clear", Refusal.DAVE_FAILED),
+        (1, True, False, "silence", SILENCE_FRAME),
+        (1, False, False, "sealed", Refusal.NOT_READY),
+        (1, False, False, "clear", Refusal.NOT_READY),
+        (1, False, False, "silence", SILENCE_FRAME),
+        (1, False, True, "clear", OPUS),
+        (1, False, True, "sealed", Refusal.NOT_READY),
+        (0, True, True, "clear", OPUS),
+        (0, True, True, "sealed", OPUS),
+        (0, False, True, "clear", OPUS),
+        (0, False, True, "sealed", Refusal.NOT_READY),
+    ],
+)
+def test_what_opens_when(version: int, ready: bool, downgraded: bool, frame: str, opened: bytes | Refusal) -> None:
+    room = DaveRoom(ANA)
+    session = room.bot if ready else DaveRoom().bot
+    keys = Keys(dave_session=session, dave_protocol_version=version, dave_downgraded=downgraded)
+    sent = {"sealed": sealed(room, ANA), "clear": OPUS, "silence": SILENCE_FRAME}[frame]
+    assert open_frame(sent, ANA, keys) == opened
+
+
+def test_without_a_session_only_clear_frames_open_and_only_at_version_0() -> None:
+    assert open_frame(OPUS, ANA, Keys(dave_protocol_version=0)) == OPUS
+    assert open_frame(OPUS, ANA, Keys()) is Refusal.NOT_READY
+
+
+def test_the_sender_is_found_by_the_key() -> None:
+    room = DaveRoom(ANA, BEN)
+    keys = Keys(dave_session=room.bot)
+    found = find_sender(sealed(room, BEN), [ANA, 999, BEN], keys)
+    assert found is not None
+    assert (found.user_id, found.frame) == (BEN, OPUS)
+    assert find_sender(sealed(room, BEN), [ANA], keys) is None
+    assert find_sender(sealed(room, BEN), [BEN], Keys()) is None
+
+
+def test_a_clear_frame_names_nobody() -> None:
+    """In passthrough a decryptor lets clear frames pass, whoever sent them: it would name the first candidate."""
+    room = DaveRoom(ANA, BEN)
+    room.bot.set_passthrough_mode(True, 10)
+    keys = Keys(dave_session=room.bot)
+    assert open_frame(OPUS, ANA, keys) == OPUS
+    assert find_sender(OPUS, [ANA, BEN], keys) is None
+
+
+def test_everything_davey_seals_looks_sealed() -> None:
+    session = DaveRoom(ANA).sessions[ANA]
+    for size in range(1, 400):
+        assert looks_encrypted(bytes(session.encrypt_opus(bytes([0x78]) * size)))
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_judged(frame: bytes) -> None:
+    """Nothing raises, whatever the frame."""
+    keys = Keys(dave_session=_ROOM.bot)
+    for candidate in (frame, frame + b"\xfa\xfa", frame + b"\x0c\xfa\xfa"):
+        looks_encrypted(candidate)
+        assert isinstance(open_frame(candidate, ANA, keys), Refusal) or candidate == SILENCE_FRAME
+        assert find_sender(candidate, [ANA, BEN], keys) is None
+
+
+_ROOM = DaveRoom(ANA)

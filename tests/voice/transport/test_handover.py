@@ -1,0 +1,94 @@
+"""Between the threads: one wake-up a batch, a bound, and no mark lost."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from voice.transport.handover import Handover
+from voice.transport.heard import Heard, SpeakerLeft, SpeechFrames, TalkspurtEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def speech(seconds: float = 0.02, *, at: float = 0.0) -> SpeechFrames:
+    return SpeechFrames(1, 11, at, np.zeros(int(seconds * 16_000), np.int16))
+
+
+@pytest.mark.asyncio
+async def test_a_thread_s_batches_arrive_in_order_on_the_loop() -> None:
+    heard: list[Heard] = []
+    threads: set[int] = set()
+    done = asyncio.Event()
+
+    def sink(batch: Sequence[Heard]) -> None:
+        heard.extend(batch)
+        threads.add(threading.get_ident())
+        if len(heard) == 100:
+            done.set()
+
+    handover = Handover(asyncio.get_running_loop(), sink, max_waiting_s=10)
+
+    def speak() -> None:
+        for n in range(100):
+            handover.put([speech(at=n)])
+
+    await asyncio.to_thread(speak)
+    async with asyncio.timeout(5):
+        await done.wait()
+    assert [item.captured_at for item in heard if isinstance(item, SpeechFrames)] == list(range(100))
+    assert threads == {threading.get_ident()}
+
+
+@pytest.mark.asyncio
+async def test_a_slow_loop_is_woken_once() -> None:
+    """Fifty batches while the loop is busy: one callback brings them all."""
+    batches: list[int] = []
+    handover = Handover(asyncio.get_running_loop(), lambda batch: batches.append(len(batch)), max_waiting_s=10)
+    for _ in range(50):
+        handover.put([speech()])
+    await asyncio.sleep(0)
+    assert batches == [50]
+
+
+@pytest.mark.asyncio
+async def test_too_much_waiting_drops_the_oldest_sound_and_no_mark() -> None:
+    heard: list[Heard] = []
+    handover = Handover(asyncio.get_running_loop(), heard.extend, max_waiting_s=1.0)
+    for n in range(100):
+        handover.put([speech(at=n * 0.02), TalkspurtEnded(1, 11, n * 0.02)])
+    handover.put([SpeakerLeft(1, 2.0)])
+    await asyncio.sleep(0)
+    sound = [item for item in heard if isinstance(item, SpeechFrames)]
+    assert len(sound) == 50
+    assert sound[0].captured_at == 1.0
+    assert sum(isinstance(item, TalkspurtEnded) for item in heard) == 100
+    assert heard[-1] == SpeakerLeft(1, 2.0)
+    assert handover.overrun_frames == 50
+
+
+@pytest.mark.asyncio
+async def test_a_sink_that_fails_gets_the_next_batch() -> None:
+    heard: list[Heard] = []
+
+    def sink(batch: Sequence[Heard]) -> None:
+        heard.extend(batch)
+        raise ZeroDivisionError
+
+    handover = Handover(asyncio.get_running_loop(), sink, max_waiting_s=1.0)
+    for n in range(2):
+        handover.put([speech(at=n)])
+        await asyncio.sleep(0)
+    assert len(heard) == 2
+
+
+def test_a_closed_loop_is_no_error() -> None:
+    """The reader thread may outlive the loop by a moment."""
+    loop = asyncio.new_event_loop()
+    loop.close()
+    Handover(loop, lambda _: None, max_waiting_s=1.0).put([speech()])

@@ -1,0 +1,173 @@
+"""The bot's voice, slot by slot."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
+from voice.settings import TransportSettings
+from voice.transport.opus import SILENCE_FRAME, Decoder
+from voice.transport.outgoing import Outgoing, Pace, Readiness, Step, Talkspurt
+
+S = Step
+
+
+def test_a_talkspurt_is_announced_closed_with_silence_and_taken_back() -> None:
+    spurt = Talkspurt()
+    frames = [False, True, True, False, False, False, False, False, False, False, True]
+    assert [spurt.step(has_frame=has) for has in frames] == [
+        S.NOTHING, S.START, S.SOUND, *[S.SILENCE] * 5, S.STOP, S.NOTHING, S.START,
+    ]  # fmt: skip
+
+
+def test_a_breath_shorter_than_the_silence_is_one_talkspurt() -> None:
+    spurt = Talkspurt()
+    frames = [True, False, False, True, False]
+    assert [spurt.step(has_frame=has) for has in frames] == [S.START, S.SILENCE, S.SILENCE, S.SOUND, S.SILENCE]
+
+
+def test_after_an_interruption_speaking_is_announced_again() -> None:
+    spurt = Talkspurt()
+    spurt.step(has_frame=True)
+    spurt.interrupt()
+    assert spurt.step(has_frame=True) is S.START
+
+
+def test_pace_holds_20_ms_over_a_thousand_slots() -> None:
+    """Work and late wake-ups of some milliseconds do not add up."""
+    pace, now = Pace(), 50.0
+    for n in range(1000):
+        now += pace.wait_s(now) + (0.003 if n % 3 else 0.009)
+    assert now == pytest.approx(50.0 + 1000 * 0.02, abs=0.01)
+
+
+def test_a_stall_is_not_caught_up_with_a_burst() -> None:
+    pace = Pace()
+    now = 50.0 + pace.wait_s(50.0) + 2.0
+    assert pace.wait_s(now) == pytest.approx(0.02)
+
+
+def test_frames_wait_for_the_encrypted_group_but_not_forever() -> None:
+    ready = Readiness()
+    assert not ready.may_pull(0.0, connected=True, can_send=False)
+    assert not ready.may_pull(4.9, connected=True, can_send=False)
+    assert ready.may_pull(5.0, connected=True, can_send=False)
+    assert ready.may_pull(6.0, connected=True, can_send=True)
+    assert not ready.may_pull(7.0, connected=True, can_send=False)
+    assert not ready.may_pull(60.0, connected=False, can_send=False)
+
+
+@dataclass
+class Wire:
+    """A carrier that keeps what it was given."""
+
+    can_send: bool = True
+    connected: bool = True
+    sent: list[bytes] = field(default_factory=list)
+    speaking: list[bool] = field(default_factory=list)
+
+    def is_connected(self) -> bool:
+        return self.connected
+
+    def send_frame(self, packet: bytes) -> None:
+        self.sent.append(packet)
+
+    def set_speaking(self, speaking: bool) -> None:
+        self.speaking.append(speaking)
+
+
+@dataclass
+class Words:
+    """A source with a number of frames to say."""
+
+    left: int
+    samples: int = DISCORD_FRAME_SAMPLES
+    asked: int = 0
+
+    def next_frame(self) -> Pcm | None:
+        self.asked += 1
+        if self.left == 0:
+            return None
+        self.left -= 1
+        t = np.arange(self.samples) / 48_000
+        return (9000 * np.sin(2 * np.pi * 440 * t)).astype(np.int16)
+
+
+def test_frames_are_encoded_and_speaking_is_kept_right() -> None:
+    wire, words = Wire(), Words(10)
+    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings())
+    for _ in range(20):
+        outgoing.slot()
+    assert wire.speaking == [True, False]
+    assert len(wire.sent) == 15
+    assert wire.sent[10:] == [SILENCE_FRAME] * 5
+    decoder = Decoder()
+    heard = np.concatenate([decoder.decode(packet) for packet in wire.sent[:10]])
+    assert np.abs(heard).max() > 6000
+
+
+def test_while_disconnected_nothing_is_pulled_and_then_it_goes_on() -> None:
+    wire, words = Wire(), Words(4)
+    lines: list[Wire | None] = [wire]
+    outgoing = Outgoing(words, lambda: lines[0], settings=TransportSettings())
+    outgoing.slot()
+    lines[0] = None
+    for _ in range(10):
+        outgoing.slot()
+    wire.connected = wire.can_send = False
+    lines[0] = wire
+    outgoing.slot()
+    assert words.asked == 1
+    wire.connected = wire.can_send = True
+    for _ in range(3):
+        outgoing.slot()
+    assert len(wire.sent) == 4
+    assert wire.speaking == [True, True]
+
+
+def test_alone_in_the_channel_time_passes_unheard() -> None:
+    """There is no group with nobody to talk to: after five seconds the words are spoken to nobody."""
+    now = [0.0]
+    wire, words = Wire(can_send=False), Words(100)
+    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=lambda: now[0])
+    for _ in range(300):
+        outgoing.slot()
+        now[0] += 0.02
+    assert 45 <= words.asked <= 51
+    assert wire.sent == []
+
+
+def test_frame_of_the_wrong_length_costs_that_frame() -> None:
+    wire, words = Wire(), Words(1, samples=100)
+    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings())
+    outgoing.slot()
+    assert wire.sent == []
+    words.left, words.samples = 1, DISCORD_FRAME_SAMPLES
+    outgoing.slot()
+    assert len(wire.sent) == 1
+
+
+def test_thread_asks_and_ends() -> None:
+    """The thread survives a source that raises, and asks no more once it was joined."""
+    asked = threading.Event()
+
+    class Broken:
+        calls = 0
+
+        def next_frame(self) -> Pcm | None:
+            self.calls += 1
+            if self.calls >= 3:
+                asked.set()
+            raise ZeroDivisionError
+
+    source = Broken()
+    outgoing = Outgoing(source, Wire, settings=TransportSettings())
+    outgoing.start()
+    assert asked.wait(5)
+    outgoing.stop()
+    outgoing.join(5)
+    assert not outgoing.running

@@ -1,0 +1,373 @@
+"""The private parts of discord.py: unchanged since we read them, and the traps in them closed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import importlib.metadata
+import inspect
+import os
+import resource
+import socket
+import struct
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import discord
+import discord.gateway
+import discord.voice_client
+import discord.voice_state
+import pytest
+from discord.gateway import DiscordVoiceWebSocket
+from discord.voice_state import ConnectionFlowState, VoiceConnectionState
+
+from tests.rehearsal.discord.stock import until
+from voice.errors import LinkError
+from voice.settings import TransportSettings
+from voice.transport import private
+from voice.transport.private import ReceivingState, TolerantWebSocket
+from voice.transport.receiver import Receiver
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+# What private.py overrides, calls or relies on, with a fingerprint of its source in discord.py 2.7.1. A changed
+# one is no error yet: read the change, look at private.py again, then note the new fingerprint.
+TOUCHED = {
+    "SocketReader.__init__": "9f3105c690c6",
+    "SocketReader.register": "abd188a05f23",
+    "SocketReader.unregister": "fc6f7b9b0770",
+    "SocketReader.pause": "ce7d9679953d",
+    "SocketReader.resume": "d2780d4b552f",
+    "SocketReader.stop": "eebdd27c7780",
+    "SocketReader.run": "cd1a27d738fe",
+    "SocketReader._do_run": "68f1c756dca7",
+    "VoiceConnectionState.__init__": "eaf651b7c215",
+    "VoiceConnectionState.state": "9ad5446471a9",
+    "VoiceConnectionState.can_encrypt": "482253938950",
+    "VoiceConnectionState.reinit_dave_session": "2ae19d6e94d6",
+    "VoiceConnectionState._recover_from_invalid_commit": "3cf71ef7eade",
+    "VoiceConnectionState._execute_transition": "3b0e7a344c62",
+    "VoiceConnectionState.voice_state_update": "5ae711a79689",
+    "VoiceConnectionState.voice_server_update": "dd04188e0a92",
+    "VoiceConnectionState.connect": "2b79e0a14f95",
+    "VoiceConnectionState._wrap_connect": "950602059ffb",
+    "VoiceConnectionState._inner_connect": "62b061b1379b",
+    "VoiceConnectionState._connect": "fe4abbbdb02a",
+    "VoiceConnectionState.disconnect": "5cb8a51b51c4",
+    "VoiceConnectionState.soft_disconnect": "e73245f3728d",
+    "VoiceConnectionState._wait_for_state": "73e3d0350412",
+    "VoiceConnectionState._voice_connect": "498ed7980504",
+    "VoiceConnectionState._voice_disconnect": "0662190f95e6",
+    "VoiceConnectionState._connect_websocket": "04641fd6df28",
+    "VoiceConnectionState._handshake_websocket": "68346047197b",
+    "VoiceConnectionState._create_socket": "bcec8a1862dc",
+    "VoiceConnectionState._poll_voice_ws": "cb47293e408f",
+    "VoiceConnectionState._potential_reconnect": "004de2a8ea91",
+    "DiscordVoiceWebSocket.__init__": "fb24eacbce70",
+    "DiscordVoiceWebSocket.from_connection_state": "cf80d0595f25",
+    "DiscordVoiceWebSocket.received_message": "b780f45eb5f7",
+    "DiscordVoiceWebSocket.received_binary_message": "5b7784955f74",
+    "DiscordVoiceWebSocket.initial_connection": "597914684007",
+    "DiscordVoiceWebSocket.discover_ip": "15e552d6ea25",
+    "DiscordVoiceWebSocket.load_secret_key": "c5febd185135",
+    "DiscordVoiceWebSocket.poll_event": "c54ba2c080b3",
+    "VoiceClient.__init__": "6d29df411aff",
+    "VoiceClient.create_connection_state": "8ca2096ce7ec",
+    "VoiceClient._get_voice_packet": "ef355f5a0f12",
+    "VoiceClient.send_audio_packet": "6bdfa9ac74be",
+    "VoiceClient.cleanup": "d6c1b668fc4e",
+}
+
+
+def _part(name: str) -> Any:
+    owner, attribute = name.split(".")
+    homes = (discord.voice_state, discord.gateway, discord.voice_client)
+    found = inspect.getattr_static(next(getattr(home, owner) for home in homes if hasattr(home, owner)), attribute)
+    if isinstance(found, classmethod):
+        return found.__func__
+    return found
+
+
+def fingerprint(part: Any) -> str:
+    """Return the first 12 digits of the source's SHA-256; of a property, getter and setter."""
+    parts = [part.fget, part.fset] if isinstance(part, property) else [part]
+    source = "".join(inspect.getsource(each) for each in parts if each is not None)
+    return hashlib.sha256(source.encode()).hexdigest()[:12]
+
+
+def test_versions_are_the_ones_that_were_read() -> None:
+    assert importlib.metadata.version("discord.py") == "2.7.1"
+    assert importlib.metadata.version("davey") == "0.1.7"
+
+
+def test_touched_parts_are_unchanged() -> None:
+    """Names every part of discord.py that is another than the one private.py was written against."""
+    changed = {name: fingerprint(_part(name)) for name, noted in TOUCHED.items() if fingerprint(_part(name)) != noted}
+    assert changed == {}
+
+
+def _receiver() -> Receiver:
+    return Receiver(settings=TransportSettings(), deliver=lambda _: None, is_excluded=lambda _: False)
+
+
+@contextlib.asynccontextmanager
+async def connection_state() -> AsyncIterator[ReceivingState]:
+    """A connection state without a client: enough for what happens inside it."""
+    client: Any = SimpleNamespace(user=SimpleNamespace(id=1001), loop=asyncio.get_running_loop())
+    state = ReceivingState(client, receiver=_receiver(), on_state=lambda _: None)
+    try:
+        yield state
+    finally:
+        state._socket_reader.stop()
+        await asyncio.to_thread(state._socket_reader.join, 2.0)
+        assert not state._socket_reader.is_alive()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("ticks", range(8))
+async def test_no_state_is_slept_through(ticks: int) -> None:
+    """Two states, any number of loop ticks apart: the waiter for the second wakes. The stock hangs at three."""
+    async with connection_state() as state:
+        state.state = ConnectionFlowState.set_guild_voice_state
+        waiter = asyncio.create_task(
+            state._wait_for_state(ConnectionFlowState.got_both_voice_updates, timeout=5), name="waiter"
+        )
+        for _ in range(5):
+            await asyncio.sleep(0)
+        state.state = ConnectionFlowState.got_voice_state_update
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        state.state = ConnectionFlowState.got_both_voice_updates
+        await waiter
+
+
+@pytest.mark.asyncio
+async def test_waiting_for_a_state_ends_with_its_timeout() -> None:
+    async with connection_state() as state:
+        with pytest.raises(TimeoutError):
+            await state._wait_for_state(ConnectionFlowState.connected, timeout=0.01)
+        assert not state._waiters
+
+
+@pytest.mark.asyncio
+async def test_answer_that_comes_before_the_question_is_sent_off_is_heard() -> None:
+    """The voice server answers at once, and only the second time it is asked."""
+    loop = asyncio.get_running_loop()
+    asked: list[bytes] = []
+
+    class Server(asyncio.DatagramProtocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self.transport: Any = transport
+
+        def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
+            asked.append(data)
+            if len(asked) > 1:
+                self.transport.sendto(b"\x80\x78", addr)
+                answer = struct.pack(">HHI", 2, 70, 7) + b"203.0.113.9".ljust(64, b"\0") + struct.pack(">H", 4567)
+                self.transport.sendto(answer, addr)
+                self.transport.sendto(answer, addr)
+
+    transport, _ = await loop.create_datagram_endpoint(Server, local_addr=("127.0.0.1", 0))
+    async with connection_state() as state:
+        state.ssrc = 7
+        state._create_socket()
+        await loop.sock_connect(state.socket, transport.get_extra_info("sockname"))
+        ws = TolerantWebSocket(None, loop)  # type: ignore[arg-type]
+        ws._connection = state
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(private, "_DISCOVERY_WAIT_S", 0.1)
+            assert await ws.discover_ip() == ("203.0.113.9", 4567)
+        assert asked[0] == asked[1] == struct.pack(">HHI", 1, 70, 7) + bytes(66)
+        assert len(state._socket_reader._callbacks) == 1
+        state.socket.close()
+    transport.close()
+
+
+@pytest.mark.asyncio
+async def test_voice_server_that_never_answers_over_udp_is_given_up() -> None:
+    loop = asyncio.get_running_loop()
+    async with connection_state() as state:
+        state.ssrc = 7
+        state._create_socket()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
+            deaf.bind(("127.0.0.1", 0))
+            await loop.sock_connect(state.socket, deaf.getsockname())
+            ws = TolerantWebSocket(None, loop)  # type: ignore[arg-type]
+            ws._connection = state
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(private, "_DISCOVERY_WAIT_S", 0.01)
+                with pytest.raises(TimeoutError):
+                    await ws.discover_ip()
+        state.socket.close()
+
+
+@pytest.mark.asyncio
+async def test_sockets_over_1024_are_heard() -> None:
+    """A process with many files open: `select` would refuse this socket's number, `poll` does not."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    number = min(soft - 1, 1500)
+    assert number >= 1024, "this machine allows too few open files to try it: raise `ulimit -n`"
+    async with connection_state() as state:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+            plain.bind(("127.0.0.1", 0))
+            plain.setblocking(False)
+            os.dup2(plain.fileno(), number)
+        with socket.socket(fileno=number) as high, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            state.socket = high
+            state._socket_reader.resume()
+            for _ in range(100):
+                sender.sendto(b"\x80\xc8" + bytes(6), high.getsockname())
+            await until(lambda: state.receiver.counters().rtcp == 100, "hearing")
+
+
+@pytest.mark.asyncio
+async def test_listener_that_fails_deafens_nobody() -> None:
+    async with connection_state() as state:
+        heard: list[bytes] = []
+
+        def broken(datagram: bytes) -> None:
+            raise ZeroDivisionError
+
+        state.add_socket_listener(broken)
+        state.add_socket_listener(heard.append)
+        state._create_socket()
+        state.socket.bind(("127.0.0.1", 0))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.sendto(b"one", state.socket.getsockname())
+            sender.sendto(b"two", state.socket.getsockname())
+        await until(lambda: heard == [b"one", b"two"], "hearing")
+        state.socket.close()
+
+
+class Recorder:
+    """Takes the place of what a websocket talks to, and keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    async def send_str(self, text: str) -> None:
+        self.sent.append(text)
+
+    async def send_bytes(self, data: bytes) -> None:
+        self.sent.append(data)
+
+
+@contextlib.asynccontextmanager
+async def websocket() -> AsyncIterator[tuple[TolerantWebSocket, ReceivingState, Recorder]]:
+    async with connection_state() as state:
+        recorder = Recorder()
+        ws = TolerantWebSocket(recorder, asyncio.get_running_loop(), hook=state.hook)  # type: ignore[arg-type]
+        ws._connection = state
+        state.ws = state.voice_client.ws = ws  # type: ignore[misc]
+        state.voice_client.channel = SimpleNamespace(id=42)  # type: ignore[assignment]
+        state.dave_protocol_version = 1
+        await state.reinit_dave_session()
+        recorder.sent.clear()
+        yield ws, state, recorder
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "message",
+    [
+        [],
+        {},
+        {"op": 5, "d": {"ssrc": "x", "user_id": "y"}},
+        {"op": 5, "d": None},
+        {"op": 11, "d": {}},
+        {"op": 11, "d": {"user_ids": [None]}},
+        {"op": 13, "d": {"user_id": "nobody"}},
+        {"op": 21, "d": {}},
+        {"op": 22, "d": {"transition_id": []}},
+        {"op": 24, "d": {}},
+        {"op": 99, "d": 7},
+    ],
+)
+async def test_json_that_makes_no_sense_costs_one_message(message: Any) -> None:
+    async with websocket() as (ws, _, _):
+        await ws.received_message(message)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("op", [25, 27, 29, 30])
+@pytest.mark.parametrize("body", [b"", b"\x00", b"\x00\x01\x02", bytes(range(64))])
+async def test_mls_that_makes_no_sense_is_answered_with_rejoining(op: int, body: bytes) -> None:
+    """Op 31 and a fresh key package (op 26), once: further garbage while the group is made anew is let pass."""
+    async with websocket() as (ws, _, recorder):
+        for _ in range(3):
+            await ws.received_binary_message(b"\x00\x07" + bytes([op]) + body)
+        kinds = [item if isinstance(item, str) else item[0] for item in recorder.sent]
+        assert len(kinds) == 2
+        assert '"op":31' in kinds[0].replace(" ", "")
+        assert kinds[1] == 26
+        assert ws.seq_ack == 7
+
+
+@pytest.mark.asyncio
+async def test_torn_binary_message_is_survived() -> None:
+    async with websocket() as (ws, _, _):
+        for torn in (b"", b"\x00", b"\x00\x01"):
+            await ws.received_binary_message(torn)
+
+
+@pytest.mark.asyncio
+async def test_gateway_s_words_reach_the_receiver() -> None:
+    """Ops 11, 5, 12 and 13 keep the members; a new connection (op 2) clears them."""
+    async with websocket() as (ws, state, _):
+        await ws.received_message({"op": 11, "d": {"user_ids": ["1001", "5", "6"]}})
+        await ws.received_message({"op": 5, "d": {"ssrc": 31, "user_id": "7", "speaking": 1}})
+        await ws.received_message({"op": 12, "d": {"audio_ssrc": 32, "video_ssrc": 33, "user_id": "8"}})
+        assert state.receiver.members == {5, 6, 7, 8}
+        await ws.received_message({"op": 13, "d": {"user_id": "6"}})
+        assert state.receiver.members == {5, 7, 8}
+        state.begin_anew()
+        assert state.receiver.members == frozenset()
+
+
+@pytest.mark.asyncio
+async def test_session_that_began_in_the_clear_can_go_up() -> None:
+    """Op 24 makes the session that op 4 did not; the stock leaves it out for good."""
+    async with websocket() as (ws, state, recorder):
+        state.dave_session = None
+        state.dave_protocol_version = 0
+        await ws.received_message({"op": 24, "d": {"protocol_version": 1, "epoch": 1}})
+        assert state.dave_protocol_version == 1
+        assert recorder.sent[-1][0] == 26
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("code", [4004, 4017])
+async def test_refused_handshake_says_what_to_do(code: int) -> None:
+    class Refusing:
+        secret_key = None
+
+        async def poll_event(self) -> None:
+            raise discord.ConnectionClosed(SimpleNamespace(close_code=code), shard_id=None, code=code)  # type: ignore[arg-type]
+
+    async with connection_state() as state:
+        state.ws = Refusing()  # type: ignore[assignment]
+        with pytest.raises(LinkError, match=str(code)) as refused:
+            await state._handshake_websocket()
+        assert not refused.value.retryable
+        assert state.close_code == code
+
+
+@pytest.mark.asyncio
+async def test_being_back_in_a_channel_takes_back_being_out() -> None:
+    """After one reconnection the stock still remembers it was out, and takes the next move for the end."""
+    async with connection_state() as state:
+        state._expecting_disconnect = True
+        await state.voice_state_update({"channel_id": None})
+        assert state._disconnected.is_set()
+        assert not state.removed
+        state.state = ConnectionFlowState.set_guild_voice_state
+        state.voice_client.channel = SimpleNamespace(id=42)  # type: ignore[assignment]
+        await state.voice_state_update({"channel_id": "42", "session_id": "s"})
+        assert not state._disconnected.is_set()
+
+
+def test_the_stock_classes_are_what_we_think() -> None:
+    assert issubclass(ReceivingState, VoiceConnectionState)
+    assert issubclass(TolerantWebSocket, DiscordVoiceWebSocket)

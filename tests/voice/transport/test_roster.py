@@ -1,0 +1,104 @@
+"""Who sends where, and what waits for a name."""
+
+from __future__ import annotations
+
+from voice.transport.roster import HELD_FRAMES, HELD_S, HeldFrame, Roster
+
+
+def frame(n: int, at: float = 0.0) -> HeldFrame:
+    return HeldFrame(n, n * 960, b"sealed %d" % n, at)
+
+
+def everybody(_: int) -> bool:
+    return False
+
+
+def test_speaking_names_the_ssrc_and_the_member() -> None:
+    roster = Roster()
+    roster.joined({1, 2})
+    assert roster.user_of(77) is None
+    roster.speaks(77, 3)
+    assert roster.user_of(77) == 3
+    assert roster.members == {1, 2, 3}
+    assert roster.ssrcs_of(3) == (77,)
+
+
+def test_leaving_silences_every_ssrc() -> None:
+    roster = Roster()
+    roster.speaks(77, 3)
+    roster.speaks(78, 3)
+    assert sorted(roster.left(3)) == [77, 78]
+    assert roster.user_of(77) is None
+    assert roster.members == frozenset()
+
+
+def test_held_frames_come_back_with_the_name_in_order() -> None:
+    roster = Roster()
+    for n in range(5):
+        roster.hold(77, frame(n))
+    assert [held.sequence for held in roster.speaks(77, 3)] == [0, 1, 2, 3, 4]
+    assert roster.speaks(77, 3) == ()
+    assert roster.dropped == 0
+
+
+def test_only_the_latest_half_second_waits() -> None:
+    roster = Roster()
+    for n in range(HELD_FRAMES + 7):
+        roster.hold(77, frame(n))
+    assert roster.dropped == 7
+    assert roster.speaks(77, 3)[0].sequence == 7
+
+
+def test_old_frames_are_given_up() -> None:
+    roster = Roster()
+    roster.hold(77, frame(0, 10.0))
+    roster.hold(77, frame(1, 11.0))
+    roster.expire(10.0 + HELD_S + 0.1)
+    assert roster.dropped == 1
+    assert [held.sequence for held in roster.speaks(77, 3)] == [1]
+
+
+def test_a_new_connection_forgets_everything() -> None:
+    roster = Roster()
+    roster.speaks(77, 3)
+    roster.hold(78, frame(0))
+    roster.clear()
+    assert roster.user_of(77) is None
+    assert roster.dropped == 1
+    assert roster.speaks(78, 3) == ()
+
+
+def test_keys_are_tried_on_every_early_frame_then_once_a_second() -> None:
+    """A speaker is found within a frame; an SSRC that no key opens (an excluded one) costs one try a second."""
+    roster = Roster()
+    tries = sum(roster.may_try(77, n * 0.02) for n in range(50 * 10))
+    assert HELD_FRAMES + 8 <= tries <= HELD_FRAMES + 11
+
+
+def test_a_new_member_is_tried_at_once() -> None:
+    roster = Roster()
+    while roster.may_try(77, 0.0):
+        pass
+    assert not roster.may_try(77, 0.1)
+    roster.joined({9})
+    assert roster.may_try(77, 0.12)
+
+
+def test_excluded_members_are_no_candidates_and_the_unplaced_come_first() -> None:
+    roster = Roster()
+    roster.joined({1, 2, 3, 4})
+    roster.speaks(77, 1)
+    roster.speaks(78, 2)
+    assert set(roster.candidates(everybody)[:2]) == {3, 4}
+    assert set(roster.candidates({2, 3}.__contains__)) == {1, 4}
+
+
+def test_invented_ssrcs_do_not_fill_the_memory() -> None:
+    roster = Roster()
+    for ssrc in range(5000):
+        roster.hold(ssrc, frame(0))
+    assert roster.dropped == 5000 - 200
+    assert not roster.may_try(4999, 0.0)
+    roster.expire(100.0)
+    assert roster.dropped == 5000
+    assert roster.may_try(4999, 100.0)

@@ -1,0 +1,127 @@
+"""What counts as broken, how often it is mended, and what is only a moment's trouble."""
+
+from __future__ import annotations
+
+import itertools
+
+from voice.transport.watchdog import UNREADY_S, NobodyHeard, RecoverGroup, RunnerDead, Verdict, Watchdog
+
+ANA, BEN = 1, 2
+
+
+def check(
+    dog: Watchdog, now: float, *, connected: bool = True, runner_alive: bool = True, in_transition: bool = False
+) -> list[Verdict]:
+    return dog.check(now, connected=connected, runner_alive=runner_alive, in_transition=in_transition)
+
+
+def fail(dog: Watchdog, user_id: int, times: int) -> None:
+    for _ in range(times):
+        dog.failed(user_id)
+
+
+def test_36_failures_in_a_row_recover_the_group() -> None:
+    dog = Watchdog()
+    fail(dog, ANA, 35)
+    assert check(dog, 0.0) == []
+    dog.failed(ANA)
+    assert check(dog, 0.1) == [RecoverGroup(ANA, 36)]
+    assert check(dog, 0.2) == []
+
+
+def test_one_good_frame_starts_the_count_anew() -> None:
+    dog = Watchdog()
+    fail(dog, ANA, 35)
+    dog.heard(ANA)
+    fail(dog, ANA, 35)
+    assert check(dog, 0.0) == []
+
+
+def test_another_person_s_good_frames_do_not_hide_a_deaf_key() -> None:
+    """A count over all people would never reach its mark while somebody else is heard well."""
+    dog = Watchdog()
+    for _ in range(36):
+        dog.failed(ANA)
+        dog.heard(BEN)
+    assert check(dog, 0.0) == [RecoverGroup(ANA, 36)]
+
+
+def test_failures_during_a_transition_are_not_judged() -> None:
+    dog = Watchdog()
+    fail(dog, ANA, 50)
+    assert check(dog, 0.0, in_transition=True) == []
+    assert check(dog, 1.0) == [RecoverGroup(ANA, 50)]
+
+
+def test_recoveries_grow_rarer_and_recover_themselves() -> None:
+    """What recovery does not mend must not keep the room re-keying: 5, 10, 20, 40, 60 s between, then 5 again."""
+    dog = Watchdog()
+    at: list[float] = []
+    for step in range(3000):
+        now = step * 0.1
+        fail(dog, ANA, 40)
+        if check(dog, now):
+            at.append(now)
+    gaps = [round(later - earlier) for earlier, later in itertools.pairwise(at)]
+    assert gaps[:5] == [5, 10, 20, 40, 60]
+    assert set(gaps[5:]) <= {60}
+    dog.heard(ANA)
+    check(dog, 1000.0)
+    fail(dog, ANA, 40)
+    assert check(dog, 1001.0)
+    fail(dog, ANA, 40)
+    assert check(dog, 1005.0) == []
+    assert check(dog, 1006.1)
+
+
+def test_group_that_is_never_ready_is_made_anew() -> None:
+    dog = Watchdog()
+    dog.unready(ANA, 10.0)
+    assert check(dog, 10.0 + UNREADY_S - 0.1) == []
+    dog.unready(BEN, 15.0)
+    assert check(dog, 10.0 + UNREADY_S) == [RecoverGroup(BEN, 0)]
+
+
+def test_group_that_became_ready_is_left_alone() -> None:
+    dog = Watchdog()
+    dog.unready(ANA, 10.0)
+    dog.heard(ANA)
+    assert check(dog, 60.0) == []
+
+
+def test_announced_and_not_heard_is_told_once() -> None:
+    dog = Watchdog()
+    dog.announced(ANA, 5.0)
+    dog.announced(ANA, 6.0)
+    dog.announced(BEN, 5.0)
+    dog.heard(BEN)
+    assert check(dog, 7.9) == []
+    assert check(dog, 8.0) == [NobodyHeard(ANA, 5.0)]
+    assert check(dog, 20.0) == []
+
+
+def test_those_who_left_are_not_missed() -> None:
+    dog = Watchdog()
+    dog.announced(ANA, 5.0)
+    fail(dog, ANA, 40)
+    dog.left(ANA)
+    assert check(dog, 20.0) == []
+
+
+def test_dead_runner_is_told_once_whatever_the_state_says() -> None:
+    for connected in (True, False):
+        dog = Watchdog()
+        assert check(dog, 0.0, connected=connected, runner_alive=False) == [RunnerDead()]
+        assert check(dog, 1.0, connected=connected, runner_alive=False) == []
+        assert check(dog, 2.0) == []
+        assert check(dog, 3.0, connected=connected, runner_alive=False) == [RunnerDead()]
+
+
+def test_nothing_is_judged_while_disconnected_and_a_new_connection_starts_clean() -> None:
+    dog = Watchdog()
+    dog.announced(ANA, 0.0)
+    fail(dog, ANA, 40)
+    dog.unready(BEN, 0.0)
+    assert check(dog, 30.0, connected=False) == []
+    dog.reconnected()
+    assert check(dog, 31.0) == []
