@@ -77,7 +77,7 @@ def _name(wanted: Wanted) -> str:
 def _verdict(wanted: Wanted, evidence: Evidence) -> tuple[bool, str]:
     match wanted:
         case EveryUtteranceHeardOnce():
-            return _heard_once(evidence)
+            return _heard_once(wanted, evidence)
         case Attributed():
             return _attributed(evidence)
         case MaxWer():
@@ -113,14 +113,15 @@ def _verdict(wanted: Wanted, evidence: Evidence) -> tuple[bool, str]:
             assert_never(wanted)
 
 
-def _heard_once(evidence: Evidence) -> tuple[bool, str]:
-    missing = [row for row in evidence.utterances if not row.heard_as]
-    twice = [row for row in evidence.utterances if row.twice]
-    wrong = [f"not heard: {_quoted(row)}" for row in missing] + [f"heard twice: {_quoted(row)}" for row in twice]
-    wrong += [f'nobody said: {stray.speaker}, "{stray.transcript}"' for stray in evidence.strays]
-    if not evidence.utterances:
+def _heard_once(wanted: EveryUtteranceHeardOnce, evidence: Evidence) -> tuple[bool, str]:
+    said = len(evidence.utterances)
+    if not said:
         return False, "nothing was said"
-    return not wrong, "; ".join(wrong) or f"{len(evidence.utterances)} of {len(evidence.utterances)}"
+    missing = [f"not heard: {_quoted(row)}" for row in evidence.utterances if not row.heard_as]
+    wrong = [f"heard twice: {_quoted(row)}" for row in evidence.utterances if row.twice]
+    wrong += [f'nobody said: {stray.speaker}, "{stray.transcript}"' for stray in evidence.strays]
+    kept = not wrong and len(missing) <= wanted.may_miss * said
+    return kept, "; ".join([f"{said - len(missing)} of {said}", *missing, *wrong])
 
 
 def _quoted(row: UtteranceReport) -> str:
@@ -131,8 +132,7 @@ def _attributed(evidence: Evidence) -> tuple[bool, str]:
     heard = [row for row in evidence.utterances if row.heard_as]
     taken = [stray for stray in evidence.strays if stray.really]
     wrong = [f'"{stray.transcript}" was said by {stray.really}, not {stray.speaker}' for stray in taken]
-    detail = "; ".join(wrong) or f"{len(heard)} of {len(evidence.utterances)}"
-    return not wrong and len(heard) == len(evidence.utterances) and bool(heard), detail
+    return not wrong and bool(heard), "; ".join(wrong) or f"{len(heard)} of {len(heard)}"
 
 
 def _answered(wanted: Answer, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:

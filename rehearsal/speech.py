@@ -40,6 +40,8 @@ _STAGGER_S = 1.1
 _GUESSED_S = 5.0
 # What the base model keeps to on the recordings this was made with (read speech, 12 speakers).
 MAX_WER = 0.12
+# Of strangers' recordings a small recogniser is rightly unsure of a few; each still counts as word errors.
+MAY_MISS = 0.03
 
 _EXAMPLE = '{"file": "one.flac", "speaker": "anna", "text": "what is said in it", "duration": 3.2}'
 
@@ -83,7 +85,7 @@ def speech_scenario(
             "people": people,
             "steps": tuple(steps),
             "expect": (
-                EveryUtteranceHeardOnce(kind="every_utterance_heard_once"),
+                EveryUtteranceHeardOnce(kind="every_utterance_heard_once", may_miss=MAY_MISS),
                 Attributed(kind="attributed"),
                 MaxWer(kind="max_wer", value=MAX_WER),
                 DaveFailures(kind="dave_failures"),

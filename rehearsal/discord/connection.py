@@ -28,7 +28,9 @@ _GOING_AWAY = 1001
 
 
 @dataclass(frozen=True, slots=True)
-class _Close:
+class Farewell:
+    """A close frame to send."""
+
     code: int
     reason: str
 
@@ -39,9 +41,11 @@ class Connection:
     def __init__(self, socket: web.WebSocketResponse, transport: asyncio.BaseTransport | None) -> None:
         self._socket = socket
         self._transport = transport
-        self._outbox: asyncio.Queue[str | bytes | _Close] = asyncio.Queue(_OUTBOX_MESSAGES)
+        self._outbox: asyncio.Queue[str | bytes | Farewell] = asyncio.Queue(_OUTBOX_MESSAGES)
         # The local Discord broke this connection, whatever close code the client answered with.
         self.severed = False
+        # The close that is to be sent when all that was queued before it is out.
+        self.farewell: Farewell | None = None
 
     @property
     def close_code(self) -> int | None:
@@ -59,7 +63,7 @@ class Connection:
     def close(self, code: int, reason: str = "") -> None:
         """Close after what was queued."""
         self.severed = True
-        self._put(_Close(code, reason))
+        self._put(Farewell(code, reason))
 
     def abort(self) -> None:
         """Cut the TCP connection, without a close frame."""
@@ -67,7 +71,7 @@ class Connection:
         if isinstance(self._transport, asyncio.WriteTransport):
             self._transport.abort()
 
-    def _put(self, item: str | bytes | _Close) -> None:
+    def _put(self, item: str | bytes | Farewell) -> None:
         try:
             self._outbox.put_nowait(item)
         except asyncio.QueueFull:
@@ -75,12 +79,12 @@ class Connection:
             self.abort()
 
     async def write(self) -> None:
-        """Send what is queued until the connection closes. Run it in a task of its own."""
+        """Send what is queued, up to a farewell or the connection's end. Run it in a task of its own."""
         try:
             while True:
                 item = await self._outbox.get()
-                if isinstance(item, _Close):
-                    await self._socket.close(code=item.code, message=item.reason.encode())
+                if isinstance(item, Farewell):
+                    self.farewell = item
                     return
                 async with asyncio.timeout(_SEND_TIMEOUT_S):
                     if isinstance(item, str):
@@ -124,15 +128,24 @@ class Switchboard:
         self._open[connection] = socket
         try:
             async with asyncio.TaskGroup() as tasks:
+                reader = tasks.create_task(self._read(speaker, connection, socket), name="local-discord-reader")
                 writer = tasks.create_task(connection.write(), name="local-discord-writer")
-                speaker.opened(connection)
-                async for message in socket:
-                    self._hear(speaker, connection, message)
+                await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
+                reader.cancel()
                 writer.cancel()
+            # Only with nobody else reading does aiohttp wait for the client's close frame; a client whose own
+            # close frame meets a closed socket reports 1006 instead of our code.
+            if connection.farewell is not None:
+                await _close(connection, socket, connection.farewell)
         finally:
             del self._open[connection]
             speaker.closed(connection)
         return socket
+
+    async def _read(self, speaker: Speaker, connection: Connection, socket: web.WebSocketResponse) -> None:
+        speaker.opened(connection)
+        async for message in socket:
+            self._hear(speaker, connection, message)
 
     def _hear(self, speaker: Speaker, connection: Connection, message: WSMessage) -> None:
         if message.type is WSMsgType.BINARY:
@@ -153,12 +166,15 @@ class Switchboard:
         """Close every websocket; one that does not answer is cut."""
         async with asyncio.TaskGroup() as tasks:
             for connection, socket in list(self._open.items()):
-                tasks.create_task(_close(connection, socket), name="local-discord-close")
+                tasks.create_task(_close(connection, socket, _STOPPED), name="local-discord-close")
 
 
-async def _close(connection: Connection, socket: web.WebSocketResponse) -> None:
+_STOPPED = Farewell(_GOING_AWAY, "The local Discord stopped")
+
+
+async def _close(connection: Connection, socket: web.WebSocketResponse, farewell: Farewell) -> None:
     try:
         async with asyncio.timeout(2 * _CLOSE_TIMEOUT_S):
-            await socket.close(code=_GOING_AWAY, message=b"The local Discord stopped")
+            await socket.close(code=farewell.code, message=farewell.reason.encode())
     except (TimeoutError, ConnectionError, RuntimeError):
         connection.abort()
