@@ -1,0 +1,63 @@
+"""Ears and a recogniser without models: sound is speech when it is loud, and its text is what the test says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voice.asr.port import Recognition
+from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.transport.heard import SpeechFrames, TalkspurtEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voice.audio import Pcm
+    from voice.listening.vad import WindowRun
+
+WINDOW = 512
+LOUD = 8000
+
+
+class LoudnessDetector:
+    """`voice.listening.vad.SpeechProbability`: loud windows are speech."""
+
+    def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
+        """Return 1.0 for loud windows, 0.0 for others."""
+        return [[float(np.abs(window).max() > LOUD / 2) for window in run.pcm.reshape(-1, WINDOW)] for run in runs]
+
+
+class ScriptedRecognizer:
+    """`voice.asr.port.Recognizer`: gives the texts in order; an exception among them is raised."""
+
+    def __init__(self, *texts: str | Exception) -> None:
+        self.texts = list(texts)
+        self.asked: list[tuple[int | None, str | None, tuple[str, ...]]] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.mean_logprob = -0.2
+
+    async def recognize(
+        self,
+        pcm: Pcm,
+        *,
+        language: str | None = None,
+        glossary: tuple[str, ...] = (),
+        speaker_id: int | None = None,
+        interim: bool = False,
+    ) -> Recognition:
+        """Return the next text, once the gate is open."""
+        self.asked.append((speaker_id, language, glossary))
+        await self.gate.wait()
+        text = self.texts.pop(0) if self.texts else f"And so on, for the {len(self.asked)}th time."
+        if isinstance(text, Exception):
+            raise text
+        return Recognition(text, "en", self.mean_logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
+
+
+def speech(user_id: int, *, at: float, seconds: float = 2.0) -> list[SpeechFrames | TalkspurtEnded]:
+    """Return somebody's loud sound from `at` on and the end of the talkspurt."""
+    pcm = np.full(int(seconds * LISTEN_RATE_HZ), LOUD, dtype=np.int16)
+    return [SpeechFrames(user_id, user_id, at, pcm), TalkspurtEnded(user_id, user_id, at + seconds)]
