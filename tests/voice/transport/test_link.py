@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import discord
 import numpy as np
 import pytest
+from discord.voice_state import VoiceConnectionState
 
 from rehearsal.discord import LocalDiscord
 from tests.rehearsal.discord.people import guest
@@ -20,7 +23,7 @@ from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.errors import LinkError
 from voice.settings import TransportSettings
 from voice.transport.heard import Heard, SpeakerLeft, SpeechFrames, TalkspurtEnded
-from voice.transport.link import Connected, LinkEvent, Lost, Recovering, VoiceLink
+from voice.transport.link import Connected, LinkEvent, Lost, Recovering, VoiceLink, _check_entry, _refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -304,6 +307,114 @@ async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
             ):
                 pytest.fail("two links in one guild")
         assert room.link.connected
+
+
+@pytest.mark.asyncio
+async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Discord never answers the wish to join: after the timeout a `LinkError` says where to look."""
+
+    async def ask_nobody(self: object, **_: object) -> None:
+        """Ask for the channel, and be heard by nobody."""
+
+    monkeypatch.setattr(VoiceConnectionState, "_voice_connect", ask_nobody)
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+        with pytest.raises(LinkError, match=r"within 1 seconds.*firewall"):
+            async with VoiceLink.open(
+                voice_channel(client),
+                sink=lambda _: None,
+                settings=TransportSettings(connect_timeout_s=1.0),
+                is_excluded=lambda _: False,
+                on_event=lambda _: None,
+            ):
+                pytest.fail("connected to nobody")
+        assert client.voice_clients == []
+        assert not [thread.name for thread in threading.enumerate() if "voice-" in thread.name]
+
+
+@pytest.mark.asyncio
+async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
+    """With no patience at all, the first break is the last."""
+    settings = TransportSettings(connect_timeout_s=10.0, give_up_after_s=0.0)
+    async with scene(tmp_path, settings=settings) as room:
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
+        async with asyncio.timeout(10):
+            assert "could not be made anew" in await room.link.lost()
+        assert room.listener.kinds()[-1] is Lost
+        assert not room.link.connected
+
+
+def _channel(**changed: Any) -> Any:
+    """A channel as far as permissions go."""
+    rights = SimpleNamespace(view_channel=True, connect=True, move_members=False)
+    made = SimpleNamespace(
+        id=600,
+        name="Evening",
+        user_limit=0,
+        members=[SimpleNamespace(id=1), SimpleNamespace(id=2)],
+        permissions_for=lambda _: rights,
+        guild=SimpleNamespace(id=5, name="Guild", me=SimpleNamespace(id=BOT), get_channel=lambda _: True),
+    )
+    for name, value in changed.items():
+        setattr(rights if hasattr(rights, name) else made, name, value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence", "retryable"),
+    [
+        ({"connect": False}, "permission Connect there", False),
+        ({"view_channel": False, "connect": False}, "View Channel and Connect", False),
+        ({"user_limit": 2}, "is full: its limit is 2", True),
+    ],
+)
+def test_forbidden_channels_are_refused_before_discord_keeps_silent(
+    changed: dict[str, object], sentence: str, retryable: bool
+) -> None:
+    with pytest.raises(LinkError, match=sentence) as refused:
+        _check_entry(_channel(**changed))
+    assert refused.value.retryable is retryable
+
+
+def test_open_channels_are_entered() -> None:
+    _check_entry(_channel())
+    _check_entry(_channel(user_limit=3))
+    _check_entry(_channel(user_limit=2, move_members=True))
+    _check_entry(_channel(user_limit=2, members=[SimpleNamespace(id=1), SimpleNamespace(id=BOT)]))
+
+
+def test_a_channel_that_is_gone_is_not_entered() -> None:
+    channel = _channel()
+    channel.guild.get_channel = lambda _: None
+    with pytest.raises(LinkError, match="is gone"):
+        _check_entry(channel)
+
+
+def _closed(code: int) -> discord.ConnectionClosed:
+    return discord.ConnectionClosed(SimpleNamespace(close_code=code), shard_id=None, code=code)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (TimeoutError(), None, "within 30 seconds. Look at"),
+        (TimeoutError(), 4006, "within 30 seconds. The voice server closed the connection with code 4006."),
+        (_closed(4014), 4014, "code 4014"),
+        (discord.ClientException("x"), None, "in a voice channel of Guild already"),
+        (ConnectionRefusedError(), None, r"could not be reached \(ConnectionRefusedError\)"),
+        (IndexError(), None, r"answered nonsense \(IndexError\)"),
+        (LinkError("said already"), None, "said already"),
+    ],
+)
+def test_every_failure_is_a_plain_sentence(error: BaseException, code: int | None, sentence: str) -> None:
+    refusal = _refusal(error, _channel(), timeout_s=30.0, close_code=code)
+    assert refusal is not None
+    assert re.search(sentence, str(refusal))
+
+
+def test_cancellation_is_nobody_s_failure() -> None:
+    assert _refusal(asyncio.CancelledError(), _channel(), timeout_s=30.0, close_code=None) is None
 
 
 @pytest.mark.asyncio

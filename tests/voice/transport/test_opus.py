@@ -133,3 +133,21 @@ def test_a_library_that_is_not_opus_is_passed_over() -> None:
     lib = opus.open_library(["libc.so.6", *opus.candidates()])
     assert b"opus" in lib.opus_get_version_string()
     assert opus.version().startswith("libopus")
+
+
+def test_packets_tell_whether_they_carry_a_copy() -> None:
+    """Speech coded for loss carries the frame before it; music and the silence frame do not."""
+    coded = packets(20, bitrate_bps=24_000, expected_loss_percent=30)
+    assert any(opus.carries_fec(packet) for packet in coded)
+    assert not any(opus.carries_fec(packet) for packet in packets(20, bitrate_bps=24_000, expected_loss_percent=0))
+    assert not opus.carries_fec(opus.SILENCE_FRAME)
+    assert not opus.carries_fec(b"")
+    assert not opus.carries_fec(b"\x78")
+
+
+@given(st.binary(min_size=1, max_size=20))
+def test_our_reading_of_the_copy_is_libopus_s(packet: bytes) -> None:
+    """For packets of one frame we read the flag as libopus does (the wheel's; the system's may be too old)."""
+    single = bytes([packet[0] & 0xFC]) + packet[1:]
+    ask = opus.open_library(opus.candidates()[-1:]).opus_packet_has_lbrr
+    assert opus.carries_fec(single) == (ask(single, len(single)) == 1)
