@@ -155,12 +155,13 @@ class Room:
             return f"I am coming to {self._place.name}."
         minutes = round((self._clock.monotonic() - self._opened_at) / 60)
         people = sum(not person.is_bot for person in self._place.company())
-        remembered = f"I remember {self._memory.total_turns} turns of this session"
+        total = self._memory.total_turns
+        remembered = f"I remember {_count(total, 'turn', 'turns')} of this session"
         if self._memory.cursor:
             remembered += f", the first {self._memory.cursor} of them as a summary"
         return (
-            f"I have been in {self._place.name} for {minutes} {'minute' if minutes == 1 else 'minutes'}, with "
-            f"{people} {'person' if people == 1 else 'people'}. {remembered}. I answer with {self._means.mind}."
+            f"I have been in {self._place.name} for {_count(minutes, 'minute', 'minutes')}, with "
+            f"{_count(people, 'person', 'people')}. {remembered}. I answer with {self._means.mind}."
         )
 
     # -- life -----------------------------------------------------------------------------------------------
@@ -443,3 +444,7 @@ class Room:
 
 def _ms(seconds: float) -> float:
     return round(1000 * seconds, 1)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,359 @@
+"""One room from entrance to leaving, with everything real but the sound, the models and Discord."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot import events
+from bot.brain.instructions import Instructions
+from bot.llm.embedded import NO_MODEL, EmbeddedResponder
+from bot.place import Moved
+from bot.room import LOOK_AROUND_S, Means, Room
+from bot.settings import BrainSettings, RoomSettings
+from bot.store.database import open_database
+from bot.store.sessions import Sessions
+from bot.store.turns import SqlTurnStore
+from compaction.errors import StoreError
+from compaction.model import Mode, TurnKind
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.fakes.brain import FakeVoice
+from tests.fakes.clock import FakeClock
+from tests.fakes.hearing import LoudnessDetector, ScriptedRecognizer, speech
+from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
+from voice.errors import LinkError
+from voice.settings import AsrSettings, ListeningSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from compaction.events import CompactionEvent
+    from compaction.model import SessionId, Turn
+    from compaction.ports import TurnStore
+    from voice.transport.heard import SpeechFrames
+
+TICK_S = 0.05
+
+
+class House:
+    """What rooms work with: a real database, fakes for the senses, and every event."""
+
+    def __init__(self, sessions: Sessions, store: TurnStore, clock: FakeClock) -> None:
+        self.sessions = sessions
+        self.store = store
+        self.clock = clock
+        self.seen: list[events.Event] = []
+        self.voice = FakeVoice()
+        self.recognizer = ScriptedRecognizer()
+        self.place = FakePlace()
+
+    def room(self) -> Room:
+        """Return a new room of the place."""
+        brain = BrainSettings()
+        return Room(
+            self.place,
+            Means(
+                sessions=self.sessions,
+                open_memory=self._open_memory,
+                recognizer=self.recognizer,
+                detector=LoudnessDetector(),
+                synthesizer=self.voice,
+                new_responder=lambda: EmbeddedResponder(names=brain.wake_names, zone=UTC),
+                instructions=Instructions(brain.name),
+                max_input_tokens=10_000,
+                zone=UTC,
+                clock=self.clock,
+                observe=self.seen.append,
+                room=RoomSettings(),
+                brain=brain,
+                listening=ListeningSettings(),
+                asr=AsrSettings(),
+                mind="what I heard",
+            ),
+        )
+
+    def _open_memory(
+        self, session_id: SessionId, guild_id: int, on_event: Callable[[CompactionEvent], None]
+    ) -> AbstractAsyncContextManager[SessionMemory]:
+        return SessionMemory.open(
+            session_id,
+            store=self.store,
+            summariser=ExtractiveSummariser(),
+            fallback=ExtractiveSummariser(),
+            settings=CompactionSettings(),
+            mode=Mode.SUMMARY,
+            clock=self.clock,
+            on_event=on_event,
+        )
+
+    def of(self, kind: type[events.Event]) -> list[events.Event]:
+        """Return the events of one kind."""
+        return [event for event in self.seen if isinstance(event, kind)]
+
+    @property
+    def turns(self) -> list[Turn]:
+        """Return every recorded turn."""
+        return [event.turn for event in self.seen if isinstance(event, events.TurnRecorded)]
+
+    @property
+    def said(self) -> list[str]:
+        """Return the words of every recorded turn, with their speakers."""
+        return [f"{part.speaker}: {part.text}" for turn in self.turns for part in turn.parts]
+
+    async def pass_time(self, seconds: float, *, step_s: float = TICK_S) -> None:
+        """Move the clock on in steps and let everybody work after each."""
+        for _ in range(round(seconds / step_s)):
+            self.clock.advance(step_s)
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+    async def say(self, user_id: int, text: str) -> None:
+        """Let somebody say something, and wait until it is a turn."""
+        self.recognizer.texts.append(text)
+        before = len(self.turns)
+        started = self.clock.monotonic()
+        await self.pass_time(2.0)
+        self.place.links[-1].hear(speech(user_id, at=started))
+        await self.pass_time(1.5)
+        await settle(lambda: len(self.turns) > before)
+
+    async def reply(self, number: int) -> events.ReplySpoken:
+        """Wait until the bot has spoken so many times, and return that time."""
+        await settle(lambda: len(self.of(events.ReplySpoken)) >= number)
+        event = self.of(events.ReplySpoken)[number - 1]
+        assert isinstance(event, events.ReplySpoken)
+        return event
+
+
+async def settle(holds: Callable[[], bool]) -> None:
+    """Wait for work that other threads do (the database's), for ten seconds at most."""
+    for _ in range(10_000):
+        if holds():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("what was waited for did not come")
+
+
+@asynccontextmanager
+async def a_house(folder: Path) -> AsyncIterator[House]:
+    """Open a house on a database in `folder`."""
+    async with AsyncExitStack() as stack:
+        clock = FakeClock()
+        database = await stack.enter_async_context(open_database(folder / "room.db", synchronous="normal"))
+        yield House(Sessions(database, clock), SqlTurnStore(database, clock), clock)
+
+
+@asynccontextmanager
+async def living(house: House) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
+    """Run a room until the block is left; then it is cancelled, as a crash would, unless it has ended."""
+    room = house.room()
+    task = asyncio.create_task(room.run(), name="room-under-test")
+    try:
+        await settle(lambda: room.opened.is_set() or task.done())
+        yield room, task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def ended(house: House, task: asyncio.Task[str]) -> str:
+    """Return the reason of a room that is ending."""
+    await settle(task.done)
+    return task.result()
+
+
+@pytest.mark.asyncio
+async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
+    """The notice, a turn for what was said, an answer out of it when addressed, and the answer as a turn."""
+    async with a_house(tmp_path) as house, living(house):
+        assert house.place.written == [RoomSettings().notice]
+        await house.say(ADA.id, "The spare key is under the blue flower pot.")
+        assert not house.of(events.ContextBuilt)
+        await house.say(BO.id, "Roomtone, where is the spare key?")
+        reply = await house.reply(1)
+        assert reply.text == f"Just now, Ada said: The spare key is under the blue flower pot. {NO_MODEL}"
+        assert (reply.answer_to, reply.interrupted) == (1, False)
+        assert [turn.seq for turn in house.turns] == [0, 1, 2]
+        assert house.turns[2].kind is TurnKind.ASSISTANT
+        assert house.said[2] == f"Roomtone: {reply.text}"
+        assert house.recognizer.asked[0][2] == ("Roomtone", "Room tone", "Ada", "Bo")
+
+
+@pytest.mark.asyncio
+async def test_the_context_is_what_was_said_before_the_question(tmp_path: Path) -> None:
+    """System prompt, turns in order, the question last; each turn once."""
+    async with a_house(tmp_path) as house, living(house):
+        await house.say(ADA.id, "I painted the old fence green.")
+        await house.say(BO.id, "Roomtone, what did Ada paint?")
+        await house.reply(1)
+        built = house.of(events.ContextBuilt)[0]
+        assert isinstance(built, events.ContextBuilt)
+        assert [part.kind.value for part in built.parts] == ["system", "turn", "current"]
+        assert built.parts[1].content.endswith("Ada: I painted the old fence green.")
+        assert built.answer_to == 1
+
+
+@pytest.mark.asyncio
+async def test_alone_with_one_person_every_word_is_for_the_bot(tmp_path: Path) -> None:
+    """Another bot is no company."""
+    async with a_house(tmp_path) as house:
+        house.place.people = [ADA, OTHER_BOT]
+        async with living(house):
+            await house.say(ADA.id, "Hello there, how are you?")
+            assert (await house.reply(1)).text.startswith("Hello, Ada.")
+
+
+@pytest.mark.asyncio
+async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
+    """Who joined and left stands in the timeline; who has gone keeps their name."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        room.moved(Moved(BO, joined=False))
+        house.place.people = [ADA]
+        room.moved(Moved(BO, joined=True))
+        await settle(lambda: len(house.turns) == 2)
+        assert house.said == ["Bo: Bo left the channel.", "Bo: Bo joined the channel."]
+        assert {turn.kind for turn in house.turns} == {TurnKind.MEMBERSHIP}
+        await house.say(BO.id, "My last words came a little late.")
+        assert house.said[2] == "Bo: My last words came a little late."
+
+
+@pytest.mark.asyncio
+async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_path: Path) -> None:
+    """Somebody is in mid-sentence when the bot is sent away: their words are a turn, the session is closed."""
+    async with a_house(tmp_path) as house, living(house) as (room, task):
+        await house.say(ADA.id, "We meet at the old station.")
+        house.recognizer.texts.append("And bring your umbrella, please.")
+        sound: list[SpeechFrames] = [speech(ADA.id, at=house.clock.monotonic())[0]]  # type: ignore[list-item]
+        house.place.links[-1].hear(sound)
+        room.close("left")
+        assert await ended(house, task) == "left"
+        assert house.said[-1] == "Ada: And bring your umbrella, please."
+        opened, closed = house.of(events.RoomOpened)[0], house.of(events.RoomClosed)[0]
+        assert isinstance(opened, events.RoomOpened)
+        assert isinstance(closed, events.RoomClosed)
+        session = await house.sessions.find(opened.session_id)  # type: ignore[arg-type]
+        assert session is not None
+        assert session.ended_at is not None
+        assert closed.reason == "left"
+        memory = await house.store.load(session.id)
+        assert memory.segments[-1].closing
+
+
+@pytest.mark.asyncio
+async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> None:
+    """Same session, same numbers, nothing said before is missing or twice."""
+    async with a_house(tmp_path) as house:
+        async with living(house):
+            await house.say(ADA.id, "The budget is four hundred euros.")
+        async with living(house):
+            await house.say(BO.id, "Roomtone, what is the budget?")
+            reply = await house.reply(1)
+        assert "four hundred euros" in reply.text
+        first, second = house.of(events.RoomOpened)
+        assert isinstance(first, events.RoomOpened)
+        assert isinstance(second, events.RoomOpened)
+        assert (first.session_id, first.resumed) == (second.session_id, False)
+        assert second.resumed
+        assert [turn.seq for turn in house.turns] == [0, 1, 2]
+
+
+@pytest.mark.asyncio
+async def test_an_empty_room_is_left_after_a_while(tmp_path: Path) -> None:
+    """Alone for the set time, and not before; somebody who comes back resets it."""
+    wait_s = RoomSettings().leave_when_empty_s
+    async with a_house(tmp_path) as house, living(house) as (_, task):
+        house.place.people = [OTHER_BOT]
+        await house.pass_time(wait_s - 2 * LOOK_AROUND_S, step_s=LOOK_AROUND_S)
+        house.place.people = [ADA]
+        await house.pass_time(2 * LOOK_AROUND_S, step_s=LOOK_AROUND_S)
+        house.place.people = []
+        await house.pass_time(wait_s - 2 * LOOK_AROUND_S, step_s=LOOK_AROUND_S)
+        assert not task.done()
+        await house.pass_time(4 * LOOK_AROUND_S, step_s=LOOK_AROUND_S)
+        assert await ended(house, task) == "empty"
+
+
+@pytest.mark.asyncio
+async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tmp_path: Path) -> None:
+    """What Discord takes back for good raises; a moderator's disconnect ends the session."""
+    async with a_house(tmp_path) as house:
+        async with living(house) as (_, task):
+            house.place.links[-1].lose("The voice server is gone.")
+            await settle(task.done)
+            error = task.exception()
+            assert isinstance(error, ExceptionGroup)
+            assert isinstance(error.exceptions[0], LinkError)
+        async with living(house) as (room, task):
+            room.expelled()
+            house.place.links[-1].lose()
+            assert await ended(house, task) == "expelled"
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
+    """People asked and cannot hear: they read the answer and why."""
+    async with a_house(tmp_path) as house, living(house):
+        house.voice.mute = {"Hello, Ada.", NO_MODEL}
+        await house.say(ADA.id, "Hello, Roomtone, good evening!")
+        await settle(lambda: len(house.place.written) == 2)
+        assert house.place.written[1] == f"The voice is hoarse. Give it tea.\nI wanted to say: Hello, Ada. {NO_MODEL}"
+        problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
+        assert problems == ["The voice is hoarse. Give it tea."]
+        assert len(house.turns) == 1
+
+
+class FullDisk:
+    """A store whose disk is full for a while."""
+
+    def __init__(self, store: SqlTurnStore) -> None:
+        self._store = store
+        self.full = False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
+        """Refuse while the disk is full."""
+        if self.full:
+            raise StoreError("The disk is full. Make room.")
+        await self._store.append_turn(session_id, turn)
+
+
+@pytest.mark.asyncio
+async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> None:
+    """People read it, the talk goes on in memory, and all of it is stored when there is room again."""
+    async with a_house(tmp_path) as house:
+        assert isinstance(house.store, SqlTurnStore)
+        disk = FullDisk(house.store)
+        house.store = disk  # type: ignore[assignment]  # a store but for the one method
+        async with living(house):
+            disk.full = True
+            await house.say(ADA.id, "One thing I said to you.")
+            await house.say(BO.id, "Two things I said to you.")
+            disk.full = False
+            await house.say(ADA.id, "Three things I said to you.")
+            opened = house.of(events.RoomOpened)[0]
+            assert isinstance(opened, events.RoomOpened)
+            stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
+        assert [turn.seq for turn in stored.window] == [0, 1, 2]
+        assert house.place.written[1:] == ["I cannot store what is said: The disk is full. Make room."]
+
+
+@pytest.mark.asyncio
+async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
+    """Where, how long, with whom, and how much is remembered."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        await house.say(ADA.id, "The first thing that was said.")
+        await house.pass_time(57.0, step_s=1.0)
+        assert room.status() == (
+            "I have been in Lounge for 1 minute, with 2 people. I remember 1 turn of this session. "
+            "I answer with what I heard."
+        )
