@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from benchmarks.machine import Machine
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,13 @@ class Report:
 
 def at_least(name: str, goal: str, value: float | None, least: float) -> Target:
     """Return the target of a value that has to be `least` or more; None is a value that was not measured."""
-    return Target(name, goal, "not measured" if value is None else round(value, 4), None if value is None else value >= least)
+    return Target(
+        name, goal, "not measured" if value is None else round(value, 4), None if value is None else value >= least
+    )
 
 
 def at_most(name: str, goal: str, value: float | None, most: float) -> Target:
     """Return the target of a value that must not pass `most`; None is a value that was not measured."""
-    return Target(name, goal, "not measured" if value is None else round(value, 4), None if value is None else value <= most)
+    return Target(
+        name, goal, "not measured" if value is None else round(value, 4), None if value is None else value <= most
+    )

@@ -146,9 +146,9 @@ class _Writer:
 
     def _wrapped(self, told: str) -> str:
         chatter = self._templates.chatter
-        if self._random.random() < 0.5:  # noqa: PLR2004 - a coin
+        if self._random.random() < 0.5:
             head = self._random.choice(chatter["heads"])
-            first = told if told.startswith("I ") or told.startswith("I'") or _is_name(told) else told[0].lower() + told[1:]
+            first = told if told.startswith(("I ", "I'")) or _is_name(told) else told[0].lower() + told[1:]
             return f"{head} {first}"
         tail = self._random.choice(chatter["tails"])
         return f"{told} {tail[0].upper()}{tail[1:]}"

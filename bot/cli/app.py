@@ -30,6 +30,7 @@ def _assemble() -> typer.Typer:
         module = import_module(f"bot.cli.{name}")
         app.command(name=name)(module.command)
     app.add_typer(import_module("bot.cli.models").app, name="models")
+    app.add_typer(import_module("bot.cli.bench").app, name="bench")
     return app
 
 

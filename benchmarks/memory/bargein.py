@@ -1,0 +1,89 @@
+"""Folding while somebody keeps talking over the bot: each reply is begun and cut off at once, all evening long.
+
+The summary takes several turns' time to be made. What counts is how many folds were asked for, how many were
+applied, and how far the summary is behind at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.memory.contenders import MAX_INPUT_TOKENS, our_memory, say
+from compaction.context import build_payload
+from compaction.events import Landed, Started
+from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.window import BATCH_SIZE, RECENT_WINDOW
+
+if TYPE_CHECKING:
+    from benchmarks.memory.conversation import Conversation
+    from benchmarks.progress import Progress
+    from compaction.events import CompactionEvent
+    from compaction.settings import CompactionSettings
+    from compaction.summarisers.port import Fold, FoldRequest
+
+# A turn every 20 ms and a summary in 100 ms: five interruptions a summary. In life both are a hundred times slower.
+TURN_S = 0.02
+SUMMARY_S = 0.1
+# How long what is in flight at the end may take.
+SETTLE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """What came of it. `behind`: turns before the window that the summary doesn't stand for at the end."""
+
+    turns: int
+    asked: int
+    applied: int
+    behind: int
+
+
+class _SlowSummariser:
+    """The extractive summariser at the pace of a language model."""
+
+    def __init__(self) -> None:
+        self._summariser = ExtractiveSummariser()
+
+    @property
+    def name(self) -> str:
+        return "slow"
+
+    @property
+    def model(self) -> str:
+        return ""
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        await asyncio.sleep(SUMMARY_S)
+        return await self._summariser.fold(request)
+
+
+async def interrupt_ours(conversation: Conversation, settings: CompactionSettings, progress: Progress) -> Interrupted:
+    """Play a conversation in which every reply is talked over."""
+    asked = applied = 0
+
+    def observe(event: CompactionEvent) -> None:
+        nonlocal asked, applied
+        asked += isinstance(event, Started)
+        applied += isinstance(event, Landed)
+
+    lines = conversation.lines
+    async with our_memory(_SlowSummariser(), settings, started_at=lines[0].at, on_event=observe) as contender:
+        memory = contender.memory
+
+        async def reply() -> None:
+            build_payload(memory.context(current=contender.turn, max_input_tokens=MAX_INPUT_TOKENS))
+            # The model thinks; nobody lets it finish.
+            await asyncio.sleep(SETTLE_S)
+
+        for line in lines:
+            contender.turn = await say(memory, line)
+            task = asyncio.create_task(reply(), name="reply that is talked over")
+            await asyncio.sleep(TURN_S)
+            task.cancel()
+            await asyncio.wait({task})
+            progress.advance()
+        await asyncio.wait_for(memory.settle(), SETTLE_S)
+        behind = max(0, memory.total_turns - memory.cursor - RECENT_WINDOW - BATCH_SIZE)
+        return Interrupted(len(lines), asked, applied, behind)

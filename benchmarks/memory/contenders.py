@@ -1,0 +1,238 @@
+"""Everybody who remembers an evening in this benchmark, behind one port: our memory, a bare window, other libraries.
+
+Each hears the same turns, one by one, with a reply asked for at each, and keeps some 50 of them word for word. What
+differs is the text that stands for all turns before: at most 1,200 characters of it are judged.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Protocol
+
+from bot.clock import SystemClock
+from bot.store.database import open_database
+from bot.store.turns import SqlTurnStore
+from compaction.context import build_payload
+from compaction.events import Failed, Landed
+from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from compaction.session import SessionMemory
+from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.window import BATCH_SIZE, RECENT_WINDOW
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from benchmarks.memory.conversation import Line
+    from compaction.events import CompactionEvent
+    from compaction.model import Turn
+    from compaction.settings import CompactionSettings
+    from compaction.summarisers.port import Summariser
+
+# Room for the window and the summary; the budget is judged by smaller ones of its own.
+MAX_INPUT_TOKENS = 28_672
+_SYSTEM = "You take part in a voice conversation."
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a contender knows at one moment.
+
+    `injected`: the text that stands for the turns before the window, whole. `folds`: how often it was made anew;
+    `cursor`: turns before it stand in it alone.
+    """
+
+    injected: str
+    folds: int
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is kept beside the injected text: all of it, and what of it is marked as holding still."""
+
+    everything: str
+    holding: str
+
+
+@dataclass(slots=True)
+class Cost:
+    """What remembering took: failures, model calls, tokens, and seconds (per fold, in order)."""
+
+    failures: int = 0
+    degraded: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    fold_s: list[float] = field(default_factory=list)
+
+
+class Contender(Protocol):
+    """Somebody who remembers one conversation."""
+
+    async def hear(self, line: Line) -> None:
+        """Take in one turn, as one that is answered; return when everything is folded that was due."""
+
+    async def standing(self) -> Standing:
+        """Return what is known now."""
+
+    async def stored(self) -> Stored | None:
+        """Return what is kept of the turns before the window beside `injected`; None if nothing ever is."""
+
+    @property
+    def cost(self) -> Cost:
+        """Return what it took so far."""
+
+
+class TranscriptClock:
+    """The conversation's own time for the memory, with the real time of the work on top."""
+
+    def __init__(self, at: float) -> None:
+        self._at = at
+        self._offset_s = 0.0
+
+    def advance_to(self, at: float) -> None:
+        """Let the conversation's time pass, the backoff of failed folds with it."""
+        self._offset_s += max(0.0, at - self._at)
+        self._at = max(self._at, at)
+
+    def now(self) -> float:
+        """Return the conversation's time in UTC epoch seconds."""
+        return self._at
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+        return time.monotonic() + self._offset_s
+
+
+class OurMemory:
+    """Roomtone's own memory over its real store. Made by `our_memory`."""
+
+    def __init__(self, memory: SessionMemory, clock: TranscriptClock, cost: Cost) -> None:
+        self._memory = memory
+        self._clock = clock
+        self._cost = cost
+        self.turn: Turn | None = None
+
+    @property
+    def cost(self) -> Cost:
+        """Return what it took so far."""
+        return self._cost
+
+    @property
+    def memory(self) -> SessionMemory:
+        """Return the memory itself, for what is measured of it alone."""
+        return self._memory
+
+    async def hear(self, line: Line) -> None:
+        """Take in one turn, ask for context, and wait for the fold."""
+        self._clock.advance_to(line.at)
+        self.turn = await say(self._memory, line)
+        self._memory.context(current=self.turn, max_input_tokens=MAX_INPUT_TOKENS)
+        await self._memory.settle()
+
+    async def standing(self) -> Standing:
+        """Return the summary, and how far it goes."""
+        summary = self._memory.summary
+        return Standing("" if summary is None else summary.text, len(self._memory.segments), self._memory.cursor)
+
+    async def stored(self) -> Stored:
+        """Return the facts and gists of all segments, and the facts that nothing replaced."""
+        segments = self._memory.segments
+        facts = [(f"{segment.id}#{index}", fact) for segment in segments for index, fact in enumerate(segment.facts)]
+        replaced = {ref for _, fact in facts for ref in fact.supersedes}
+        return Stored(
+            everything="\n".join([*(fact.told for _, fact in facts), *(segment.gist for segment in segments)]),
+            holding="\n".join(fact.told for ref, fact in facts if ref not in replaced),
+        )
+
+
+@asynccontextmanager
+async def our_memory(
+    summariser: Summariser,
+    settings: CompactionSettings,
+    *,
+    started_at: float,
+    mode: Mode = Mode.SUMMARY,
+    on_event: Callable[[CompactionEvent], None] | None = None,
+) -> AsyncIterator[OurMemory]:
+    """Open a memory in a temporary database, and throw both away at the end."""
+    cost = Cost()
+
+    def observe(event: CompactionEvent) -> None:
+        if isinstance(event, Failed):
+            cost.failures += 1
+        elif isinstance(event, Landed):
+            cost.degraded += event.degraded
+            cost.prompt_tokens += event.prompt_tokens or 0
+            cost.completion_tokens += event.completion_tokens or 0
+            cost.fold_s.append(event.latency_ms / 1000)
+        if on_event is not None:
+            on_event(event)
+
+    clock = TranscriptClock(started_at)
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-bench-"))
+        database = await stack.enter_async_context(open_database(Path(folder) / "bench.db", synchronous="normal"))
+        memory = await stack.enter_async_context(
+            SessionMemory.open(
+                SessionId("bench"),
+                store=SqlTurnStore(database, SystemClock()),
+                summariser=summariser,
+                fallback=ExtractiveSummariser(),
+                settings=settings,
+                mode=mode,
+                clock=clock,
+                rng=Random(0),  # noqa: S311 - jitter and names of runs come out the same
+                on_event=observe,
+            )
+        )
+        yield OurMemory(memory, clock, cost)
+
+
+async def say(memory: SessionMemory, line: Line) -> Turn:
+    """Add one line to a memory."""
+    kind = TurnKind.ASSISTANT if line.by_bot else TurnKind.SPEECH
+    part = TurnPart("assistant" if line.by_bot else line.speaker.casefold(), line.speaker, line.text)
+    return await memory.append(kind, (part,), started_at=line.at, ended_at=line.at)
+
+
+class LastTurns:
+    """Nothing but the last 50 turns, as spec 1 found it: what is older is gone."""
+
+    def __init__(self) -> None:
+        self._lines: list[Line] = []
+        self._cost = Cost()
+
+    @property
+    def cost(self) -> Cost:
+        """Return what it took: nothing."""
+        return self._cost
+
+    async def hear(self, line: Line) -> None:
+        """Take in one turn."""
+        self._lines.append(line)
+
+    async def standing(self) -> Standing:
+        """Return the window, which has to speak for all that was before it; `folds` are those that others made."""
+        folds = max(0, (len(self._lines) - RECENT_WINDOW - 1) // BATCH_SIZE)
+        window = "\n".join(f"{line.speaker}: {line.text}" for line in self._lines[-RECENT_WINDOW:])
+        return Standing(window, folds, folds * BATCH_SIZE)
+
+    async def stored(self) -> None:
+        """Return None: nothing is kept."""
+
+
+def payload_tokens(memory: OurMemory, *, max_input_tokens: int) -> int:
+    """Return what a payload under this budget costs. Raises ContextOverflowError when nothing fits."""
+    context = memory.memory.context(current=memory.turn, max_input_tokens=max_input_tokens)
+    return sum(part.tokens for part in build_payload(context, system=[_SYSTEM]))
+
+
+def shown(line: Line) -> str:
+    """Return a line as every contender's model is shown it: clock time, speaker, words."""
+    return f"[{datetime.fromtimestamp(line.at, UTC):%H:%M}] {line.speaker}: {line.text}"

@@ -1,0 +1,113 @@
+"""Finding again what was said: the port that a memory search is measured through, and a plain one to compare with."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.memory.conversation import Line
+
+# A recalled quote is a turn with its neighbours: an answer without its question says little.
+_NEIGHBOURS = 1
+_TERM = re.compile(r"\w+")
+# Words of questions that find everything.
+_EMPTY_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "is",
+        "are",
+        "was",
+        "were",
+        "do",
+        "does",
+        "did",
+        "of",
+        "for",
+        "in",
+        "on",
+        "at",
+        "to",
+        "what",
+        "when",
+        "where",
+        "who",
+        "which",
+        "how",
+        "much",
+        "we",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Something found: its text as a model would be shown it, and the turn it centres on."""
+
+    seq: int
+    text: str
+
+
+class Retriever(Protocol):
+    """Finds turns of one conversation again."""
+
+    @property
+    def name(self) -> str:
+        """Return what it is called in the report."""
+
+    async def add(self, lines: Sequence[Line]) -> None:
+        """Take in further turns; the first ever has seq 0."""
+
+    async def search(self, query: str, *, limit: int) -> Sequence[Quote]:
+        """Return at most `limit` quotes, best first."""
+
+
+class PlainWindows:
+    """BM25 over each turn with its neighbours, in SQLite's FTS5: the least a search should do.
+
+    Nothing is known of corrections here: an old value is as good as a new one.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[Line] = []
+        self._indexed = 0
+        self._database = sqlite3.connect(":memory:")
+        self._database.execute("CREATE VIRTUAL TABLE windows USING fts5(text, tokenize='porter unicode61')")
+
+    @property
+    def name(self) -> str:
+        """Return what it is called in the report."""
+        return "plain BM25 over windows"
+
+    async def add(self, lines: Sequence[Line]) -> None:
+        """Take in further turns."""
+        self._lines.extend(lines)
+        # The last one waits for the turn after it, and search indexes it then.
+        self._index(len(self._lines) - _NEIGHBOURS)
+
+    async def search(self, query: str, *, limit: int) -> Sequence[Quote]:
+        """Return at most `limit` windows, best first."""
+        self._index(len(self._lines))
+        terms = [term for term in _TERM.findall(query.casefold()) if term not in _EMPTY_WORDS]
+        if not terms:
+            return []
+        match = " OR ".join(f'"{term}"' for term in terms)
+        found = self._database.execute(
+            "SELECT rowid FROM windows WHERE windows MATCH ? ORDER BY bm25(windows), rowid DESC LIMIT ?", (match, limit)
+        )
+        return [Quote(row[0] - 1, self._window(row[0] - 1)) for row in found]
+
+    def _index(self, end: int) -> None:
+        for seq in range(self._indexed, end):
+            self._database.execute("INSERT INTO windows(rowid, text) VALUES (?, ?)", (seq + 1, self._window(seq)))
+        self._indexed = max(self._indexed, end)
+
+    def _window(self, seq: int) -> str:
+        around = self._lines[max(0, seq - _NEIGHBOURS) : seq + _NEIGHBOURS + 1]
+        return "\n".join(f"{line.speaker}: {line.text}" for line in around)

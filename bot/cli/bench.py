@@ -1,0 +1,170 @@
+"""`roomtone bench`: the repeatable measurements, one command each, and one JSON object as the outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+
+    from benchmarks.progress import Progress
+    from benchmarks.report import Report
+
+app = typer.Typer(
+    name="bench",
+    help="Measure Roomtone; each benchmark can write its outcome as one JSON object.",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", help="Write the outcome as JSON to this file.", metavar="FILE", dir_okay=False)
+]
+
+
+@app.callback()
+def listing(context: typer.Context) -> None:
+    """List the benchmarks when none is named."""
+    if context.invoked_subcommand is not None:
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    from benchmarks.registry import BENCHMARKS
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("benchmark", "what it measures", "takes"):
+        table.add_column(heading)
+    for entry in BENCHMARKS:
+        table.add_row(entry.name, entry.title, entry.duration)
+    Console().print(table)
+    typer.echo("\nRun one with `roomtone bench NAME [--json FILE]`; `roomtone bench NAME -h` tells its choices.")
+
+
+@app.command()
+def memory(
+    json_file: JsonFile = None,
+    folds: Annotated[int, typer.Option(min=1, max=1000, help="Folds of who needs no language model.")] = 100,
+    model_folds: Annotated[int, typer.Option(min=1, max=1000, help="Folds of who asks a language model.")] = 20,
+    evenings: Annotated[int, typer.Option(min=1, max=100, help="Made-up evenings of each template set.")] = 4,
+    model_evenings: Annotated[int, typer.Option(min=1, max=100, help="The same, for who asks a model.")] = 1,
+    seed: Annotated[int, typer.Option(help="The first evening's seed; the same seed makes the same evening.")] = 1,
+    base_url: Annotated[
+        str, typer.Option(help="An OpenAI-compatible endpoint, for example http://127.0.0.1:11434/v1.")
+    ] = "",
+    model: Annotated[str, typer.Option(help="The model's name there.")] = "",
+    no_model: Annotated[bool, typer.Option("--no-model", help="Measure only what needs no language model.")] = False,
+    no_peers: Annotated[bool, typer.Option("--no-peers", help="Leave other libraries out.")] = False,
+    peers_dir: Annotated[
+        Path | None, typer.Option(help="Keep the other libraries' environments here.", metavar="DIR", file_okay=False)
+    ] = None,
+    transcripts: Annotated[
+        Path | None,
+        typer.Option(
+            help="Measure with these conversations too: JSON lines, or files of LoCoMo, QMSum or CRD3.",
+            metavar="DIR",
+            file_okay=False,
+        ),
+    ] = None,
+    model_file: Annotated[
+        Path | None, typer.Option(help="A GGUF file for the local model.", metavar="FILE", dir_okay=False)
+    ] = None,
+    llama_python: Annotated[
+        str, typer.Option(help="A Python that has llama-cpp-python with its server, if this one hasn't.")
+    ] = "",
+    turns: Annotated[int, typer.Option(min=100, help="Turns of the session in which the reply is measured.")] = 10_000,
+    search_turns: Annotated[int, typer.Option(min=100, help="Turns that are searched for speed.")] = 100_000,
+) -> None:
+    """What is left of an evening after 5, 20 and 100 folds, and what remembering costs a reply."""
+    from benchmarks.memory.bench import run
+    from benchmarks.memory.options import Options
+
+    options = Options(
+        folds=folds,
+        model_folds=model_folds,
+        evenings=evenings,
+        model_evenings=model_evenings,
+        seed=seed,
+        base_url=base_url,
+        model=model,
+        model_file=model_file,
+        llama_python=llama_python,
+        with_model=not no_model,
+        transcripts=transcripts,
+        peers=not no_peers,
+        peers_dir=peers_dir,
+        turns=turns,
+        search_turns=search_turns,
+    )
+    with _shown() as progress:
+        report = asyncio.run(run(options, progress))
+    _tell(report, json_file)
+
+
+def _tell(report: Report, json_file: Path | None) -> None:
+    from rich.console import Console
+
+    from benchmarks.showing import report_view
+
+    out = Console(highlight=False)
+    out.print(report_view(report))
+    if json_file is not None:
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        json_file.write_text(report.as_json(), "utf-8")
+        out.print(f"The figures are in {json_file}.", markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _shown() -> Iterator[Progress]:
+    """Show progress on stderr: a bar on a terminal, a line a step elsewhere."""
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False)
+    with _Bar(console) as bar:
+        yield bar
+
+
+class _Bar:
+    """One bar for the step at hand."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._console = console
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("starting", total=None)
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._progress.stop()
+
+    def step(self, name: str, *, total: int) -> None:
+        """Begin a step."""
+        self._progress.reset(self._task, total=total, description=name)
+        if not self._console.is_terminal:
+            self._console.print(name, markup=False)
+
+    def advance(self, count: int = 1) -> None:
+        """Move the bar."""
+        self._progress.advance(self._task, count)
+
+    def say(self, line: str) -> None:
+        """Print a line above the bar."""
+        self._console.print(line, markup=False, soft_wrap=True)
