@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import aiohttp
 import discord
@@ -67,9 +67,17 @@ class RoomtoneClient(discord.Client):
         log.info("discord_connected", guild_count=len(self.guilds))
         self.settled.set()
 
-    async def on_voice_state_update(
-        self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState
-    ) -> None:
+    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+        """Take movements at once, then let discord.py tell its listeners.
+
+        A listener runs in a task of its own, later; discord.py goes on changing the state it was handed, so of
+        two quick moves it would see the second one twice.
+        """
+        if event == "voice_state_update":
+            self._moved(*args)
+        super().dispatch(event, *args, **kwargs)
+
+    def _moved(self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState) -> None:
         """Hand on who came and went; mutes and the like are not movements."""
         if before.channel == after.channel:
             return

@@ -1,0 +1,249 @@
+"""The bot's Discord client against the local Discord: entering, commands, movements, and refusals."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import discord
+import pytest
+from discord.gateway import DiscordWebSocket
+from pydantic import SecretStr
+
+from bot.discord.client import RoomtoneClient, connected, translated
+from bot.discord.endpoint import connector, point_at
+from bot.errors import SetupError
+from bot.settings import DiscordSettings
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from voice.errors import LinkError
+from voice.settings import TransportSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.place import Moved, Place
+
+ADA, BEN = 2001, 2002
+TOKEN = f"{ROOMTONE_BOT_ID}.local"
+PATIENCE_S = 15.0
+
+
+class FakeHousehold:
+    """Whoever keeps the rooms: notes what it is asked and told."""
+
+    def __init__(self) -> None:
+        self.place: Place | None = None
+        self.refuse: LinkError | None = None
+        self.told = asyncio.Event()
+        self.movements: list[tuple[int, int, Moved]] = []
+        self.removals: list[int] = []
+
+    async def join(self, place: Place) -> None:
+        """Be there, or refuse."""
+        if self.refuse is not None:
+            raise self.refuse
+        self.place = place
+
+    async def leave(self, guild_id: int) -> bool:
+        """Be gone."""
+        was_there, self.place = self.place is not None, None
+        return was_there
+
+    def where(self, guild_id: int) -> Place | None:
+        """Return the place."""
+        return self.place
+
+    def status(self, guild_id: int) -> str:
+        """Say so."""
+        return "I am well."
+
+    def moved(self, guild_id: int, channel_id: int, moved: Moved) -> None:
+        """Keep it."""
+        self.movements.append((guild_id, channel_id, moved))
+        self.told.set()
+
+    def removed(self, guild_id: int) -> None:
+        """Keep it."""
+        self.removals.append(guild_id)
+        self.told.set()
+
+
+def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
+    """Return settings that lead to the local Discord."""
+    return DiscordSettings(
+        token=SecretStr(token),
+        api_base=local.api_base,
+        gateway=local.gateway_url,
+        ca_file=str(local.certificate_path),
+        connect_timeout_s=PATIENCE_S,
+    )
+
+
+@pytest.fixture(autouse=True)
+def discord_itself() -> object:
+    """Point discord.py back at Discord after each test."""
+    yield
+    point_at(DiscordSettings())
+
+
+@asynccontextmanager
+async def online() -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeHousehold]]:
+    """Start a local Discord with our client in it."""
+    household = FakeHousehold()
+    async with LocalDiscord() as local, connected(settings_for(local), TransportSettings(), household) as client:
+        yield local, client, household
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_token_is_a_plain_sentence() -> None:
+    """It says where to get the right one, and never shows the wrong one."""
+    async with LocalDiscord() as local:
+        with pytest.raises(SetupError, match=r"refused the bot's token.*DISCORD_TOKEN") as caught:
+            async with connected(settings_for(local, token="9999.not-a-bot"), TransportSettings(), FakeHousehold()):
+                pass
+    assert "9999" not in str(caught.value)
+
+
+@pytest.mark.asyncio
+async def test_no_discord_is_a_plain_sentence() -> None:
+    """Nobody listens at the address."""
+    async with LocalDiscord() as local:
+        settings = settings_for(local)
+        local_certificate = local.certificate_path.read_bytes()
+    settings = settings.model_copy(update={"ca_file": ""})
+    assert local_certificate
+    with pytest.raises(SetupError, match="cannot be reached"):
+        async with connected(settings, TransportSettings(), FakeHousehold()):
+            pass
+
+
+@pytest.mark.asyncio
+async def test_no_token_is_a_plain_sentence() -> None:
+    """Also a blank one."""
+    for token in (None, SecretStr(" ")):
+        with pytest.raises(SetupError, match="DISCORD_TOKEN"):
+            async with connected(DiscordSettings(token=token), TransportSettings(), FakeHousehold()):
+                pass
+
+
+@pytest.mark.asyncio
+async def test_an_unreadable_certificate_is_a_plain_sentence(tmp_path: Path) -> None:
+    """A missing file, and one that is no certificate."""
+    nonsense = tmp_path / "cert.pem"
+    nonsense.write_text("no certificate")
+    for path in (tmp_path / "missing.pem", nonsense):
+        with pytest.raises(SetupError, match=r"discord\.ca_file"):
+            connector(DiscordSettings(ca_file=str(path)))
+
+
+def test_one_place_repoints_discord() -> None:
+    """REST and gateway follow the settings, and go back to Discord without them."""
+    point_at(DiscordSettings(api_base="http://127.0.0.1:1/api/v10/", gateway="ws://127.0.0.1:1/gateway"))
+    assert discord.http.Route.BASE == "http://127.0.0.1:1/api/v10"
+    assert str(DiscordWebSocket.DEFAULT_GATEWAY) == "ws://127.0.0.1:1/gateway"
+    point_at(DiscordSettings())
+    assert discord.http.Route.BASE.startswith("https://discord.com/")
+    assert str(DiscordWebSocket.DEFAULT_GATEWAY).startswith("wss://gateway.discord.gg")
+
+
+@pytest.mark.asyncio
+async def test_join_leave_and_status_answer_in_sentences() -> None:
+    """Each situation has its own, seen by the person alone."""
+    async with online() as (local, _, household):
+
+        async def say(command: str, user_id: int = ADA, replies: int = 1) -> list[str]:
+            result = await local.invoke(user_id, command)
+            await result.until(lambda current: len(current.replies) >= replies, timeout_s=PATIENCE_S)
+            assert all(reply.ephemeral for reply in result.replies)
+            return [reply.content for reply in result.replies]
+
+        assert await say("join") == ["Join a voice channel first, then use /join."]
+        assert await say("leave") == ["I am not in a voice channel here."]
+        await local.join(ADA)
+        await asyncio.wait_for(household.told.wait(), PATIENCE_S)
+        assert await say("join") == ["I am coming to Evening."]
+        await settle(lambda: household.place is not None)
+        place = household.place
+        assert place is not None
+        assert (place.guild_id, place.channel_id, place.name) == (local.guild.id, 600, "Evening")
+        assert [(person.id, person.name, person.is_bot) for person in place.company()] == [(ADA, "Ada", False)]
+        assert await say("join") == ["I am in Evening already."]
+        await local.join(BEN, channel_id=602)
+        await settle(lambda: len(household.movements) == 2)
+        assert await say("join", BEN) == ["I am in Evening. Use /leave first, then /join."]
+        assert await say("status") == ["I am well."]
+        assert await say("leave") == ["I am leaving Evening. What was said stays remembered."]
+        await settle(lambda: household.place is None)
+        household.refuse = LinkError("No voice server answers.")
+        assert await say("join", replies=2) == [
+            "I am coming to Evening.",
+            "I could not join Evening. No voice server answers.",
+        ]
+
+
+@pytest.mark.asyncio
+async def test_what_is_written_reaches_the_channel() -> None:
+    """Notices are seen by everybody; too long ones are cut, not lost."""
+    async with online() as (local, _, household):
+        await local.join(ADA)
+        await asyncio.wait_for(household.told.wait(), PATIENCE_S)
+        await local.invoke(ADA, "join")
+        await settle(lambda: household.place is not None)
+        assert household.place is not None
+        await household.place.write("I listen. @everyone")
+        await household.place.write("x" * 5000)
+        assert [(message.channel_id, message.content[:12]) for message in local.messages] == [
+            (local.guild.text_channel.id, "I listen. @e"),
+            (local.guild.text_channel.id, "xxxxxxxxxxxx"),
+        ]
+        assert len(local.messages[1].content) == 2000
+
+
+@pytest.mark.asyncio
+async def test_movements_are_handed_on() -> None:
+    """Joining, changing the channel and leaving, each by channel; the bot's own moves are not people's."""
+    async with online() as (local, client, household):
+        await local.join(ADA)
+        await local.join(ADA, channel_id=602)
+        await local.leave(ADA)
+        await settle(lambda: len(household.movements) == 4)
+        assert [(channel, moved.person.name, moved.joined) for _, channel, moved in household.movements] == [
+            (600, "Ada", True),
+            (600, "Ada", False),
+            (602, "Ada", True),
+            (602, "Ada", False),
+        ]
+        await local.join(ROOMTONE_BOT_ID)
+        await local.leave(ROOMTONE_BOT_ID)
+        await settle(lambda: household.removals == [local.guild.id])
+        assert len(household.movements) == 4
+        place = client.place(local.guild.id, 602)
+        assert place is not None
+        assert place.name == "Side room"
+        assert client.place(local.guild.id, 601) is None
+        assert client.place(77, 602) is None
+
+
+def test_every_end_of_the_client_has_a_sentence() -> None:
+    """Whatever discord.py raised."""
+    for error, told in (
+        (None, "closed the connection"),
+        (discord.LoginFailure("x"), "token"),
+        (discord.PrivilegedIntentsRequired(None), "intents"),
+        (OSError("x"), "cannot be reached"),
+        (RuntimeError("x"), "RuntimeError"),
+    ):
+        assert told in str(translated(error))
+
+
+async def settle(holds: object) -> None:
+    """Wait for what travels over sockets."""
+    assert callable(holds)
+    for _ in range(3000):
+        if holds():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("what was waited for did not come")
