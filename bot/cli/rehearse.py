@@ -42,6 +42,11 @@ def command(
     report: Annotated[
         Path | None, typer.Option(help="Write the report as JSON to this file.", metavar="FILE.json")
     ] = None,
+    loss: Annotated[float | None, typer.Option(min=0, max=1, help="Share of voice packets that are lost.")] = None,
+    padding: Annotated[float | None, typer.Option(min=0, max=1, help="Share of voice packets that are padded.")] = None,
+    reorder: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of voice packets that arrive out of order.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="A setting over all others, for example compaction.mode=off.", metavar="KEY=VALUE"),
@@ -59,7 +64,10 @@ def command(
         return
     if no_bot:
         raise typer.BadParameter("--no-bot goes with --serve.")
-    passed = rehearse(scenario, speech=speech, limit=limit, report=report, overrides=overrides)
+    network = {
+        name: share for name, share in (("loss", loss), ("padding", padding), ("reorder", reorder)) if share is not None
+    }
+    passed = rehearse(scenario, speech=speech, limit=limit, report=report, overrides=overrides, network=network)
     raise typer.Exit(0 if passed else 1)
 
 
@@ -70,8 +78,12 @@ def rehearse(
     limit: int | None = None,
     report: Path | None = None,
     overrides: dict[str, object] | None = None,
+    network: dict[str, float] | None = None,
 ) -> bool:
-    """Play a scenario, show it on the terminal, and return whether it passed."""
+    """Play a scenario, show it on the terminal, and return whether it passed.
+
+    `network`: shares of packets (loss, padding, reorder) that replace the scenario's own.
+    """
     from rich.console import Console
 
     from bot.cli.here import nowhere
@@ -80,6 +92,8 @@ def rehearse(
     from rehearsal.program import Program
 
     played = _scenario(scenario, speech, limit)
+    if network:
+        played = played.with_network(played.network.model_copy(update=network))
     settings = load(overrides={**played.settings, **(overrides or {})})
     program = Program(Console(highlight=False))
     # The program shows the bot's warnings among the conversation; the log has everything.
