@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sqlalchemy import (
+    DDL,
     BigInteger,
     Boolean,
     Column,
@@ -19,15 +20,18 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
     Text,
     TypeDecorator,
+    event,
     text,
 )
 from sqlalchemy.dialects.sqlite import insert
 
+from bot.store.search_step import SEARCH_OBJECTS, SEARCH_STEP
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -133,6 +137,63 @@ segments = Table(
     ),
 )
 
+# What memory search finds: a turn, note or segment each, as terms (`bot.store.search`). `key` is its seq or id. `own`,
+# `preceding`, `following`: the terms of a turn and of its neighbours; `tags`: whose and where it is. `embedded_by`:
+# the model that has looked at it, null while none has.
+passages = Table(
+    "passages",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", String, nullable=False),
+    Column("key", String, nullable=False),
+    Column("start_seq", Integer),
+    Column("at", Float, nullable=False),
+    Column("own", Text, nullable=False),
+    Column("preceding", Text, nullable=False),
+    Column("following", Text, nullable=False),
+    Column("tags", Text, nullable=False),
+    Column("embedded_by", String),
+    Index("one_passage_a_thing", "session_id", "kind", "key", unique=True),
+    Index("passages_by_turn", "session_id", "start_seq"),
+    Index("passages_by_time", "at"),
+    Index("passages_to_embed", "id", sqlite_where=text("embedded_by IS NULL")),
+    sqlite_autoincrement=True,
+)
+
+# An embedding as signed bytes: component = byte * scale. Its own `id` tells what came since.
+passage_vectors = Table(
+    "passage_vectors",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("passage_id", Integer, ForeignKey("passages.id", ondelete="CASCADE"), nullable=False),
+    Column("model", String, nullable=False),
+    Column("scale", Float, nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    Index("one_vector_a_passage", "passage_id", unique=True),
+    sqlite_autoincrement=True,
+)
+
+# Which turn corrects which, as folding found it.
+corrections = Table(
+    "corrections",
+    metadata,
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("old_seq", Integer, primary_key=True),
+    Column("new_seq", Integer, nullable=False),
+)
+
+# Counters: `deletions` of passages, and how many of them were `purged` from the index's own pages.
+search_marks = Table(
+    "search_marks",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("value", Integer, nullable=False),
+)
+
+for _statement in SEARCH_OBJECTS:
+    event.listen(metadata, "after_create", DDL(_statement))
+
 # Version n is reached by the statements of MIGRATIONS[n - 1]. Shipped steps are never edited: add one.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -210,6 +271,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         WHERE start_seq < end_seq
         """,
     ),
+    SEARCH_STEP,
 )
 
 
