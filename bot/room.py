@@ -18,9 +18,9 @@ from bot.brain.context import build_context_messages
 from bot.brain.decider import Said, decide
 from bot.brain.reply import Question, Replier, Reply
 from bot.hearing import Hearing, SpokenText
+from bot.minutes import Minutes
 from compaction.errors import StoreError
 from compaction.events import Failed, Landed
-from compaction.model import TurnKind, TurnPart
 from voice.asr.glossary import choose_glossary
 from voice.errors import LinkError
 from voice.listening.ears import Ears
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bot.settings import BrainSettings, RoomSettings
     from bot.store.sessions import Opened, Sessions
     from compaction.events import CompactionEvent
-    from compaction.model import SessionId, Turn
+    from compaction.model import SessionId
     from compaction.session import SessionMemory
     from voice.asr.port import Recognizer
     from voice.listening.vad import SpeechProbability
@@ -54,8 +54,6 @@ LOOK_AROUND_S = 5.0
 # An ending room's time for its last words to become turns, and for the reply it breaks off to be recorded.
 LAST_WORDS_S = 6.0
 HUSH_S = 2.0
-# The bot's own speaker id in turns; people have Discord's numbers.
-OWN_ID = "assistant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +101,9 @@ class Room:
         self._moves: asyncio.Queue[Moved] = asyncio.Queue()
         self._names: dict[int, str] = {}
         self._opened_at = self._clock.monotonic()
-        self._store_failing = False
         self._expelled = False
         self._memory: SessionMemory | None = None
+        self._minutes: Minutes | None = None
         self._playback = Playback(monotonic=self._clock.monotonic)
         self._hearing = self._new_hearing()
         self._replier = self._new_replier()
@@ -128,9 +126,16 @@ class Room:
         with structlog.contextvars.bound_contextvars(session_id=session_id, guild_id=self._place.guild_id):
             async with self._means.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
                 self._memory = memory
+                minutes = self._minutes = Minutes(
+                    memory,
+                    self._place,
+                    own_name=self._means.brain.name,
+                    clock=self._clock,
+                    observe=self._observe,
+                )
                 reason = "crashed"
                 try:
-                    reason = await self._live(opened)
+                    reason = await self._live(opened, minutes)
                     await self._end_session(memory, reason)
                 finally:
                     self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
@@ -166,14 +171,14 @@ class Room:
 
     # -- life -----------------------------------------------------------------------------------------------
 
-    async def _live(self, opened: Opened) -> str:
+    async def _live(self, opened: Opened, minutes: Minutes) -> str:
         """Be in the channel until asked to leave; return why."""
         async with self._place.connect(self._playback, self._hearing.take) as link:
             async with asyncio.TaskGroup() as tasks:
                 running = [
                     tasks.create_task(self._hearing.run(), name="hearing"),
                     tasks.create_task(self._replier.run(), name="replies"),
-                    tasks.create_task(self._note_moves(), name="membership"),
+                    tasks.create_task(self._note_moves(minutes), name="membership"),
                     tasks.create_task(self._look_around(link), name="look-around"),
                     tasks.create_task(self._watch(link), name="link"),
                 ]
@@ -263,16 +268,13 @@ class Room:
 
     # -- people ---------------------------------------------------------------------------------------------
 
-    async def _note_moves(self) -> None:
+    async def _note_moves(self, minutes: Minutes) -> None:
         while True:
             moved = await self._moves.get()
-            person, now = moved.person, self._clock.now()
-            self._names[person.id] = person.name
-            what = "joined" if moved.joined else "left"
+            self._names[moved.person.id] = moved.person.name
             if not moved.joined:
-                self._hearing.forget(person.id)
-            part = TurnPart(str(person.id), person.name, f"{person.name} {what} the channel.")
-            await self._record(TurnKind.MEMBERSHIP, part, now, now)
+                self._hearing.forget(moved.person.id)
+            await minutes.moved(moved)
 
     def _name(self, user_id: int) -> str:
         """Return a person's name, also of one who has just left."""
@@ -303,18 +305,13 @@ class Room:
 
     async def _on_text(self, spoken: SpokenText) -> None:
         """Record what was said, decide whether to answer, and write the turn's one log line."""
+        assert self._minutes is not None, "the minutes are opened before anything is heard"
         utterance, text = spoken.utterance, spoken.recognition.text
-        turn = await self._record(
-            TurnKind.SPEECH,
-            TurnPart(str(utterance.user_id), self._name(utterance.user_id), text),
-            self._epoch(utterance.started_at),
-            self._epoch(utterance.ended_at),
-        )
-        stored_at = self._clock.monotonic()
+        turn = await self._minutes.said(spoken, self._name(utterance.user_id))
         decision = self._decide(utterance.user_id, text)
         if decision.answer and not self._closing.done():
             self._replier.ask(Question(turn, utterance.id, utterance.ended_at))
-        self._log_turn(spoken, turn, decision, stored_at)
+        self._minutes.log_said(spoken, turn, decision)
 
     def _decide(self, user_id: int, text: str) -> Decision:
         company = self._place.company()
@@ -326,46 +323,6 @@ class Room:
             reply_queued=self._replier.queued,
         )
         return decide(said, wake_names=self._means.brain.wake_names)
-
-    async def _record(self, kind: TurnKind, part: TurnPart, started_at: float, ended_at: float) -> Turn:
-        """Put a turn into the timeline and the store. Times are UTC epoch seconds.
-
-        A store that refuses costs nothing yet: the turn is in memory and is stored with a later write. People
-        are told once.
-        """
-        assert self._memory is not None, "the memory is opened before anything is heard"
-        try:
-            turn = await self._memory.append(kind, (part,), started_at=started_at, ended_at=ended_at)
-            self._store_failing = False
-        except StoreError as error:
-            turn = self._memory.turns[-1]
-            if not self._store_failing:
-                self._store_failing = True
-                self._report("store", str(error))
-                await self._place.write(f"I cannot store what is said: {error}")
-        self._observe(events.TurnRecorded(turn, self._clock.monotonic()))
-        return turn
-
-    def _log_turn(self, spoken: SpokenText, turn: Turn, decision: Decision, stored_at: float) -> None:
-        utterance = spoken.utterance
-        log.info(
-            "turn_recorded",
-            seq=turn.seq,
-            kind=turn.kind.value,
-            speaker_id=utterance.user_id,
-            utterance_id=utterance.id,
-            duration_s=round(utterance.ended_at - utterance.started_at, 2),
-            char_count=len(spoken.recognition.text),
-            endpoint_ms=_ms(utterance.closed_at - utterance.ended_at),
-            queue_ms=_ms(spoken.begun_at - utterance.closed_at),
-            recognise_ms=_ms(spoken.text_at - spoken.begun_at),
-            compute_ms=_ms(spoken.recognition.compute_s),
-            end_to_text_ms=_ms(spoken.text_at - utterance.ended_at),
-            store_ms=_ms(stored_at - spoken.text_at),
-            answers=decision.answer,
-            reason=decision.reason.value,
-            supersedes=decision.supersedes,
-        )
 
     # -- answers --------------------------------------------------------------------------------------------
 
@@ -395,6 +352,7 @@ class Room:
 
     async def _on_reply(self, reply: Reply) -> None:
         """Record what was heard of an answer, and write what failed into the channel."""
+        assert self._minutes is not None, "the minutes are opened before anything is asked"
         if reply.failure is not None:
             self._report("reply", reply.failure)
             # The people asked for an answer: what could not be spoken can be read.
@@ -402,13 +360,7 @@ class Room:
             await self._place.write(reply.failure + unsaid)
         if not reply.text or reply.first_audio_at is None:
             return
-        text = f"{reply.text} (interrupted)" if reply.interrupted else reply.text
-        turn = await self._record(
-            TurnKind.ASSISTANT,
-            TurnPart(OWN_ID, self._means.brain.name, text),
-            self._epoch(reply.first_audio_at),
-            self._epoch(reply.ended_at),
-        )
+        await self._minutes.answered(reply, reply.first_audio_at)
         self._observe(
             events.ReplySpoken(
                 text=reply.text,
@@ -421,29 +373,6 @@ class Room:
                 synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
             )
         )
-        log.info(
-            "turn_recorded",
-            seq=turn.seq,
-            kind=turn.kind.value,
-            speaker_id=OWN_ID,
-            answer_to=reply.question.turn.seq,
-            char_count=len(text),
-            interrupted=reply.interrupted,
-            model_first_token_ms=reply.model_first_token_ms,
-            synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
-            end_to_first_audio_ms=(
-                None if reply.question.ended_at is None else _ms(reply.first_audio_at - reply.question.ended_at)
-            ),
-            spoken_s=round(reply.ended_at - reply.first_audio_at, 2),
-        )
-
-    def _epoch(self, monotonic: float) -> float:
-        """Return the UTC epoch seconds of a monotonic moment."""
-        return self._clock.now() - (self._clock.monotonic() - monotonic)
-
-
-def _ms(seconds: float) -> float:
-    return round(1000 * seconds, 1)
 
 
 def _count(number: int, one: str, many: str) -> str:

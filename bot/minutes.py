@@ -1,0 +1,127 @@
+"""The minutes of a room: everything that happened as numbered turns, each with its one log line.
+
+A store that refuses costs nothing yet: the turn is in memory and is stored with a later write; people are told
+once. What was said never enters a log line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from compaction.errors import StoreError
+from compaction.model import TurnKind, TurnPart
+
+if TYPE_CHECKING:
+    from bot.brain.decider import Decision
+    from bot.brain.reply import Reply
+    from bot.clock import Clock
+    from bot.hearing import SpokenText
+    from bot.place import Moved, Place
+    from compaction.model import Turn
+    from compaction.session import SessionMemory
+
+log = structlog.get_logger()
+
+# The bot's own speaker id in turns; people have Discord's numbers.
+OWN_ID = "assistant"
+
+
+class Minutes:
+    """Writes one session's turns. Owned by its room; not thread-safe.
+
+    `own_name`: what the bot is called in its own turns.
+    """
+
+    def __init__(
+        self, memory: SessionMemory, place: Place, *, own_name: str, clock: Clock, observe: events.Observer
+    ) -> None:
+        self._memory = memory
+        self._place = place
+        self._own_name = own_name
+        self._clock = clock
+        self._observe = observe
+        self._store_failing = False
+
+    async def said(self, spoken: SpokenText, name: str) -> Turn:
+        """Record what somebody said."""
+        utterance = spoken.utterance
+        part = TurnPart(str(utterance.user_id), name, spoken.recognition.text)
+        return await self._record(
+            TurnKind.SPEECH, part, self._epoch(utterance.started_at), self._epoch(utterance.ended_at)
+        )
+
+    async def moved(self, moved: Moved) -> Turn:
+        """Record that somebody came or went."""
+        person, now = moved.person, self._clock.now()
+        what = "joined" if moved.joined else "left"
+        part = TurnPart(str(person.id), person.name, f"{person.name} {what} the channel.")
+        return await self._record(TurnKind.MEMBERSHIP, part, now, now)
+
+    async def answered(self, reply: Reply, first_audio_at: float) -> Turn:
+        """Record what was heard of an answer of the bot's, and log how long each stage of it took."""
+        text = f"{reply.text} (interrupted)" if reply.interrupted else reply.text
+        part = TurnPart(OWN_ID, self._own_name, text)
+        turn = await self._record(TurnKind.ASSISTANT, part, self._epoch(first_audio_at), self._epoch(reply.ended_at))
+        asked_at = reply.question.ended_at
+        log.info(
+            "turn_recorded",
+            seq=turn.seq,
+            kind=turn.kind.value,
+            speaker_id=OWN_ID,
+            answer_to=reply.question.turn.seq,
+            char_count=len(text),
+            interrupted=reply.interrupted,
+            model_first_token_ms=reply.model_first_token_ms,
+            synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
+            end_to_first_audio_ms=None if asked_at is None else _ms(first_audio_at - asked_at),
+            spoken_s=round(reply.ended_at - first_audio_at, 2),
+        )
+        return turn
+
+    def log_said(self, spoken: SpokenText, turn: Turn, decision: Decision) -> None:
+        """Log a turn of speech with every stage's latency and what was decided. Call it when it is stored."""
+        utterance = spoken.utterance
+        log.info(
+            "turn_recorded",
+            seq=turn.seq,
+            kind=turn.kind.value,
+            speaker_id=utterance.user_id,
+            utterance_id=utterance.id,
+            duration_s=round(utterance.ended_at - utterance.started_at, 2),
+            char_count=len(spoken.recognition.text),
+            endpoint_ms=_ms(utterance.closed_at - utterance.ended_at),
+            queue_ms=_ms(spoken.begun_at - utterance.closed_at),
+            recognise_ms=_ms(spoken.text_at - spoken.begun_at),
+            compute_ms=_ms(spoken.recognition.compute_s),
+            end_to_text_ms=_ms(spoken.text_at - utterance.ended_at),
+            store_ms=_ms(self._clock.monotonic() - spoken.text_at),
+            answers=decision.answer,
+            reason=decision.reason.value,
+            supersedes=decision.supersedes,
+        )
+
+    async def _record(self, kind: TurnKind, part: TurnPart, started_at: float, ended_at: float) -> Turn:
+        """Put a turn into the timeline and the store. Times are UTC epoch seconds."""
+        try:
+            turn = await self._memory.append(kind, (part,), started_at=started_at, ended_at=ended_at)
+            self._store_failing = False
+        except StoreError as error:
+            turn = self._memory.turns[-1]
+            if not self._store_failing:
+                self._store_failing = True
+                log.error("turn_not_stored", seq=turn.seq, problem=str(error))  # noqa: TRY400 - the sentence says it
+                self._observe(events.Problem("store", str(error), self._clock.monotonic()))
+                await self._place.write(f"I cannot store what is said: {error}")
+        self._observe(events.TurnRecorded(turn, self._clock.monotonic()))
+        return turn
+
+    def _epoch(self, monotonic: float) -> float:
+        """Return the UTC epoch seconds of a monotonic moment."""
+        return self._clock.now() - (self._clock.monotonic() - monotonic)
+
+
+def _ms(seconds: float) -> float:
+    return round(1000 * seconds, 1)
