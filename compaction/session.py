@@ -149,11 +149,9 @@ class SessionMemory:
         self._refuse_after_end()
         turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, tuple(parts))
         self._timeline.append(turn)
+        self._timeline.release(self._needed_from())
         self._outbox.put_turn(turn)
         await self._outbox.flush()
-        if self._mode is Mode.OFF:
-            # Nothing is folded, and nothing older than the window will be sent.
-            self._timeline.release(Seq(min(self._outbox.stored_turns, self._timeline.total - RECENT_WINDOW)))
         backlog = self._timeline.total - self._compactor.state.memory.cursor
         if self._settings.trigger is Trigger.TURN or backlog > SILENT_BACKLOG:
             self._compactor.ask()
@@ -225,6 +223,13 @@ class SessionMemory:
             await self._outbox.flush()
         except StoreError as exc:
             self._log.error("turns_not_stored", count=self._timeline.total - self._outbox.stored_turns, error=str(exc))
+
+    def _needed_from(self) -> Seq:
+        """Return the first turn that must stay in memory: it isn't folded, or isn't stored."""
+        if self._mode is Mode.OFF:
+            # Nothing is folded, and nothing older than the window will be sent.
+            return Seq(max(0, min(self._outbox.stored_turns, self._timeline.total - RECENT_WINDOW)))
+        return self.cursor
 
     def _refuse_after_end(self) -> None:
         if self._compactor.state.ending:

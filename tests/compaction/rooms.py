@@ -1,0 +1,141 @@
+"""A room to test memories in: people with something to say, a store, a model with moods, virtual time."""
+
+from __future__ import annotations
+
+import random
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import structlog
+from structlog.testing import CapturingLogger
+
+from compaction.context import build_payload
+from compaction.model import Mode, Note, NoteId, SessionId, Turn, TurnKind, TurnPart
+from compaction.payload import Coverage, coverage
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summarisers.llm import LlmSummariser
+from tests.fakes.completion import MoodyModel
+from tests.fakes.turn_store import InMemoryTurnStore
+from tests.fakes.virtual_time import EPOCH_S, LoopClock
+
+if TYPE_CHECKING:
+    from compaction.events import CompactionEvent
+    from compaction.summarisers.port import Summariser
+
+EVENING = SessionId("evening")
+SPEAKERS = ("Ada", "Bob", "Cy", "Dora")
+CHATTER = (
+    "I keep dying on that jump.",
+    "Did you see the new trailer last night?",
+    "The left door is faster than the right one.",
+    "Yeah, okay.",
+    "We should take the cabin in Braemar.",
+    "Let's meet at nine on Saturday.",
+    "The gate code is 4411.",
+    "I'm allergic to walnuts.",
+    "What do you want to eat later?",
+    "The music in this level is amazing.",
+    "Haha.",
+    "The budget is 450 pounds.",
+)
+
+
+def parts(seq: int, text: str | None = None) -> tuple[TurnPart, ...]:
+    """What somebody says as turn `seq`: chatter, unless it is given."""
+    speaker = SPEAKERS[seq % len(SPEAKERS)]
+    return (TurnPart(f"id-{speaker}", speaker, CHATTER[seq * 7 % len(CHATTER)] if text is None else text),)
+
+
+class Room:
+    """One session over one store. `enter` opens it, `crash` drops it as a killed process would."""
+
+    def __init__(
+        self,
+        *,
+        store: InMemoryTurnStore | None = None,
+        model: MoodyModel | None = None,
+        settings: CompactionSettings | None = None,
+        mode: Mode = Mode.SUMMARY,
+        session_id: SessionId = EVENING,
+        summariser: Summariser | None = None,
+    ) -> None:
+        self.store = InMemoryTurnStore() if store is None else store
+        self.model = MoodyModel() if model is None else model
+        self.settings = CompactionSettings() if settings is None else settings
+        self.mode = mode
+        self.session_id = session_id
+        self.summariser = summariser
+        self.events: list[CompactionEvent] = []
+        self.log = CapturingLogger()
+        self._stack = AsyncExitStack()
+        self._memory: SessionMemory | None = None
+
+    @property
+    def memory(self) -> SessionMemory:
+        """The open session."""
+        assert self._memory is not None
+        return self._memory
+
+    async def enter(self) -> SessionMemory:
+        """Open the session."""
+        self._memory = await self._stack.enter_async_context(
+            SessionMemory.open(
+                self.session_id,
+                store=self.store,
+                summariser=self.summariser or LlmSummariser(self.model, max_output_tokens=700),
+                fallback=ExtractiveSummariser(),
+                settings=self.settings,
+                mode=self.mode,
+                clock=LoopClock(),
+                log=structlog.wrap_logger(
+                    self.log, processors=[], wrapper_class=structlog.make_filtering_bound_logger(0)
+                ),
+                guild_id="guild",
+                rng=random.Random(7),
+                on_event=self.events.append,
+            )
+        )
+        return self._memory
+
+    async def leave(self) -> None:
+        """Leave the session's block."""
+        self._memory = None
+        await self._stack.aclose()
+
+    async def __aenter__(self) -> Room:
+        await self.enter()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.leave()
+
+    async def say(self, text: str | None = None, *, kind: TurnKind = TurnKind.SPEECH) -> Turn:
+        """Somebody says something; a turn takes three seconds of the session's own time."""
+        seq = self.memory.total_turns
+        at = EPOCH_S + seq * 3.0
+        return await self.memory.append(kind, parts(seq, text), started_at=at, ended_at=at + 2.0)
+
+    async def talk(self, count: int) -> None:
+        """People talk for so many turns."""
+        for _ in range(count):
+            await self.say()
+
+    async def see(self, name: str, what: str = "the map of Tokyo") -> None:
+        """Bob's screen shows something."""
+        await self.memory.add_note(Note(NoteId(name), EPOCH_S, "Bob", f"{what} {name}"))
+
+    def sent(self, *, max_input_tokens: int = 100_000) -> Coverage:
+        """Ask for context and return what the payload covers."""
+        context = self.memory.context(max_input_tokens=max_input_tokens)
+        payload = build_payload(context, system=["You take part in a conversation."])
+        assert sum(each.tokens for each in payload) <= max_input_tokens
+        return coverage(payload, self.memory.total_turns)
+
+    def logged(self, name: str) -> list[dict[str, object]]:
+        """The fields of every log line of that name, in order."""
+        lines = [dict(call.kwargs) for call in self.log.calls if call.kwargs["event"] == name]
+        for line in lines:
+            del line["event"]
+        return lines

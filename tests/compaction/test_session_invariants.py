@@ -1,0 +1,290 @@
+"""The seven invariants over random schedules: talk, notes, replies, a model and a store that fail, restarts, ends."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from compaction.context import build_payload
+from compaction.errors import ContextOverflowError, SessionEndedError, StoreError
+from compaction.events import Failed, Landed, Skipped, Started
+from compaction.model import CompactionState, SessionId
+from compaction.notes import PENDING_NOTES_RUN
+from compaction.payload import coverage
+from compaction.rendering import MAX_SUMMARY_CHARS, render
+from compaction.settings import CompactionSettings, Trigger
+from compaction.timeline import CAPACITY
+from compaction.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.wording import ends_a_sentence
+from tests.compaction.rooms import Room
+from tests.fakes.completion import INVENTED_NAME, INVENTED_NUMBER, Mood, MoodyModel
+from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.virtual_time import VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from compaction.ports import StoredMemory
+
+_T = TypeVar("_T")
+
+
+class Evening(RuleBasedStateMachine):
+    """One room over as many sessions and processes as the schedule makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner(loop_factory=VirtualTimeLoop)
+        self.faults: list[Fault] = []
+        self.store = InMemoryTurnStore(fault=self._next_fault)
+        self.model = MoodyModel()
+        self.room: Room = Room(store=self.store, model=self.model)
+        self.killed: list[Room] = []
+        self.sessions = 0
+        self.acknowledged = 0
+        self.notes_acknowledged: list[str] = []
+        self.notes_taken = 0
+        self.highest_cursor = 0
+        self.rendered_revision = 0
+
+    def _next_fault(self, operation: str) -> Fault | None:
+        del operation
+        return self.faults.pop(0) if self.faults else None
+
+    def run(self, main: Coroutine[Any, Any, _T]) -> _T:
+        return self.runner.run(main)
+
+    def stored(self) -> StoredMemory:
+        """What the store holds, read without faults."""
+        faults, self.faults = self.faults, []
+        memory = self.run(self.store.load(self.room.session_id))
+        self.faults = faults
+        return memory
+
+    def _open(self) -> None:
+        self.faults.clear()
+        self.room = Room(
+            store=self.store,
+            model=self.model,
+            settings=self.settings,
+            session_id=SessionId(f"session-{self.sessions}"),
+        )
+        self.run(self.room.enter())
+
+    @initialize(trigger=st.sampled_from(Trigger))
+    def begin(self, trigger: Trigger) -> None:
+        """A session begins."""
+        self.settings = CompactionSettings(trigger=trigger)
+        self._open()
+
+    def teardown(self) -> None:
+        self.faults.clear()
+        self.run(self.room.leave())
+        self.runner.close()
+
+    # -- what happens ----------------------------------------------------------------------------------------
+
+    @rule(count=st.integers(1, 40))
+    def people_talk(self, count: int) -> None:
+        """Turns come; the store may fail on any of them."""
+        for _ in range(count):
+            try:
+                turn = self.run(self.room.say())
+            except StoreError:
+                continue
+            self.acknowledged = turn.seq + 1
+
+    @rule(count=st.sampled_from([1, 5, 13, PENDING_NOTES_RUN]))
+    def screen_is_seen(self, count: int) -> None:
+        """Notes come."""
+        for _ in range(count):
+            self.notes_taken += 1
+            name = f"note-{self.notes_taken}"
+            try:
+                self.run(self.room.see(name))
+            except StoreError:
+                continue
+            self.notes_acknowledged.append(name)
+
+    @rule()
+    def share_ends(self) -> None:
+        """Live notes become pending."""
+        try:
+            self.run(self.room.memory.retire_live_notes())
+        except StoreError:
+            return
+
+    @rule(budget=st.integers(60, 4_000), answering=st.booleans())
+    def bot_replies(self, budget: int, answering: bool) -> None:
+        """Context is built, whatever is in flight: it is complete, and within any budget."""
+        memory = self.room.memory
+        turns = memory.turns
+
+        async def build() -> None:
+            current = turns[-1] if answering and turns else None
+            context = memory.context(current=current, max_input_tokens=budget)
+            for limit in (budget, 1_000_000):
+                try:
+                    payload = build_payload(context, system=["You take part."], max_input_tokens=limit)
+                except ContextOverflowError:
+                    assert limit == budget < 700
+                    continue
+                assert sum(part.tokens for part in payload) <= limit
+                assert coverage(payload, memory.total_turns).missing == ()
+            assert limit == 1_000_000
+            assert coverage(payload, memory.total_turns).evicted == ()
+
+        self.run(build())
+
+    @rule(seconds=st.sampled_from([0.0, 0.5, 5.0, 25.0, 40.0, 300.0]))
+    def time_passes(self, seconds: float) -> None:
+        """Runs land, fail or time out meanwhile."""
+        self.run(asyncio.sleep(seconds))
+
+    @rule(mood=st.sampled_from(Mood))
+    def model_changes_its_mood(self, mood: Mood) -> None:
+        """From now on the model answers otherwise."""
+        self.model.mood = mood
+
+    @rule(faults=st.lists(st.sampled_from([Fault.REFUSED, Fault.ANSWER_LOST, Fault.HANGS]), min_size=1, max_size=4))
+    def store_will_fail(self, faults: list[Fault]) -> None:
+        """The next operations of the store fail."""
+        self.faults.extend(faults)
+
+    @rule(kindly=st.booleans())
+    def process_restarts(self, kindly: bool) -> None:
+        """The process goes, by its own will or killed, and another opens the session: nothing that was stored is
+        missing, and it goes on where the store says."""
+        if kindly:
+            self.run(self.room.leave())
+        else:
+            for task in asyncio.all_tasks(self.runner.get_loop()):
+                task.cancel()
+            self.run(asyncio.sleep(0))
+            # Kept, since collecting it would close it, and a killed process closes nothing.
+            self.killed.append(self.room)
+        stored = self.stored()
+        assert stored.total_turns >= self.acknowledged
+        self._open()
+        memory = self.room.memory
+        assert memory.total_turns == stored.total_turns
+        assert memory.state == stored.state
+        assert memory.window == stored.window
+        assert memory.segments == stored.segments
+        assert (None if memory.summary is None else memory.summary.text) == stored.state.summary
+
+    @precondition(lambda self: self.room.memory.total_turns > 0)
+    @rule()
+    def session_ends(self) -> None:
+        """The ending is stored, and another session begins."""
+        memory = self.room.memory
+        total = memory.total_turns
+        self.faults.clear()
+        self.run(memory.end())
+        cursor = memory.cursor
+        stored = self.stored()
+        assert stored.ended
+        assert stored.total_turns == total
+        assert (stored.state.cursor, stored.state.summary) == (cursor, memory.state.summary)
+        assert (stored.segments[-1].start, stored.segments[-1].end, stored.segments[-1].closing) == (
+            cursor,
+            total,
+            True,
+        )
+        with pytest.raises(SessionEndedError):
+            self.run(self.room.say())
+        self.run(asyncio.sleep(100.0))
+        assert self.stored() == stored, "a late result landed on an ended session"
+        self.run(self.room.leave())
+        self.sessions += 1
+        self.acknowledged = 0
+        self.notes_acknowledged = []
+        self.highest_cursor = 0
+        self.rendered_revision = 0
+        self._open()
+
+    # -- what is always true ---------------------------------------------------------------------------------
+
+    @invariant()
+    def cursor_only_advances_by_whole_batches(self) -> None:
+        """Invariant 2."""
+        memory = self.room.memory
+        assert memory.cursor >= self.highest_cursor
+        assert memory.cursor % BATCH_SIZE == 0
+        assert memory.cursor <= max(0, memory.total_turns - RECENT_WINDOW)
+        self.highest_cursor = memory.cursor
+        assert memory.state.covered_through_turn == memory.cursor - 1
+
+    @invariant()
+    def one_run_at_a_time(self) -> None:
+        """Invariant 3."""
+        assert self.model.most_at_once <= 1
+
+    @invariant()
+    def notes_are_somewhere(self) -> None:
+        """Invariant 4: a note is live, pending, or in a stored segment."""
+        stored = self.stored()
+        folded = {name for segment in stored.segments for name in segment.note_ids}
+        held = {note.id for note in (*stored.live_notes, *stored.state.pending_notes)}
+        assert set(self.notes_acknowledged) <= folded | held
+        assert not folded & held
+
+    @invariant()
+    def summary_is_short_and_whole(self) -> None:
+        """Invariant 5, and it says nothing that nobody said."""
+        summary = self.room.memory.summary
+        if summary is None:
+            assert self.room.memory.cursor == 0
+            return
+        assert 0 < len(summary.text) <= MAX_SUMMARY_CHARS
+        assert ends_a_sentence(summary.text)
+        assert summary.text == " ".join(sentence.text for sentence in summary.sentences)
+        assert INVENTED_NAME not in summary.text
+        assert INVENTED_NUMBER not in summary.text
+
+    @invariant()
+    def memory_is_bounded(self) -> None:
+        """Invariant 6."""
+        memory = self.room.memory
+        assert len(memory.turns) <= max(CAPACITY, memory.total_turns - memory.cursor)
+        assert memory.turns[-1:] == memory.window[-1:]
+        assert all(after.seq == before.seq + 1 for before, after in pairwise(memory.turns))
+
+    @invariant()
+    def store_has_each_folded_turn_once(self) -> None:
+        """Invariant 7: segments are a chain from 0 to the cursor, and the stored summary is their view."""
+        stored = self.stored()
+        reached = 0
+        for segment in stored.segments:
+            assert segment.start == reached
+            reached = segment.end
+        assert reached == stored.state.cursor
+        if stored.state.revision != self.rendered_revision:
+            rendered = render(stored.segments)
+            assert stored.state.summary == (None if rendered is None else rendered.text)
+            self.rendered_revision = stored.state.revision
+        assert stored.state == CompactionState() or stored.state.revision == len(stored.segments)
+
+    @invariant()
+    def every_run_is_told_from_start_to_end(self) -> None:
+        """A start has one landing or failure, unless it is still in flight; skips are not repeated in a row."""
+        started = [event.run_id for event in self.room.events if isinstance(event, Started)]
+        ended = [event.run_id for event in self.room.events if isinstance(event, Landed | Failed)]
+        assert len(set(started)) == len(started)
+        assert ended == started[: len(ended)]
+        assert len(started) - len(ended) <= 1
+        for before, after in pairwise(self.room.events):
+            if isinstance(before, Skipped) and isinstance(after, Skipped):
+                assert before.reason != after.reason or after.repeated
+
+
+TestEvening = Evening.TestCase
+TestEvening.settings = settings(
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)

@@ -1,0 +1,136 @@
+"""A text model with moods: it answers well, or in each of the ways in which real ones fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from enum import Enum
+
+from compaction.errors import CompletionError
+from compaction.ports import CompletionAnswer, CompletionRequest
+
+# A name and a number that nobody in any test says.
+INVENTED_NAME = "Zebulon"
+INVENTED_NUMBER = "987654"
+_TURN = re.compile(r"^\[(\d+)\] \d\d:\d\d (.+?): (.*)$", re.MULTILINE)
+
+
+class Mood(Enum):
+    """How the model answers."""
+
+    GOOD = "good"
+    LINES = "plain lines instead of JSON"
+    FENCED = "JSON in a fence with talk around it"
+    SLOW = "good, after 20 seconds"
+    HANGS = "never"
+    OUTAGE = "an error that passes"
+    WRONG_KEY = "an error that doesn't pass"
+    BROKEN = "an exception nobody planned"
+    BLANK = "white space"
+    ERROR_TEXT = "an error message as text"
+    REFUSAL = "a refusal"
+    CUT_OFF = "half a JSON object"
+    OVERLONG = "a gist of three thousand characters"
+    ANSWER = "an answer to the room"
+    COPY = "the prompt"
+    INVENTS = "names and numbers from nowhere"
+    WRONG_SPEAKER = "everything put into Bob's mouth"
+    GARBAGE = "bytes"
+
+
+class MoodyModel:
+    """A `Completion` whose mood can be set between calls. `mood` is how it answers; `calls` what it was asked."""
+
+    def __init__(self, mood: Mood = Mood.GOOD) -> None:
+        self.mood = mood
+        self.calls: list[CompletionRequest] = []
+        self.at_once = 0
+        self.most_at_once = 0
+
+    @property
+    def model(self) -> str:
+        """Return the model's name."""
+        return "moody-1"
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        """Answer as the mood is."""
+        self.calls.append(request)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            return await self._answer(request)
+        finally:
+            self.at_once -= 1
+
+    async def _answer(self, request: CompletionRequest) -> CompletionAnswer:
+        await asyncio.sleep(0)
+        finish = "stop"
+        good = _good(request)
+        match self.mood:
+            case Mood.SLOW:
+                await asyncio.sleep(20.0)
+            case Mood.HANGS:
+                await asyncio.sleep(1e6)
+            case Mood.OUTAGE:
+                raise CompletionError("The model is overloaded.", retryable=True)
+            case Mood.WRONG_KEY:
+                raise CompletionError("The key is not valid.", retryable=False)
+            case Mood.BROKEN:
+                raise KeyError("choices")
+            case Mood.CUT_OFF:
+                finish = "length"
+            case _:
+                pass
+        text = {
+            Mood.LINES: _as_lines(good),
+            Mood.FENCED: f"Here you are:\n```json\n{json.dumps(good)}\n```\nAnything else?",
+            Mood.BLANK: " \n ",
+            Mood.ERROR_TEXT: "Error: the conversation is too long to summarize.",
+            Mood.REFUSAL: "I'm sorry, but I can't summarise this conversation.",
+            Mood.CUT_OFF: json.dumps(good)[: len(json.dumps(good)) // 2],
+            Mood.OVERLONG: json.dumps({**good, "gist": "Ada spoke of many things at length. " * 90}),
+            Mood.ANSWER: "Sure, I would take the left door. Let me know if you need anything else!",
+            Mood.COPY: request.prompt,
+            Mood.INVENTS: json.dumps(_inventing(good)),
+            Mood.WRONG_SPEAKER: json.dumps(_wrong_speaker(good)),
+            Mood.GARBAGE: "\x00\ufffd}{ ]]] \x1b[31m ???",
+        }.get(self.mood, json.dumps(good))
+        return CompletionAnswer(text, finish, prompt_tokens=500, completion_tokens=80)
+
+
+def _good(request: CompletionRequest) -> dict[str, object]:
+    new = request.prompt.split("New turns", 1)[-1]
+    told = [(int(seq), speaker, text) for seq, speaker, text in _TURN.findall(new)]
+    speakers = list(dict.fromkeys(speaker for _, speaker, _ in told)) or ["Nobody"]
+    facts = [
+        {"turn_seq": seq, "slot": "decision", "text": " ".join(text.split()[:12]), "supersedes": []}
+        for seq, _, text in told[:4]
+    ]
+    return {"gist": f"{' and '.join(speakers)} talked about what comes next.", "facts": facts}
+
+
+def _as_lines(good: dict[str, object]) -> str:
+    facts = good["facts"]
+    assert isinstance(facts, list)
+    return "\n".join(
+        [f"gist: {good['gist']}", *(f"{each['turn_seq']} | {each['slot']} | {each['text']}" for each in facts)]
+    )
+
+
+def _inventing(good: dict[str, object]) -> dict[str, object]:
+    facts = good["facts"]
+    assert isinstance(facts, list)
+    return {
+        "gist": f"{INVENTED_NAME} promised the group {INVENTED_NUMBER} pounds.",
+        "facts": [
+            {**each, "text": f"{INVENTED_NAME} pays {INVENTED_NUMBER} for {each['text']}", "supersedes": [1, 2, 99]}
+            for each in facts
+        ],
+    }
+
+
+def _wrong_speaker(good: dict[str, object]) -> dict[str, object]:
+    facts = good["facts"]
+    assert isinstance(facts, list)
+    return {"gist": good["gist"], "facts": [{**each, "text": f"Bob said that {each['text']}"} for each in facts]}
