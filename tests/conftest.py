@@ -42,9 +42,6 @@ def speech_dir() -> Path:
     )
     found = _first_with(places, needed="manifest.json")
     if found is None:
-        pytest.fail(
-            "No recordings for the tests: set ROOMTONE_SPEECH_DIR to a directory with a manifest.json of recordings "
-            "and their texts.",
-            pytrace=False,
-        )
+        # They are nobody's to redistribute with the code, so a clone may be without; the bundled scenarios are not.
+        pytest.skip("no recordings at hand: set ROOMTONE_SPEECH_DIR to a directory with a manifest.json")
     return found
