@@ -1,27 +1,39 @@
-"""SIGINT and SIGTERM as an event, so that a command ends in order."""
+"""SIGINT and SIGTERM as an event, so that a command ends in order; asked again, it ends at once."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from bot.cli.failures import INTERRUPTED
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# A runner (make, timeout, a shell) may pass one Ctrl-C on twice; a person who means it presses later.
+SAME_SIGNAL_S = 2.0
 
 
 @contextmanager
-def stop_on_signals(stop: asyncio.Event) -> Iterator[None]:
-    """Set `stop` at the first signal; a second one ends the process at once, as it would have without this."""
+def stop_on_signals(stop: asyncio.Event, *, end_at_once: Callable[[int], object] = os._exit) -> Iterator[None]:
+    """Set `stop` at the first signal. One that comes more than `SAME_SIGNAL_S` later ends the process at once.
+
+    Nothing is lost by that: every turn is stored already, and the session is gone on with at the next start.
+    """
     loop = asyncio.get_running_loop()
+    first_at: float | None = None
 
     def on_signal() -> None:
+        nonlocal first_at
         stop.set()
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
+        if first_at is None:
+            first_at = loop.time()
+        elif loop.time() - first_at > SAME_SIGNAL_S:
+            end_at_once(INTERRUPTED)
 
     for number in _SIGNALS:
         loop.add_signal_handler(number, on_signal)
