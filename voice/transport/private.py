@@ -23,6 +23,7 @@ from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState, SocketReader, VoiceConnectionState
 
 from voice.errors import LinkError
+from voice.transport.close_codes import RESUMABLE, SERVER_CRASHED, fatal_reason
 from voice.transport.rtp import is_discovery_answer
 
 if TYPE_CHECKING:
@@ -54,22 +55,8 @@ _REJOIN_S = 3.0
 # when the answer to it finds the websocket closing, which the next read reports properly.
 _BAD_MESSAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, RuntimeError, struct.error, OSError)
 
-# 4015 by Discord's list; 1001 and 1006 are a server that goes and a line that breaks.
-_SERVER_CRASHED = 4015
-_RESUMABLE_CLOSES = frozenset({1001, 1006, _SERVER_CRASHED})
 # A resumption takes one round trip; then joining anew is quicker.
 _RESUME_S = 5.0
-
-# Close codes of the voice gateway that trying again does not change, and what to do about them.
-_FATAL_CLOSES = {
-    4004: "Discord refused the voice token (4004). Join again; if it stays, Discord has trouble.",
-    4011: "Discord does not know the voice server (4011). Move the channel to another region.",
-    4012: "Discord does not accept this voice protocol (4012). Update Roomtone.",
-    4016: "Discord does not accept this encryption mode (4016). Update Roomtone.",
-    4017: "Discord asks for end-to-end encryption (4017). Install the pinned davey package: `make setup`.",
-    4021: "Discord limits how often the bot may join (4021). Wait some minutes.",
-    4022: "The channel or its call was ended (4022).",
-}
 
 
 class PollingReader(SocketReader):
@@ -147,9 +134,9 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         except ValueError as error:
             _log.warning("voice_message_refused", op=None, error_class=type(error).__name__)
         except discord.ConnectionClosed as closed:
-            if closed.code in _RESUMABLE_CLOSES and self._connection.is_connected():
+            if closed.code in RESUMABLE and self._connection.is_connected():
                 # The stock resumes after 4015 alone, and leaves the channel and joins it anew after all others.
-                closed.code = _SERVER_CRASHED
+                closed.code = SERVER_CRASHED
             raise
 
     async def received_message(self, msg: dict[str, Any]) -> None:
@@ -389,8 +376,9 @@ class ReceivingState(VoiceConnectionState):
             await super()._handshake_websocket()
         except discord.ConnectionClosed as closed:
             self.close_code = closed.code
-            if closed.code in _FATAL_CLOSES:
-                raise LinkError(_FATAL_CLOSES[closed.code], retryable=False) from closed
+            reason = fatal_reason(closed.code)
+            if reason is not None:
+                raise LinkError(reason, retryable=False) from closed
             raise
 
     # What the link asks.

@@ -120,6 +120,8 @@ class Receiver:
         self._keys: LiveKeys | None = None
         self._batch: list[Heard] = []
         self._delivered_at = clock()
+        self._sounded = False  # something was added to a run since the last batch
+        self._due = clock()  # no stream has anything to decide before; it may have later than noted
 
     # The reader thread.
 
@@ -156,16 +158,10 @@ class Receiver:
         """Release what is due, hand on a batch if it is time, and return when to call again, in seconds."""
         with self._lock:
             now = self._clock()
-            self._roster.expire(now)
-            due = now + _IDLE_S
-            for stream in list(self._streams.values()):
-                deadline = stream.jitter.deadline
-                if deadline is not None and deadline <= now:
-                    self._release(stream, now)
-                    deadline = stream.jitter.deadline
-                if deadline is not None:
-                    due = min(due, deadline)
-            if self._batch or any(stream.pieces for stream in self._streams.values()):
+            if now >= self._due:
+                self._release_due(now)
+            due = self._due
+            if self._batch or self._sounded:
                 batch_due = self._delivered_at + self._settings.batch_s
                 if now >= batch_due:
                     self._hand_on(now)
@@ -313,11 +309,25 @@ class Receiver:
             stream = self._streams[ssrc] = _Stream(user_id, ssrc, jitter)
         return stream
 
+    def _release_due(self, now: float) -> None:
+        """Look at every stream, and note when that is due again. With packets coming it is five times a second."""
+        self._roster.expire(now)
+        self._due = now + _IDLE_S
+        for stream in list(self._streams.values()):
+            deadline = stream.jitter.deadline
+            if deadline is not None and deadline <= now:
+                self._release(stream, now)
+            elif deadline is not None:
+                self._due = min(self._due, deadline)
+
     def _release(self, stream: _Stream, now: float) -> None:
         if self._is_excluded(stream.user_id):
             self._discard(stream.ssrc)
             return
         self._hear(stream, stream.jitter.release(now))
+        deadline = stream.jitter.deadline
+        if deadline is not None:
+            self._due = min(self._due, deadline)
 
     def _hear(self, stream: _Stream, released: list[Released]) -> None:
         for item in released:
@@ -368,6 +378,7 @@ class Receiver:
         if not stream.continues(at):
             self._take(stream, final=True)
         stream.add(pcm, at, concealed=concealed)
+        self._sounded = True
 
     def _take(self, stream: _Stream, *, final: bool) -> None:
         frames = stream.take(final=final)
@@ -405,6 +416,7 @@ class Receiver:
     def _hand_on(self, now: float) -> None:
         for stream in self._streams.values():
             self._take(stream, final=False)
+        self._sounded = False
         self._delivered_at = now
         if self._batch:
             batch, self._batch = self._batch, []

@@ -70,6 +70,11 @@ class Scene:
     link: VoiceLink
     clip: Clip
 
+    def ssrc(self) -> int:
+        """Return the bot's SSRC, as the voice server knows it."""
+        (mine,) = (member for member in self.local.status()["members"] if member["id"] == str(BOT))
+        return int(mine["ssrc"])
+
     async def hears(self, person: Person) -> None:
         """Let a person say the clip, and see that one talkspurt of its length was heard."""
         before, ends = self.listener.seconds_of(person.user_id), self.listener.ends_of(person.user_id)
@@ -153,15 +158,20 @@ async def test_bad_mls_messages_are_survived(tmp_path: Path, fault: str) -> None
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("close_code", [0, 4006, 4009, 4015])
-async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: int) -> None:
-    """The websocket breaks with and without a code: the link is lost, comes back, and hears."""
+@pytest.mark.parametrize(("close_code", "resumed"), [(0, True), (4015, True), (4006, False), (4009, False)])
+async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: int, resumed: bool) -> None:
+    """The websocket breaks with and without a code: the link is lost, comes back, and hears.
+
+    Where the session lives on it is resumed: same SSRC, same group, and nobody sees the bot leave and join.
+    """
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
+        ssrc, epoch = room.ssrc(), room.local.status()["epoch"]
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "coming back")
         assert room.listener.events[-1].again  # type: ignore[union-attr]
+        assert ((room.ssrc(), room.local.status()["epoch"]) == (ssrc, epoch)) is resumed
         await ada.meet(BOT)
         await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
         await room.hears(ada)

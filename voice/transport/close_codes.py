@@ -1,0 +1,27 @@
+"""What the voice gateway's close codes mean for us: which end a session for good, and which let it be resumed.
+
+Source: Discord's developer documentation, "Voice Close Event Codes", and discord.py 2.7.1 for those missing there.
+"""
+
+from __future__ import annotations
+
+# The voice server crashed: discord.py resumes after this code alone.
+SERVER_CRASHED = 4015
+# 1001 and 1006 are a server that goes and a line that breaks: the session lives on for a while.
+RESUMABLE = frozenset({1001, 1006, SERVER_CRASHED})
+
+# Trying again does not change these.
+_FATAL = {
+    4004: "Discord refused the voice token (4004). Join again; if it stays, Discord has trouble.",
+    4011: "Discord does not know the voice server (4011). Move the channel to another region.",
+    4012: "Discord does not accept this voice protocol (4012). Update Roomtone.",
+    4016: "Discord does not accept this encryption mode (4016). Update Roomtone.",
+    4017: "Discord asks for end-to-end encryption (4017). Install the pinned davey package: `make setup`.",
+    4021: "Discord limits how often the bot may join (4021). Wait some minutes.",
+    4022: "The channel or its call was ended (4022).",
+}
+
+
+def fatal_reason(code: int | None) -> str | None:
+    """Return what to do about a code after which trying again is no use, as a plain sentence, or None."""
+    return None if code is None else _FATAL.get(code)
