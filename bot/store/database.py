@@ -10,10 +10,11 @@ the driver's implicit one starts at the first write and so lets a read-then-writ
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import URL, event
+from sqlalchemy.exc import MissingGreenlet
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.store.failures import FAILURES, store_failure
@@ -111,9 +112,17 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
         finally:
             cursor.close()
 
+    def on_invalidate(connection: DBAPIConnection, _entry: ConnectionPoolEntry, _error: BaseException | None) -> None:
+        # A caller cancelled in the middle of a SELECT: closing alone would leave the transaction and its lock to the
+        # half-read cursor, which lives as long as somebody keeps the cancelled task. Outside a greenlet nobody can
+        # wait, and nothing is open.
+        with suppress(MissingGreenlet):
+            connection.run_async(lambda driver: driver.rollback())  # type: ignore[attr-defined]
+
     def on_begin(connection: object) -> None:
         options = connection.get_execution_options()  # type: ignore[attr-defined]
         connection.exec_driver_sql(options.get("roomtone_begin", "BEGIN"))  # type: ignore[attr-defined]
 
     event.listen(engine.sync_engine, "connect", on_connect)
+    event.listen(engine.sync_engine, "invalidate", on_invalidate)
     event.listen(engine.sync_engine, "begin", on_begin)

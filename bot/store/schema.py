@@ -183,7 +183,7 @@ corrections = Table(
     Column("new_seq", Integer, nullable=False),
 )
 
-# Counters: `deletions` of passages, and how many of them were `purged` from the index's own pages.
+# `generation` moves when passages go or change hands; `purged`: up to which what went has left the index's own pages.
 search_marks = Table(
     "search_marks",
     metadata,
@@ -192,7 +192,7 @@ search_marks = Table(
 )
 
 for _statement in SEARCH_OBJECTS:
-    event.listen(metadata, "after_create", DDL(_statement))
+    event.listen(metadata, "after_create", DDL(_statement))  # type: ignore[no-untyped-call]
 
 # Version n is reached by the statements of MIGRATIONS[n - 1]. Shipped steps are never edited: add one.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (

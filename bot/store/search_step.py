@@ -49,7 +49,7 @@ _TABLES = (
     )
     """,
     "CREATE TABLE search_marks (name VARCHAR NOT NULL PRIMARY KEY, value INTEGER NOT NULL)",
-    "INSERT INTO search_marks (name, value) VALUES ('deletions', 0), ('purged', 0)",
+    "INSERT INTO search_marks (name, value) VALUES ('generation', 0), ('purged', 0)",
 )
 
 # What the metadata can't describe: the virtual tables and the triggers.
@@ -83,7 +83,7 @@ SEARCH_OBJECTS = (
         WHERE old.kind = 'turn' AND session_id = old.session_id AND kind = 'turn' AND start_seq = old.start_seq - 1;
         UPDATE passages SET preceding = ''
         WHERE old.kind = 'turn' AND session_id = old.session_id AND kind = 'turn' AND start_seq = old.start_seq + 1;
-        UPDATE search_marks SET value = value + 1 WHERE name = 'deletions';
+        UPDATE search_marks SET value = value + 1 WHERE name = 'generation';
     END
     """,
     """
@@ -122,6 +122,7 @@ SEARCH_OBJECTS = (
         UPDATE passages SET tags = replace(replace(tags, 'gnone', 'g' || coalesce(new.guild_id, 'none')),
             'cnone', 'c' || coalesce(new.channel_id, 'none'))
         WHERE session_id = new.id;
+        UPDATE search_marks SET value = value + 1 WHERE name = 'generation';
     END
     """,
 )

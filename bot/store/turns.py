@@ -1,7 +1,7 @@
 """Memory's port on the database: turns, notes, segments and the state of compaction (`TurnStore`).
 
-Each method is one transaction. Storing again what is stored already changes nothing, so a caller who does not
-know whether a call went through may repeat it.
+Each method is one transaction, and what it stores can be searched from then on. Storing again what is stored already
+changes nothing, so a caller who does not know whether a call went through may repeat it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select, update
 
 from bot.store import rows
+from bot.store.indexing import index_source
 from bot.store.schema import add_once, notes, segments, sessions, turns
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Seq
@@ -64,6 +65,7 @@ class SqlTurnStore:
         async with self._database.writing() as connection:
             await _ensure_session(connection, session_id, started_at=turn.started_at)
             if await add_once(connection, turns, values):
+                await index_source(connection, session_id, turn)
                 return
             stored = await _turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
             if stored != (turn,):
@@ -82,7 +84,8 @@ class SqlTurnStore:
         async with self._database.writing() as connection:
             await _ensure_session(connection, session_id, started_at=note.at)
             place = {"position": await _next_position(connection, notes, session_id), "status": "live"}
-            await add_once(connection, notes, rows.note_values(session_id, note) | place)
+            if await add_once(connection, notes, rows.note_values(session_id, note) | place):
+                await index_source(connection, session_id, note)
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
         """Turn live notes into pending ones; notes that are not live stay what they are."""
@@ -166,7 +169,10 @@ async def _move_notes(
 async def _add_segment(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> bool:
     """Store a segment; False when its id or its range is stored already."""
     place: dict[str, object] = {"position": await _next_position(connection, segments, session_id)}
-    return await add_once(connection, segments, rows.segment_values(session_id, segment) | place)
+    if not await add_once(connection, segments, rows.segment_values(session_id, segment) | place):
+        return False
+    await index_source(connection, session_id, segment)
+    return True
 
 
 async def _next_position(connection: AsyncConnection, table: Table, session_id: SessionId) -> int:

@@ -1,0 +1,208 @@
+"""How turns, notes and segments become passages that can be searched: in the transaction that stores them.
+
+Writes only; `bot.store.search` reads. What is deleted or forgotten leaves by the database's own triggers. What was
+stored by an earlier version, or changed since, is brought in by `catch_up`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, select, tuple_, update
+
+from bot.store import rows
+from bot.store.schema import add_once, corrections, notes, passages, segments, sessions, turns
+from compaction.memory.passage import PassageKind, source_kind, source_speakers, source_text
+from compaction.memory.terms import folded, terms
+from compaction.model import Note, Segment, Seq, SessionId, Turn
+from compaction.wording import announces_change
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row, Select, Table
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.store.database import Database
+    from compaction.memory.passage import Source
+
+# Things indexed in one transaction of a catch-up: short, since turns wait to be written meanwhile.
+CATCH_UP_BATCH = 200
+
+
+async def index_source(connection: AsyncConnection, session_id: SessionId, source: Source) -> None:
+    """Make `source` findable, inside the write transaction that stores it. What is indexed already stays."""
+    match source:
+        case Turn():
+            await _index_turn(connection, session_id, source)
+        case Note():
+            await _add(connection, session_id, source, key=source.id, start=None, at=source.at)
+        case Segment():
+            await _add(connection, session_id, source, key=source.id, start=source.start, at=source.started_at)
+            await _note_corrections(connection, session_id, source)
+
+
+async def catch_up(database: Database) -> int:
+    """Index everything stored that isn't; return how much it was. Short transactions, one after the other."""
+    count = 0
+    for table, order, read, present in (
+        (turns, (turns.c.session_id, turns.c.seq), rows.turn_from_row, _indexed(turns, turns.c.seq)),
+        (notes, (notes.c.session_id, notes.c.id), rows.note_from_row, _indexed(notes, None)),
+        (segments, (segments.c.session_id, segments.c.id), rows.segment_from_row, _indexed(segments, None)),
+    ):
+        wanted = select(table).outerjoin(passages, present).where(passages.c.id.is_(None)).order_by(*order)
+        if table is turns:
+            wanted = wanted.where(turns.c.tombstone.is_(False))
+        after: tuple[Any, ...] | None = None
+        while True:
+            batch = wanted if after is None else wanted.where(tuple_(*order) > after)
+            async with database.writing() as connection:
+                found = (await connection.execute(batch.limit(CATCH_UP_BATCH))).all()
+                for row in found:
+                    await index_source(connection, SessionId(row.session_id), read(row))
+            count += len(found)
+            if len(found) < CATCH_UP_BATCH:
+                break
+            after = tuple(getattr(found[-1], column.name) for column in order)
+    return count
+
+
+def tags_of(source: Source, session_id: SessionId, guild_id: int | None, channel_id: int | None) -> str:
+    """Return what a passage can be filtered by, as words of the index: where it was said and whose it is."""
+    tags = [
+        f"g{'none' if guild_id is None else guild_id}",
+        f"c{'none' if channel_id is None else channel_id}",
+        session_tag(session_id),
+        kind_tag(source_kind(source)),
+    ]
+    if isinstance(source, Turn) and announces_change(source_text(source)):
+        tags.append(CHANGE_TAG)
+    for speaker_id, name in source_speakers(source):
+        tags += [name_tag(word) for word in folded(name)]
+        if speaker_id:
+            tags.append(speaker_tag(speaker_id))
+    return " ".join(dict.fromkeys(tags))
+
+
+# A turn that says that something is no longer as it was.
+CHANGE_TAG = "kchange"
+
+
+def kind_tag(kind: PassageKind) -> str:
+    """Return the tag of a sort of passage."""
+    return f"k{kind.value}"
+
+
+def session_tag(session_id: str) -> str:
+    """Return the tag of a session: its id may hold any character, a tag only letters and digits."""
+    return f"s{_digest(session_id)}"
+
+
+def speaker_tag(speaker_id: str) -> str:
+    """Return the tag of a speaker's id."""
+    return f"u{_digest(speaker_id)}"
+
+
+def name_tag(word: str) -> str:
+    """Return the tag of a word of a display name. `word` is folded."""
+    return f"w{word}" if word.isascii() and word.isalnum() else f"x{_digest(word)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> None:
+    """Add a turn, with its neighbours' terms to it and its terms to theirs."""
+    if turn.tombstone:
+        return
+    beside = and_(
+        passages.c.session_id == session_id,
+        passages.c.kind == PassageKind.TURN.value,
+        passages.c.start_seq.in_((turn.seq - 1, turn.seq + 1)),
+    )
+    own = _joined(turn)
+    around = {row.start_seq: row for row in await connection.execute(select(passages).where(beside))}
+    before, after = around.get(turn.seq - 1), around.get(turn.seq + 1)
+    added = await _add(
+        connection,
+        session_id,
+        turn,
+        key=str(turn.seq),
+        start=turn.seq,
+        at=turn.started_at,
+        own=own,
+        preceding="" if before is None else before.own,
+        following="" if after is None else after.own,
+    )
+    if not added:
+        return
+    if before is not None:
+        await connection.execute(update(passages).where(passages.c.id == before.id).values(following=own))
+    if after is not None:
+        await connection.execute(update(passages).where(passages.c.id == after.id).values(preceding=own))
+
+
+async def _add(
+    connection: AsyncConnection,
+    session_id: SessionId,
+    source: Source,
+    *,
+    key: str,
+    start: Seq | None,
+    at: float,
+    own: str | None = None,
+    preceding: str = "",
+    following: str = "",
+) -> bool:
+    place = (
+        await connection.execute(select(sessions.c.guild_id, sessions.c.channel_id).where(sessions.c.id == session_id))
+    ).one()
+    values: dict[str, object] = {
+        "session_id": session_id,
+        "kind": source_kind(source).value,
+        "key": key,
+        "start_seq": start,
+        "at": at,
+        "own": _joined(source) if own is None else own,
+        "preceding": preceding,
+        "following": following,
+        "tags": tags_of(source, session_id, place.guild_id, place.channel_id),
+    }
+    return await add_once(connection, passages, values)
+
+
+def _joined(source: Source) -> str:
+    return " ".join(terms(source_text(source)))
+
+
+async def _note_corrections(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
+    """Note which turn corrects which, of the facts that replace others."""
+    replacing = [
+        (ref.rpartition("#"), fact.turn_seq)
+        for fact in segment.facts
+        if fact.note_id is None
+        for ref in fact.supersedes
+    ]
+    if not replacing:
+        return
+    names = sorted({name for (name, _, _), _ in replacing})
+    found = await connection.execute(
+        select(segments).where(segments.c.session_id == session_id, segments.c.id.in_(names))
+    )
+    known = {row.id: rows.segment_from_row(row).facts for row in found}
+    for (name, _, index), new_seq in replacing:
+        facts = known.get(name, ())
+        if not index.isdigit() or int(index) >= len(facts):
+            continue
+        old = facts[int(index)]
+        if old.note_id is None and old.turn_seq < new_seq:
+            await add_once(
+                connection, corrections, {"session_id": session_id, "old_seq": old.turn_seq, "new_seq": new_seq}
+            )
+
+
+def _indexed(table: Table, seq: Any) -> Any:
+    """Return the condition under which a row of `table` has its passage."""
+    kind = {"turns": PassageKind.TURN, "notes": PassageKind.NOTE, "segments": PassageKind.SEGMENT}[table.name]
+    same = passages.c.key == table.c.id if seq is None else passages.c.start_seq == seq
+    return and_(passages.c.session_id == table.c.session_id, passages.c.kind == kind.value, same)

@@ -1,0 +1,358 @@
+"""How what a search finds is ranked: two rankings fused, the speaker asked about first, what holds before what was.
+
+The steps of one search, each a function here, the waiting between them being the shell's (`bot.recall`):
+`ask` makes terms of the query, `choose` takes those that tell most, `fuse` joins the full-text ranking with that of
+likeness, `arrange` makes the answer of the passages behind it. Deterministic. Source: design note 'summaries and
+recall', 'So build' 6; reciprocal rank fusion: Cormack, Clarke, Büttcher (SIGIR 2009).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.memory.correction import Statement, asks, replaces, takes_back
+from compaction.memory.passage import Passage, PassageId, PassageKind, source_kind, source_speakers
+from compaction.memory.terms import folded, terms
+from compaction.model import Segment, Seq, SessionId, Turn, TurnKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+# The constant of reciprocal rank fusion: with 60 the first ranks differ little and both rankings are heard.
+RANK_CONSTANT = 60
+# Terms of a query that are counted, and the rarest of them that are searched: more is a pasted page, and its rare
+# words tell what it is about.
+MAX_TERMS_READ = 64
+MAX_QUERY_TERMS = 24
+# So many passages may be scored for one query: 12,000 cost about 15 ms. What nearly everybody says finds only the
+# newest part of what was said.
+MAX_SCORED = 12_000
+# The likeness of embeddings finds other words for the same thing, and much that is merely of that kind.
+FULL_TEXT_WEIGHT = 1.0
+LIKENESS_WEIGHT = 0.6
+SPEAKER_BOOST = 1.35
+# A question holds no answer, though its neighbours may.
+QUESTION_WEIGHT = 0.8
+NEIGHBOUR_SHARE = 0.5
+_KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGMENT: 0.7}
+_TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSHIP: 0.5, TurnKind.EFFECT: 0.5}
+_STALE_WEIGHT = 0.5
+# Corrections are looked for among so many of the best.
+_COMPARED = 24
+# A quote is a turn with its neighbours; a correction by the same person may follow a little later.
+_NEIGHBOURS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is searched for. `terms` are without repetition; `words` every word of it, names among them."""
+
+    text: str
+    terms: tuple[str, ...]
+    words: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The terms that are searched, rarest first, and what each term of the query weighs (0.0 and more).
+
+    `newest`: only so many of the newest passages are looked at, None for all: the terms are too common for more.
+    """
+
+    terms: tuple[str, ...]
+    weights: Mapping[str, float]
+    newest: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRef:
+    """One turn of one session."""
+
+    session_id: SessionId
+    seq: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One thing recalled: word for word, with who said it and when (`at`: UTC epoch seconds).
+
+    `turns`: the turn with its neighbours, `seq_from <= seq <= seq_to`; a segment has its range and no turns, a note
+    neither. `seq` is the turn that was found. `relevance`: the share of what was asked that it speaks of (0.0-1.0);
+    `likeness`: cosine of the embeddings, None where none was compared. `superseded_by` corrects it later;
+    `supersedes` are the turns that it corrects.
+    """
+
+    passage_id: PassageId
+    kind: PassageKind
+    session_id: SessionId
+    seq: Seq | None
+    seq_from: Seq | None
+    seq_to: Seq | None
+    turns: tuple[Turn, ...]
+    speaker: str
+    at: float
+    text: str
+    score: float
+    relevance: float = 0.0
+    likeness: float | None = None
+    turn_kind: TurnKind | None = None
+    superseded_by: TurnRef | None = None
+    supersedes: tuple[TurnRef, ...] = ()
+
+
+def ask(query: str) -> Asked:
+    """Return what is searched for; a query without any word has no terms."""
+    return Asked(query, tuple(dict.fromkeys(terms(query)))[:MAX_TERMS_READ], frozenset(folded(query)))
+
+
+def choose(asked: Asked, counts: Mapping[str, int], total: int) -> Choice:
+    """Return which terms are worth searching. `counts`: how many passages have each term, of `total`.
+
+    The rarest first, as long as not too many passages have to be scored for them; terms that nobody used are left
+    out, and still weigh: what is not there is missing.
+    """
+    weights = {term: math.log(1.0 + total / max(1, counts.get(term, 0))) for term in asked.terms}
+    ranked = sorted((term for term in asked.terms if counts.get(term, 0) > 0), key=lambda term: (counts[term], term))
+    chosen: list[str] = []
+    scored = 0
+    for term in ranked[:MAX_QUERY_TERMS]:
+        scored += counts[term]
+        if chosen and scored > MAX_SCORED:
+            break
+        chosen.append(term)
+    newest = None
+    if chosen and counts[chosen[0]] > MAX_SCORED:
+        newest = max(1, total * MAX_SCORED // counts[chosen[0]])
+    return Choice(tuple(chosen), weights, newest)
+
+
+def fuse(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageId, float]:
+    """Return each passage's score from rankings, given with their weights, best first; later repetitions in one
+    ranking count for nothing."""
+    scores: dict[PassageId, float] = {}
+    for weight, ranking in rankings:
+        for rank, passage_id in enumerate(dict.fromkeys(ranking)):
+            scores[passage_id] = scores.get(passage_id, 0.0) + weight / (RANK_CONSTANT + 1 + rank)
+    return scores
+
+
+def best(scores: Mapping[PassageId, float], limit: int) -> tuple[PassageId, ...]:
+    """Return the best passages, of equal ones the newest first."""
+    return tuple(sorted(scores, key=lambda each: (-scores[each], -each))[:limit])
+
+
+def arrange(
+    asked: Asked,
+    choice: Choice,
+    passages: Iterable[Passage],
+    scores: Mapping[PassageId, float],
+    *,
+    likeness: Mapping[PassageId, float] | None = None,
+    limit: int,
+) -> tuple[Recalled, ...]:
+    """Return at most `limit` things recalled, best first, and what holds before what it replaced.
+
+    `scores` come from `fuse`; a passage without one was only brought along because it may correct another, and is
+    given room only if it does. `likeness`: cosine of each passage's embedding with that of the query.
+    """
+    alike = likeness or {}
+    weighed = {each.id: _Weighed.of(each, asked, choice, scores, alike) for each in passages}
+    _judge_corrections(sorted(weighed.values(), key=_order), frozenset(asked.terms))
+    ranked = sorted((each for each in weighed.values() if each.score > 0.0), key=_order)
+    answer: list[Recalled] = []
+    shown = _Shown()
+    for each in ranked:
+        if len(answer) == limit:
+            break
+        recalled = each.recalled()
+        if shown.add(recalled):
+            answer.append(recalled)
+    return tuple(answer)
+
+
+@dataclass(slots=True)
+class _Weighed:
+    """A passage with what speaks for it."""
+
+    passage: Passage
+    score: float
+    relevance: float
+    likeness: float | None
+    superseded_by: Turn | None = None
+    superseding: Passage | None = None
+    supersedes: list[TurnRef] | None = None
+    # The turn that takes it back right after it, not a passage of its own here.
+    taken_back_by: Turn | None = None
+
+    @classmethod
+    def of(
+        cls,
+        passage: Passage,
+        asked: Asked,
+        choice: Choice,
+        scores: Mapping[PassageId, float],
+        likeness: Mapping[PassageId, float],
+    ) -> _Weighed:
+        relevance = _relevance(passage, choice)
+        score = scores.get(passage.id, 0.0) * (0.5 + 0.5 * relevance) * _weight(passage)
+        if any(_named(name, asked.words) for name in passage.speakers):
+            score *= SPEAKER_BOOST
+        return cls(passage, score, relevance, likeness.get(passage.id))
+
+    @property
+    def ref(self) -> TurnRef | None:
+        source = self.passage.source
+        return TurnRef(self.passage.session_id, source.seq) if isinstance(source, Turn) else None
+
+    def recalled(self) -> Recalled:
+        source = self.passage.source
+        turns: tuple[Turn, ...] = ()
+        seq = seq_from = seq_to = None
+        by = self.superseding.source if self.superseding is not None else self.taken_back_by
+        if isinstance(source, Turn):
+            seq = source.seq
+            last = max(seq + _NEIGHBOURS, self.taken_back_by.seq if self.taken_back_by is not None else 0)
+            turns = tuple(each for each in self.passage.around if seq - _NEIGHBOURS <= each.seq <= last) or (source,)
+            seq_from, seq_to = turns[0].seq, turns[-1].seq
+        elif isinstance(source, Segment):
+            seq_from, seq_to = source.start, Seq(max(source.start, source.end - 1))
+        session = self.superseding.session_id if self.superseding is not None else self.passage.session_id
+        return Recalled(
+            passage_id=self.passage.id,
+            kind=source_kind(source),
+            session_id=self.passage.session_id,
+            seq=seq,
+            seq_from=seq_from,
+            seq_to=seq_to,
+            turns=turns,
+            speaker=", ".join(self.passage.speakers),
+            at=self.passage.at,
+            text=self.passage.text,
+            score=self.score,
+            relevance=self.relevance,
+            likeness=self.likeness,
+            turn_kind=source.kind if isinstance(source, Turn) else None,
+            superseded_by=TurnRef(session, by.seq) if isinstance(by, Turn) else None,
+            supersedes=tuple(self.supersedes or ()),
+        )
+
+
+def _order(each: _Weighed) -> tuple[float, float, int]:
+    return (-each.score, -each.passage.at, -each.passage.id)
+
+
+def _relevance(passage: Passage, choice: Choice) -> float:
+    """Return how much of what was asked the passage speaks of: wholly its own words, in part its neighbours'."""
+    whole = sum(choice.weights.values())
+    if whole <= 0.0:
+        return 0.0
+    held = 0.0
+    for term, weight in choice.weights.items():
+        if term in passage.own:
+            held += weight
+        elif term in passage.near:
+            held += NEIGHBOUR_SHARE * weight
+    return held / whole
+
+
+def _weight(passage: Passage) -> float:
+    source = passage.source
+    weight = _KIND_WEIGHT[source_kind(source)]
+    if isinstance(source, Turn):
+        weight *= _TURN_WEIGHT[source.kind]
+        if asks(passage.text):
+            weight *= QUESTION_WEIGHT
+    return weight
+
+
+def _named(name: str, words: frozenset[str]) -> bool:
+    """Return whether a query names this speaker, by any word of the name that is long enough to be one."""
+    return any(word in words for word in folded(name) if len(word) > 1)
+
+
+def _judge_corrections(ranked: Sequence[_Weighed], asked: frozenset[str]) -> None:
+    """Find which turns correct which, and give what holds the rank of what it replaced."""
+    turns = [each for each in ranked if isinstance(each.passage.source, Turn)]
+    compared = turns[:_COMPARED] + [each for each in turns[_COMPARED:] if each.score == 0.0]
+    by_ref = {each.ref: each for each in turns}
+    replaced: dict[PassageId, _Weighed] = {}
+    for old in compared:
+        new = _replacement(old, compared, by_ref, asked)
+        if new is not None:
+            replaced[old.passage.id] = new
+    # From the newest back, so that in a chain of corrections each old value leads to the one that holds.
+    for old in sorted((each for each in compared if each.passage.id in replaced), key=lambda each: -each.passage.at):
+        new = replaced[old.passage.id]
+        while new.passage.id in replaced:
+            new = replaced[new.passage.id]
+        assert old.ref is not None, "only turns are compared"
+        new.score = max(new.score, old.score)
+        new.relevance = max(new.relevance, old.relevance)
+        new.supersedes = [*(new.supersedes or ()), old.ref]
+        old.superseding = new.passage
+        old.score *= _STALE_WEIGHT
+
+
+def _replacement(
+    old: _Weighed, among: Sequence[_Weighed], by_ref: Mapping[TurnRef | None, _Weighed], asked: frozenset[str]
+) -> _Weighed | None:
+    """Return the latest of `among` that corrects `old`, or None; what takes it back right away is noted in it."""
+    passage = old.passage
+    told = _statement(passage, passage.source)
+    if told is None:
+        return None
+    found = [
+        each
+        for each in among
+        if each is not old
+        and (statement := _statement(each.passage, each.passage.source)) is not None
+        and replaces(statement, told, asked=asked)
+    ]
+    if passage.replaced_by is not None:
+        folded_in = by_ref.get(TurnRef(passage.session_id, passage.replaced_by))
+        found += [folded_in] if folded_in is not None else []
+    for turn in passage.around:
+        later = _statement(passage, turn)
+        if later is not None and takes_back(later, told):
+            known = by_ref.get(TurnRef(passage.session_id, turn.seq))
+            if known is not None:
+                found.append(known)
+            else:
+                old.taken_back_by = turn
+    return max(found, key=lambda each: (each.passage.at, each.passage.id), default=None)
+
+
+def _statement(passage: Passage, source: object) -> Statement | None:
+    if not isinstance(source, Turn) or source.kind is not TurnKind.SPEECH or not source.parts:
+        return None
+    text = "\n".join(part.text for part in source.parts)
+    return Statement(passage.session_id, source.seq, source.started_at, source.parts[0].speaker_id, text)
+
+
+class _Shown:
+    """What the answer shows already, so that nothing takes a second place."""
+
+    def __init__(self) -> None:
+        self._turns: set[tuple[SessionId, int]] = set()
+        self._found: set[tuple[SessionId, int]] = set()
+        self._texts: set[tuple[str, str]] = set()
+
+    def add(self, recalled: Recalled) -> bool:
+        """Take one more in; return False, and take nothing, where its words are shown already."""
+        words = (recalled.speaker, " ".join(folded(recalled.text)))
+        if words in self._texts:
+            return False
+        session = recalled.session_id
+        if recalled.seq is not None and (session, recalled.seq) in self._turns:
+            return False
+        if recalled.kind is PassageKind.SEGMENT and recalled.seq_from is not None and recalled.seq_to is not None:
+            covered = range(recalled.seq_from, recalled.seq_to + 1)
+            if any((session, seq) in self._found for seq in covered):
+                return False
+        self._texts.add(words)
+        self._turns.update((session, turn.seq) for turn in recalled.turns)
+        if recalled.seq is not None:
+            self._found.add((session, recalled.seq))
+        return True
