@@ -242,7 +242,8 @@ class Machine:
         settings = self._settings
         # The exponent is bounded: 2.0 ** 2000 is an OverflowError.
         full = min(settings.retry_max_s, settings.retry_base_s * 2.0 ** min(failures - 1, 30))
-        return full * (0.5 + self._rng.random() / 2)
+        # To the millisecond, so that what is told is what is done.
+        return round(full * (0.5 + self._rng.random() / 2), 3)
 
     # -- notes -----------------------------------------------------------------------------------------------
 
@@ -300,7 +301,7 @@ def _failure(event: RunFailed, run: Run, state: SessionState, now: float, next_r
         timeout=event.timeout,
         retryable=event.retryable,
         attempt=run.attempt,
-        next_retry_s=None if next_retry_s is None else round(next_retry_s, 3),
+        next_retry_s=next_retry_s,
         latency_ms=_ms(now - run.started_at),
     )
 

@@ -1,0 +1,388 @@
+"""What happens next, decided without waiting, logging or a clock: the trigger, failures, notes, the end."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from compaction.events import Failed, Landed, Skipped
+from compaction.machine import THRESHOLD, Machine
+from compaction.model import CompactionState, Mode, NoteId, RunId, Seq
+from compaction.notes import PENDING_NOTES_RUN, NoteBuffer
+from compaction.settings import CompactionSettings
+from compaction.signals import (
+    Asked,
+    AwaitRun,
+    Closed,
+    Culprit,
+    DeadlinePassed,
+    DropRun,
+    Effect,
+    EndAsked,
+    Made,
+    NotesRetired,
+    NoteTaken,
+    Overtaken,
+    Report,
+    RunFailed,
+    StartRun,
+    StoreNote,
+    StorePending,
+    WriteLanding,
+    Written,
+)
+from compaction.state import Run, SessionState
+from compaction.window import SkipReason
+from tests.compaction.turn_store_contract import note, segment
+
+SETTINGS = CompactionSettings()
+
+
+def machine(state: SessionState | None = None, *, mode: Mode = Mode.SUMMARY) -> Machine:
+    return Machine(
+        SessionState() if state is None else state,
+        session_id="evening",
+        mode=mode,
+        settings=SETTINGS,
+        rng=random.Random(1),
+    )
+
+
+def ask(a_machine: Machine, total: int, *, now: float = 0.0, stored: int | None = None) -> tuple[Effect, ...]:
+    return a_machine.handle(Asked(total, total if stored is None else stored), now)
+
+
+def started(a_machine: Machine, total: int, *, now: float = 0.0) -> Run:
+    """Ask, and return the run that must have begun."""
+    effect = ask(a_machine, total, now=now)[-1]
+    assert isinstance(effect, StartRun)
+    return effect.run
+
+
+def land(a_machine: Machine, run: Run, *, now: float = 1.0) -> tuple[Effect, ...]:
+    """Take a run all the way into the store."""
+    made = Made(run.id, segment(run.start, run.end), f"Summary to {run.end}.", at=1000.0 + now)
+    (write,) = a_machine.handle(made, now)
+    assert isinstance(write, WriteLanding)
+    return a_machine.handle(Written(run.id, prompt_tokens=10, completion_tokens=5), now)
+
+
+def failure(run: Run, culprit: Culprit = Culprit.MODEL, *, retryable: bool = True) -> RunFailed:
+    return RunFailed(run.id, culprit, "CompletionError", "overloaded", timeout=False, retryable=retryable, model="m")
+
+
+def skip(effects: tuple[Effect, ...]) -> Skipped:
+    """The one skip that was told."""
+    (effect,) = effects
+    assert isinstance(effect, Report)
+    assert isinstance(effect.event, Skipped)
+    return effect.event
+
+
+def failed(effects: tuple[Effect, ...]) -> Failed:
+    """The one failure that was told."""
+    (effect,) = effects
+    assert isinstance(effect, Report)
+    assert isinstance(effect.event, Failed)
+    return effect.event
+
+
+# -- the trigger ---------------------------------------------------------------------------------------------
+
+
+def test_first_batch_at_61_turns_then_at_71() -> None:
+    """The cursor goes 0, 10, 20; between them nothing is due."""
+    it = machine()
+    assert skip(ask(it, 60)).reason is SkipReason.BELOW_THRESHOLD
+    run = started(it, 61)
+    assert (run.start, run.end, run.recent_start, run.attempt) == (0, 10, 11, 1)
+    land(it, run)
+    assert it.state.memory == CompactionState(cursor=Seq(10), revision=1, summary="Summary to 10.", last_at=1001.0)
+    assert skip(ask(it, 70)).reason is SkipReason.BELOW_THRESHOLD
+    assert started(it, 71).start == 10
+
+
+def test_only_one_run_is_in_flight() -> None:
+    """A second question while one flies starts nothing, and names the run in flight."""
+    it = machine()
+    run = started(it, 61)
+    told = skip(ask(it, 64))
+    assert (told.reason, told.run_id) == (SkipReason.ALREADY_IN_FLIGHT, run.id)
+
+
+def test_a_batch_waits_until_it_is_stored() -> None:
+    """Turns that the store does not have yet are not folded."""
+    it = machine()
+    assert skip(ask(it, 61, stored=9)).reason is SkipReason.NO_ELIGIBLE_BATCH
+    assert isinstance(ask(it, 61, stored=10)[-1], StartRun)
+
+
+def test_off_is_off() -> None:
+    """Whatever the numbers, mode `off` starts nothing, notes included."""
+    pending = tuple(note(f"n{number}") for number in range(PENDING_NOTES_RUN))
+    it = machine(SessionState(notes=NoteBuffer(pending=pending)), mode=Mode.OFF)
+    assert skip(ask(it, 5_000)).reason is SkipReason.DISABLED
+
+
+def test_skip_tells_the_numbers_behind_it() -> None:
+    """One line is enough to see why nothing happened."""
+    it = machine(SessionState(memory=CompactionState(cursor=Seq(10)), notes=NoteBuffer(pending=(note("a"),))))
+    assert skip(ask(it, 65)) == Skipped(
+        run_id=None,
+        reason=SkipReason.BELOW_THRESHOLD,
+        cursor=Seq(10),
+        total_turns=65,
+        eligible_count=5,
+        threshold=THRESHOLD,
+        pending_note_count=1,
+        repeated=0,
+    )
+
+
+def test_repeated_skips_are_counted_and_told_when_the_reason_changes() -> None:
+    """The first at once, then silence, then how often it was, before the new reason."""
+    it = machine()
+    skip(ask(it, 1))
+    assert ask(it, 2) == ask(it, 3) == ()
+    repeats, start = ask(it, 61)
+    assert isinstance(start, StartRun)
+    assert isinstance(repeats, Report)
+    assert isinstance(repeats.event, Skipped)
+    assert (repeats.event.repeated, repeats.event.total_turns) == (2, 3)
+    skip(ask(it, 62))
+    ask(it, 63)
+    it.handle(failure(start.run), 0.0)
+    told = ask(it, 64)
+    assert [
+        effect.event.repeated for effect in told if isinstance(effect, Report) and isinstance(effect.event, Skipped)
+    ] == [1, 0]
+
+
+# -- failures ------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_run_changes_nothing_but_the_waiting() -> None:
+    """Summary, cursor and notes stay, in-flight is cleared, and the retry waits its pause."""
+    it = machine(SessionState(notes=NoteBuffer(pending=(note("a"),))))
+    before = it.state.compaction
+    told = failed(it.handle(failure(started(it, 61)), 4.0))
+    assert it.state.compaction == before
+    assert it.state.run is None
+    assert told.next_retry_s is not None
+    assert (told.attempt, told.latency_ms, told.cursor, told.batch_size) == (1, 4_000.0, 0, 10)
+    assert skip(ask(it, 61, now=4.0 + told.next_retry_s - 0.01)).reason is SkipReason.BACKING_OFF
+    assert started(it, 61, now=4.0 + told.next_retry_s).attempt == 2
+
+
+def test_pauses_grow_with_jitter_up_to_the_limit() -> None:
+    """Each pause is between half and all of twice the one before, and never more than the limit."""
+    it = machine()
+    now = 0.0
+    for attempt in range(1, 40):
+        run = started(it, 61, now=now)
+        told = failed(it.handle(failure(run, Culprit.STORE), now))
+        full = min(SETTINGS.retry_max_s, SETTINGS.retry_base_s * 2.0 ** (attempt - 1))
+        assert told.next_retry_s is not None
+        assert full / 2 <= told.next_retry_s <= full
+        now += told.next_retry_s
+
+
+def test_three_failures_of_the_model_bring_in_the_fallback() -> None:
+    """The fourth run is degraded and starts at once; what it folds lands as ever."""
+    it = machine()
+    now = 0.0
+    for _ in range(3):
+        run = started(it, 61, now=now)
+        assert not run.degraded
+        told = failed(it.handle(failure(run), now))
+        assert told.next_retry_s is not None
+        if told.attempt < 3:
+            now += told.next_retry_s
+    run = started(it, 61, now=now)
+    assert run.degraded
+    (report,) = land(it, run, now=now)
+    assert isinstance(report, Report)
+    assert isinstance(report.event, Landed)
+    assert report.event.degraded
+    # While the model rests the fallback folds on; after that the model is tried once for each batch.
+    assert started(it, 71, now=now).degraded
+
+
+def test_a_rested_model_is_tried_again() -> None:
+    """One landing of the model's own ends the outage; one more failure only lengthens the rest."""
+    rested = SessionState(model_failures=3, model_rest_until=100.0)
+    it = machine(rested)
+    run = started(it, 61, now=100.0)
+    assert not run.degraded
+    told = failed(it.handle(failure(run), 100.0))
+    assert it.state.model_failures == 4
+    assert it.state.hold_until is None, "the fallback is there, so the batch doesn't wait"
+    assert told.next_retry_s is not None
+    assert started(it, 61, now=101.0).degraded
+    it = machine(rested)
+    land(it, started(it, 61, now=100.0))
+    assert (it.state.model_failures, it.state.model_rest_until) == (0, None)
+
+
+def test_a_wrong_key_goes_to_the_fallback_at_once() -> None:
+    """What doesn't pass by itself isn't tried three times."""
+    it = machine()
+    told = failed(it.handle(failure(started(it, 61), retryable=False), 0.0))
+    assert not told.retryable
+    assert started(it, 61, now=0.1).degraded
+
+
+@pytest.mark.parametrize("culprit", [Culprit.STORE, Culprit.FALLBACK])
+def test_failures_that_the_fallback_cannot_help_wait(culprit: Culprit) -> None:
+    """A full disk is no reason to ask another summariser, however often it happens."""
+    it = machine()
+    now = 0.0
+    for _ in range(5):
+        run = started(it, 61, now=now)
+        assert not run.degraded
+        told = failed(it.handle(failure(run, culprit), now))
+        assert skip(ask(it, 61, now=now)).reason is SkipReason.BACKING_OFF
+        assert told.next_retry_s is not None
+        now += told.next_retry_s
+
+
+# -- answers of other runs -----------------------------------------------------------------------------------
+
+
+def test_answers_of_another_run_change_nothing() -> None:
+    """Late segments, landings and failures find nobody."""
+    it = machine()
+    run = started(it, 61)
+    before = it.state
+    other = RunId("other")
+    assert it.handle(Made(other, segment(0, 10), "x", 0.0), 1.0) == ()
+    assert it.handle(Written(other, None, None), 1.0) == ()
+    assert it.handle(replace(failure(run), run_id=other), 1.0) == ()
+    assert it.state == before
+
+
+def test_written_before_made_changes_nothing() -> None:
+    """A landing can't be confirmed before it was offered."""
+    it = machine()
+    run = started(it, 61)
+    assert it.handle(Written(run.id, None, None), 1.0) == ()
+    assert it.state.run == run
+
+
+def test_landing_tells_the_store_what_it_stands_on() -> None:
+    """The landing carries the (cursor, revision) it was made on, for compare-and-swap."""
+    it = machine(
+        SessionState(memory=CompactionState(cursor=Seq(30), revision=7), notes=NoteBuffer(pending=(note("a"),)))
+    )
+    run = started(it, 95)
+    (write,) = it.handle(Made(run.id, segment(30, 40), "New.", at=5.0), 1.0)
+    assert isinstance(write, WriteLanding)
+    landing = write.landing
+    assert (landing.expected_cursor, landing.expected_revision) == (30, 7)
+    assert (landing.state.cursor, landing.state.revision, landing.state.summary) == (40, 8, "New.")
+    assert landing.folded_note_ids == ("a",)
+
+
+def test_a_later_state_of_the_store_is_adopted() -> None:
+    """What the store has already folded is not folded again; an older record changes nothing."""
+    it = machine(SessionState(notes=NoteBuffer(pending=(note("a"), note("b")))))
+    run = started(it, 61)
+    it.handle(failure(run, Culprit.STORE), 0.0)
+    it.handle(Overtaken(CompactionState(Seq(10), 1, "Stored.", 9.0, (note("b"),)), ended=False), 0.0)
+    assert it.state.compaction == CompactionState(Seq(10), 1, "Stored.", 9.0, (note("b"),))
+    it.handle(Overtaken(CompactionState(), ended=False), 0.0)
+    assert it.state.memory.cursor == 10
+    it.handle(Overtaken(CompactionState(Seq(10), 1, "Stored.", 9.0), ended=True), 0.0)
+    assert skip(ask(it, 90)).reason is SkipReason.SESSION_ENDING
+
+
+# -- notes ---------------------------------------------------------------------------------------------------
+
+
+def test_notes_are_stored_and_moved() -> None:
+    """The thirteenth live note stores itself and moves the first; a repeated one does nothing."""
+    it = machine()
+    for number in range(12):
+        assert it.handle(NoteTaken(note(f"n{number}")), 0.0) == (StoreNote(note(f"n{number}")),)
+    assert it.handle(NoteTaken(note("n12")), 0.0) == (StoreNote(note("n12")), StorePending((NoteId("n0"),)))
+    assert it.handle(NoteTaken(note("n12")), 0.0) == ()
+    (moved,) = it.handle(NotesRetired(), 0.0)
+    assert moved == StorePending(tuple(NoteId(f"n{number}") for number in range(1, 13)))
+    assert it.handle(NotesRetired(), 0.0) == ()
+
+
+def test_notes_that_come_in_flight_wait() -> None:
+    """Only the carried ids leave pending when the run lands."""
+    it = machine(SessionState(notes=NoteBuffer(pending=(note("a"),), live=(note("b"),))))
+    run = started(it, 61)
+    assert run.note_ids == ("a",)
+    it.handle(NotesRetired(), 0.5)
+    land(it, run)
+    assert [each.id for each in it.state.notes.pending] == ["b"]
+
+
+def test_many_pending_notes_make_a_run_of_their_own() -> None:
+    """48 notes without a batch are folded with the cursor unmoved; 47 wait for a batch."""
+    pending = tuple(note(f"n{number}") for number in range(PENDING_NOTES_RUN))
+    it = machine(SessionState(notes=NoteBuffer(pending=pending[1:])))
+    assert skip(ask(it, 5)).reason is SkipReason.BELOW_THRESHOLD
+    it = machine(SessionState(notes=NoteBuffer(pending=pending)))
+    run = started(it, 5)
+    assert (run.start, run.end, len(run.note_ids)) == (0, 0, 48)
+    (report,) = land(it, run)
+    assert isinstance(report, Report)
+    assert isinstance(report.event, Landed)
+    assert (report.event.old_cursor, report.event.new_cursor, report.event.folded_note_count) == (0, 0, 48)
+    assert (it.state.memory.cursor, it.state.memory.revision) == (0, 1)
+
+
+def test_notes_wait_out_a_pause_too() -> None:
+    """Backing off holds a notes-only run as it holds a batch."""
+    pending = tuple(note(f"n{number}") for number in range(PENDING_NOTES_RUN))
+    it = machine(SessionState(notes=NoteBuffer(pending=pending), hold_until=10.0))
+    assert skip(ask(it, 5, now=9.0)).reason is SkipReason.BACKING_OFF
+
+
+# -- the end -------------------------------------------------------------------------------------------------
+
+
+def test_an_ending_session_starts_nothing() -> None:
+    """From the first word of the end on, checks skip."""
+    it = machine()
+    assert it.handle(EndAsked(), 0.0) == ()
+    assert skip(ask(it, 61)).reason is SkipReason.SESSION_ENDING
+    it.handle(Closed(), 1.0)
+    assert it.state.ended
+
+
+def test_run_in_flight_gets_its_deadline_and_is_then_ignored() -> None:
+    """Its result after the deadline is late: the cursor stays."""
+    it = machine()
+    run = started(it, 61)
+    assert it.handle(EndAsked(), 0.0) == (AwaitRun(run.id, SETTINGS.ending_deadline_s),)
+    drop, report = it.handle(DeadlinePassed(model="m"), 3.0)
+    assert drop == DropRun(run.id)
+    told = failed((report,))
+    assert (told.timeout, told.retryable, told.next_retry_s) == (True, False, None)
+    assert it.handle(Made(run.id, segment(0, 10), "late", 0.0), 4.0) == ()
+    assert it.state.memory.cursor == 0
+
+
+def test_run_that_lands_within_the_deadline_counts() -> None:
+    """The end doesn't cost what was about to land."""
+    it = machine()
+    run = started(it, 61)
+    it.handle(EndAsked(), 0.0)
+    land(it, run)
+    assert it.state.memory.cursor == 10
+    assert it.handle(DeadlinePassed(model="m"), 3.0) == ()
+
+
+def test_failure_while_ending_promises_no_retry() -> None:
+    """There will be none."""
+    it = machine()
+    run = started(it, 61)
+    it.handle(EndAsked(), 0.0)
+    assert failed(it.handle(failure(run), 1.0)).next_retry_s is None
