@@ -1,0 +1,180 @@
+"""The bot as a process in the local Discord: refused, killed in the middle, started again, and ended in order."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import ssl
+import sys
+from contextlib import asynccontextmanager, closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.clip import Clip
+from rehearsal.people.person import Person
+from rehearsal.scenario_file import bundled_scenarios
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
+
+ADA = 2001
+# A slow machine loads a model, connects, and recognises a sentence within this.
+PATIENCE_S = 60.0
+CLIPS = bundled_scenarios()["hello"].parent
+
+
+class Process:
+    """One `roomtone run` and what it printed."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.out = ""
+
+    async def says(self, words: str) -> None:
+        """Wait until it has printed `words`."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(PATIENCE_S):
+            while words not in self.out:
+                line = await self._process.stdout.readline()
+                assert line, f"it ended without saying {words!r}: {self.out}"
+                self.out += line.decode()
+
+    async def ends(self, sign: signal.Signals | None = None) -> tuple[int, str]:
+        """Send a signal, if any, and return exit status and stderr."""
+        if sign is not None:
+            self._process.send_signal(sign)
+        async with asyncio.timeout(PATIENCE_S):
+            _, err = await self._process.communicate()
+        assert self._process.returncode is not None
+        return self._process.returncode, err.decode()
+
+    async def gone(self) -> None:
+        """See to it that it has ended."""
+        if self._process.returncode is None:
+            self._process.kill()
+            await self._process.communicate()
+
+
+@asynccontextmanager
+async def roomtone_run(
+    local: LocalDiscord, folder: Path, whisper: Path, *, token: str = f"{ROOMTONE_BOT_ID}.local"
+) -> AsyncIterator[Process]:
+    """Start `roomtone run` on data in `folder`."""
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_")},
+        "DISCORD_TOKEN": token,
+        "ROOMTONE_DISCORD__API_BASE": local.api_base,
+        "ROOMTONE_DISCORD__GATEWAY": local.gateway_url,
+        "ROOMTONE_DISCORD__CA_FILE": str(local.certificate_path),
+        "ROOMTONE_ASR__MODEL_DIR": str(whisper),
+        "ROOMTONE_ASR__LANGUAGE": "en",
+        "ROOMTONE_STORAGE__DATA_DIR": str(folder),
+        "OPENAI_API_KEY": "",
+        "PYTHONUNBUFFERED": "1",
+    }
+    process = Process(
+        await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bot",
+            "run",
+            cwd=folder,
+            env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+    )
+    try:
+        yield process
+    finally:
+        await process.gone()
+
+
+@asynccontextmanager
+async def ada_in(local: LocalDiscord) -> AsyncIterator[Person]:
+    """Let Ada enter the voice channel."""
+
+    async def join() -> Mapping[str, object]:
+        credentials = await local.join(ADA)
+        return {"state": credentials.state, "server": credentials.server}
+
+    tls = ssl.create_default_context(cafile=str(local.certificate_path))
+    async with Person(user_id=ADA, name="Ada", join=join, tls=tls) as person:
+        yield person
+
+
+def stored(folder: Path) -> list[tuple[str, int, str, str]]:
+    """Return session, seq, kind and words of every stored turn, as another process reads them."""
+    path = folder / "roomtone.db"
+    if not path.exists():
+        return []
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        return list(
+            database.execute("SELECT session_id, seq, kind, parts FROM turns ORDER BY session_id, seq").fetchall()
+        )
+
+
+async def until_stored(folder: Path, words: str) -> None:
+    """Wait until a turn with `words` is stored."""
+    for _ in range(round(PATIENCE_S / 0.1)):
+        if any(words in parts for _, _, _, parts in stored(folder)):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"no turn with {words!r}: {stored(folder)}")
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_token_ends_with_a_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
+    """Exit status 1, one plain sentence, the token not in it, no traceback."""
+    async with (
+        LocalDiscord() as local,
+        roomtone_run(local, tmp_path, whisper_model_dir, token="9999.wrong.token") as bot,
+    ):
+        status, err = await bot.ends()
+    assert status == 1
+    assert "Discord refused the bot's token" in err
+    assert "Traceback" not in err
+    assert "9999" not in err
+
+
+@pytest.mark.rehearsal
+@pytest.mark.asyncio
+async def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path, whisper_model_dir: Path) -> None:
+    """SIGKILL, start again: back in the channel by itself, the same session, nothing missing and nothing twice.
+
+    Then SIGTERM: the session is closed and stored, and the status is 0.
+    """
+    async with LocalDiscord() as local, ada_in(local) as ada:
+        async with roomtone_run(local, tmp_path, whisper_model_dir) as bot:
+            await bot.says("is on Discord")
+            await local.invoke(ADA, "join")
+            async with asyncio.timeout(PATIENCE_S):
+                await ada.meet(ROOMTONE_BOT_ID)
+            await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
+            await until_stored(tmp_path, "bicycle")
+            status, _ = await bot.ends(signal.SIGKILL)
+            assert status == -signal.SIGKILL
+        before = stored(tmp_path)
+        async with roomtone_run(local, tmp_path, whisper_model_dir) as bot:
+            await bot.says("is on Discord")
+            async with asyncio.timeout(PATIENCE_S):
+                await ada.meet(ROOMTONE_BOT_ID)
+            await ada.say(Clip.load(CLIPS / "3-ada.ogg"))
+            await until_stored(tmp_path, "that I bought")
+            status, err = await bot.ends(signal.SIGTERM)
+            assert (status, err.count("Traceback")) == (0, 0)
+    turns = stored(tmp_path)
+    assert turns[: len(before)] == before
+    assert len({session for session, _, _, _ in turns}) == 1
+    assert [seq for _, seq, _, _ in turns] == list(range(len(turns)))
+    said = [parts for _, _, kind, parts in turns if kind == "speech"]
+    assert len(said) == len(set(said)) == 2
+    with closing(sqlite3.connect(tmp_path / "roomtone.db")) as database:
+        assert database.execute("SELECT count(*) FROM sessions WHERE ended_at IS NULL").fetchone() == (0,)
+        assert database.execute("SELECT count(*) FROM segments WHERE closing").fetchone() == (1,)
