@@ -20,7 +20,9 @@ from rehearsal.errors import PersonError, RehearsalError
 from rehearsal.people.admission import Admission, Join, Leave
 from rehearsal.people.call import READY, SESSION_DESCRIPTION, Call, HeardOpus, PacketCounts
 from rehearsal.people.dave import MAX_VERSION, JsonMessage, Message
-from rehearsal.people.rtp import MODE, discovery_reply, discovery_request
+from rehearsal.people.media import MediaSocket
+from rehearsal.people.rtp import MODE
+from rehearsal.people.tasks import end
 
 if TYPE_CHECKING:
     import ssl
@@ -37,24 +39,8 @@ _RESUME, _HELLO, _RESUMED = 7, 8, 9
 _NOT_RESUMABLE = frozenset({4006, 4009, 4014})
 # Everything is on 127.0.0.1: an answer that takes this long will not come.
 _ANSWER_S = 5.0
-_DISCOVERY_RESEND_S = 0.3
 # Attempts in a row that end before a session description, and the waits between them.
 _BACKOFF_S = (0.1, 0.3, 1.0)
-
-
-class _Datagrams(asyncio.DatagramProtocol):
-    """The UDP socket's reader: hands over each datagram with its arrival time."""
-
-    def __init__(self, on_datagram: Callable[[bytes, float], None], clock: Callable[[], float]) -> None:
-        self._on_datagram = on_datagram
-        self._clock = clock
-
-    def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
-        """Take one datagram."""
-        self._on_datagram(data, self._clock())
-
-    def error_received(self, exc: Exception) -> None:
-        """Ignore an ICMP refusal: the server's restart is seen on the websocket."""
 
 
 class VoiceLink:
@@ -84,8 +70,7 @@ class VoiceLink:
         self.resumes = 0
         self._call: Call | None = None
         self._websocket: aiohttp.ClientWebSocketResponse | None = None
-        self._socket: asyncio.DatagramTransport | None = None
-        self._discovered: asyncio.Future[tuple[str, int]] | None = None
+        self._media: MediaSocket | None = None
         self._opening: asyncio.Timeout | None = None
         self._moved_to: Admission | None = None
         self._speaking = False
@@ -131,12 +116,10 @@ class VoiceLink:
     def send(self, opus: bytes) -> bool:
         """Send the next 20 ms; return False where it could not leave (no keys, reconnecting)."""
         datagram = self._call.seal(opus) if self._call is not None else None
-        if datagram is None or self._socket is None or self._socket.is_closing():
-            self.counts.unsent += 1
-            return False
-        self._socket.sendto(datagram)
-        self.counts.sent += 1
-        return True
+        sent = datagram is not None and self._media is not None and self._media.send(datagram)
+        self.counts.sent += sent
+        self.counts.unsent += not sent
+        return sent
 
     async def set_speaking(self, speaking: bool) -> None:
         """Tell the others (op 5); a new session in mid-speech tells them again."""
@@ -196,9 +179,7 @@ class VoiceLink:
                 if self.resumes == resumes:
                     break
         finally:
-            if self._socket is not None:
-                self._socket.close()
-                self._socket = None
+            self._close_media()
 
     async def _attend(self, http: aiohttp.ClientSession, call: Call, *, resume: bool) -> int | None:
         """Serve one websocket until it closes; return its close code."""
@@ -239,9 +220,7 @@ class VoiceLink:
         try:
             yield
         finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            await end(task)
 
     async def _listen(self, websocket: aiohttp.ClientWebSocketResponse, call: Call, *, silence_s: float) -> None:
         """Answer messages until the websocket closes or falls silent for longer than its heartbeat allows."""
@@ -266,7 +245,7 @@ class VoiceLink:
         call.seq_ack = int(message.get("seq", call.seq_ack))
         answers = call.handle_json(op, body) if isinstance(body, dict) else []
         if op == READY:
-            address, port = await self._open_socket(call)
+            address, port = await self._open_media(call)
             data = {"address": address, "port": port, "mode": MODE}
             answers = [JsonMessage(_SELECT_PROTOCOL, {"protocol": "udp", "data": data})]
         elif op == SESSION_DESCRIPTION:
@@ -285,31 +264,22 @@ class VoiceLink:
         if self._opening is not None:
             self._opening.reschedule(None)
 
-    async def _open_socket(self, call: Call) -> tuple[str, int]:
+    async def _open_media(self, call: Call) -> tuple[str, int]:
         """Open the UDP socket and ask the server how it sees us."""
-        loop = asyncio.get_running_loop()
-        self._discovered = loop.create_future()
-        socket, _ = await loop.create_datagram_endpoint(
-            lambda: _Datagrams(lambda data, at: self._on_datagram(call, data, at), self._clock),
-            remote_addr=call.server,
-        )
-        if self._socket is not None:
-            self._socket.close()
-        self._socket = socket
-        async with asyncio.timeout(_ANSWER_S):
-            while True:
-                socket.sendto(discovery_request(call.ssrc))
-                with contextlib.suppress(TimeoutError):
-                    return await asyncio.wait_for(asyncio.shield(self._discovered), _DISCOVERY_RESEND_S)
 
-    def _on_datagram(self, call: Call, data: bytes, at: float) -> None:
-        if self._discovered is not None and not self._discovered.done():
-            reply = discovery_reply(data)
-            if reply is not None:
-                self._discovered.set_result(reply)
-                return
-        for heard in call.open(data, at):
-            self._on_opus(heard)
+        def on_datagram(data: bytes, at: float) -> None:
+            for heard in call.open(data, at):
+                self._on_opus(heard)
+
+        self._close_media()
+        async with asyncio.timeout(_ANSWER_S):
+            self._media = await MediaSocket.open(call.server, on_datagram, clock=self._clock)
+            return await self._media.discover(call.ssrc)
+
+    def _close_media(self) -> None:
+        if self._media is not None:
+            self._media.close()
+            self._media = None
 
     # ---- small things ----
 
@@ -350,10 +320,8 @@ class VoiceLink:
 
     async def _stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+            task, self._task = self._task, None
+            await end(task)
 
 
 def _opening(call: Call, *, resume: bool) -> JsonMessage:

@@ -1,0 +1,76 @@
+"""A person's UDP socket to the voice server: opened for one session, closed with it. Bytes only."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from rehearsal.people.rtp import discovery_reply, discovery_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# A lost question is asked again; the caller bounds how often.
+_DISCOVERY_RESEND_S = 0.3
+
+
+class MediaSocket(asyncio.DatagramProtocol):
+    """Hands each datagram over with its arrival time. Made by `open`; its owner closes it.
+
+    *Cancellation*: `discover` can be cancelled; the socket stays usable.
+    """
+
+    def __init__(self, on_datagram: Callable[[bytes, float], None], clock: Callable[[], float]) -> None:
+        """Not for callers: use `open`."""
+        self._on_datagram = on_datagram
+        self._clock = clock
+        self._discovered: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
+        self._transport: asyncio.DatagramTransport | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        server: tuple[str, int],
+        on_datagram: Callable[[bytes, float], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Self:
+        """Return a socket that talks to `server` alone. Raises `OSError`."""
+        loop = asyncio.get_running_loop()
+        # Not in connection_made: up to Python 3.11 the transport it is given is no DatagramTransport by type.
+        transport, media = await loop.create_datagram_endpoint(lambda: cls(on_datagram, clock), remote_addr=server)
+        media._transport = transport
+        return media
+
+    async def discover(self, ssrc: int) -> tuple[str, int]:
+        """Return our address as the server sees it, asking until it answers."""
+        while True:
+            self.send(discovery_request(ssrc))
+            with contextlib.suppress(TimeoutError):
+                return await asyncio.wait_for(asyncio.shield(self._discovered), _DISCOVERY_RESEND_S)
+
+    def send(self, datagram: bytes) -> bool:
+        """Send; return False when the socket is closed."""
+        if self._transport is None or self._transport.is_closing():
+            return False
+        self._transport.sendto(datagram)
+        return True
+
+    def close(self) -> None:
+        """Close the socket; a second time does nothing."""
+        if self._transport is not None:
+            self._transport.close()
+
+    # ---- asyncio.DatagramProtocol ----
+
+    def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
+        """Take one datagram; the answer to our discovery is not voice."""
+        if not self._discovered.done() and (reply := discovery_reply(data)) is not None:
+            self._discovered.set_result(reply)
+            return
+        self._on_datagram(data, self._clock())
+
+    def error_received(self, exc: Exception) -> None:
+        """Ignore an ICMP refusal: the server's restart is seen on the websocket."""

@@ -1,0 +1,60 @@
+"""A local Discord with three members, and the way into it, for the tests of people."""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+import time
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.people.person import Person
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from rehearsal.discord.server import LocalDiscord
+    from rehearsal.people.clip import Clip
+
+ADA, BEN, CLEO = 41_001, 41_002, 41_003
+NAMES = {ADA: "Ada", BEN: "Ben", CLEO: "Cleo"}
+
+
+class Room:
+    """A local Discord and the way into it."""
+
+    def __init__(self, discord: LocalDiscord) -> None:
+        self.discord = discord
+        self.tls = ssl.create_default_context(cafile=str(discord.certificate_path))
+
+    def person(self, user_id: int) -> Person:
+        """Return somebody who has not joined yet."""
+
+        async def join() -> Mapping[str, Any]:
+            return (await self.discord.join(user_id)).as_dict()
+
+        async def leave() -> None:
+            await self.discord.leave(user_id)
+
+        return Person(user_id=user_id, name=NAMES[user_id], join=join, leave=leave, tls=self.tls)
+
+    @contextlib.asynccontextmanager
+    async def two(self) -> AsyncIterator[tuple[Person, Person]]:
+        """Let Ada and Ben in and wait until they share keys."""
+        async with self.person(ADA) as ada, self.person(BEN) as ben:
+            await ada.meet(BEN)
+            await ben.meet(ADA)
+            yield ada, ben
+
+
+async def heard_all(listener: Person, speaker: Person, clip: Clip) -> float:
+    """Let one speak; return what share of the packets the other heard."""
+    before = len(listener.heard(speaker.user_id))
+    began_at = time.monotonic()
+    said = await speaker.say(clip)
+    await listener.wait_for_sound(speaker.user_id, since=began_at, timeout_s=5)
+    await listener.wait_for_quiet(speaker.user_id, quiet_s=0.1, timeout_s=5)
+    heard = listener.heard(speaker.user_id)
+    first = heard.first_voiced_at(since=began_at)
+    assert first is not None
+    assert first >= said.speech_started_at
+    return (len(heard) - before) / (len(clip.packets) + 5)

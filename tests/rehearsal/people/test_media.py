@@ -1,0 +1,58 @@
+"""The UDP socket: asks for its address until told, and hands on what is voice."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+
+import pytest
+
+from rehearsal.people.media import MediaSocket
+
+
+class _Server(asyncio.DatagramProtocol):
+    """Answers the second discovery; the first is lost. Echoes everything else twice."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.transport: asyncio.DatagramTransport | None = None
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        assert self.transport is not None
+        if data[:2] == b"\0\1":
+            self.asked += 1
+            if self.asked > 1:
+                reply = struct.pack(">HHI64sH", 2, 70, 9, addr[0].encode(), addr[1])
+                self.transport.sendto(reply, addr)
+        else:
+            self.transport.sendto(data, addr)
+            self.transport.sendto(data, addr)
+
+
+@pytest.mark.asyncio
+async def test_discovery_is_asked_again_and_is_not_voice() -> None:
+    """A lost question costs a moment; only voice reaches the ear, with its arrival time."""
+    transport, server = await asyncio.get_running_loop().create_datagram_endpoint(_Server, local_addr=("127.0.0.1", 0))
+    server.transport = transport
+    heard: list[tuple[bytes, float]] = []
+    complete = asyncio.Event()
+
+    def on_datagram(data: bytes, at: float) -> None:
+        heard.append((data, at))
+        if len(heard) == 2:
+            complete.set()
+
+    port = int(transport.get_extra_info("sockname")[1])
+    media = await MediaSocket.open(("127.0.0.1", port), on_datagram, clock=lambda: 12.5)
+    try:
+        async with asyncio.timeout(5):
+            address, own_port = await media.discover(9)
+            assert (address, server.asked) == ("127.0.0.1", 2)
+            assert 0 < own_port < 65_536
+            assert media.send(b"voice")
+            await complete.wait()
+    finally:
+        media.close()
+        transport.close()
+    assert heard == [(b"voice", 12.5)] * 2
+    assert not media.send(b"too late")

@@ -1,0 +1,54 @@
+"""Ending a task: what it died of is told, what we did to it is not."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from rehearsal.people.tasks import end
+
+
+@pytest.mark.asyncio
+async def test_a_waiting_task_ends() -> None:
+    """Cancelling is what was asked for, so nothing is raised."""
+    task = asyncio.create_task(asyncio.Event().wait(), name="waits")
+    await asyncio.sleep(0)
+    await end(task)
+    assert task.cancelled()
+
+
+@pytest.mark.asyncio
+async def test_what_a_task_died_of_is_raised() -> None:
+    """A fault in a background task does not vanish with it."""
+
+    async def fail() -> None:
+        raise ValueError("broken")
+
+    task = asyncio.create_task(fail(), name="fails")
+    await asyncio.sleep(0)
+    with pytest.raises(ValueError, match="broken"):
+        await end(task)
+
+
+@pytest.mark.asyncio
+async def test_the_callers_own_cancellation_passes() -> None:
+    """Whoever waits for a stubborn task can be cancelled."""
+    release = asyncio.Event()
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await release.wait()
+
+    task = asyncio.create_task(stubborn(), name="stubborn")
+    await asyncio.sleep(0)
+    caller = asyncio.create_task(end(task), name="caller")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    release.set()
+    await task
