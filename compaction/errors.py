@@ -24,6 +24,14 @@ class CompletionError(CompactionError):
         self.timeout = timeout
 
 
+class EmbeddingError(CompactionError):
+    """The embedder failed; search goes on by full text. `retryable` tells a passing trouble from a wrong key."""
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
 class SummaryRefusedError(CompactionError):
     """A summariser's answer cannot stand for the turns (blank, cut off, a refusal, a copy, an answer)."""
 

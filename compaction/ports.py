@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from compaction.memory.passage import Passage, PassageId, Scope
     from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
 
 
@@ -106,7 +107,55 @@ class Completion(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of one fixed width."""
+    """Turns texts into vectors of one fixed width. Raises `EmbeddingError` (retryable or not), nothing else."""
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return one unit vector a text, in order."""
+    @property
+    def model(self) -> str:
+        """Return what the vectors are of: those of another model can't be compared with them."""
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+        """Return one unit vector a text, in order. `urgent`: somebody waits, so it goes before what nobody waits
+        for. The caller sets the deadline (asyncio.timeout)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How common terms are: `passages` with each of them, out of about `total`. Terms nobody used are absent."""
+
+    passages: Mapping[str, int]
+    total: int
+
+
+class RecallIndex(Protocol):
+    """Where passages (turns, notes, segments) are found again. Raises `StoreError` on any failure."""
+
+    async def count(self, terms: Sequence[str]) -> Counts:
+        """Return how many passages have each term in their own words or beside them."""
+
+    async def full_text(
+        self,
+        terms: Sequence[str],
+        scope: Scope,
+        *,
+        limit: int,
+        newest: int | None = None,
+        announcing: bool = False,
+    ) -> Sequence[PassageId]:
+        """Return the passages with any of the terms, best first by BM25, neighbours counting half.
+
+        `newest`: look at about so many of the newest alone. `announcing`: only turns that say that something changed.
+        """
+
+    async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
+        """Return what was said last in the scope, newest first."""
+
+    async def alike(
+        self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
+    ) -> Sequence[tuple[PassageId, float]]:
+        """Return the passages whose embeddings by `model` are most like `vector`, with their cosine, best first."""
+
+    async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
+        """Return these passages in this order; those that are gone are missing."""
+
+    async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
+        """Return the passages of these turns, in order of seq."""

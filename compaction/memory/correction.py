@@ -23,9 +23,9 @@ _ALIKE = 0.5
 _ALIKE_WITHOUT_VALUES = 0.6
 # 'No wait, I meant the blue one.': what follows at once needs no other words of the old sentence.
 _TAKES_BACK = re.compile(
-    r"\b(?:i meant?|i mean|scratch that|correction|"
-    r"(?:no|oh|sorry|actually)[, ]+(?:wait|no|sorry|it's|it is|that's|make|not)|wait,? (?:no|it's|it is|that's)|make (?:that|it)|i was wrong|that was wrong|my mistake|"
-    r"(?:it's|it is|that's) actually)\b",
+    r"\b(?:i meant?|i mean|scratch that|correction|i was wrong|that was wrong|my mistake|make (?:that|it)|"
+    r"(?:no|oh|sorry|actually)[, ]+(?:wait|no|sorry|it's|it is|that's|make|not)|"
+    r"wait,? (?:no|it's|it is|that's)|(?:it's|it is|that's) actually)\b",
     re.IGNORECASE,
 )
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|mine|me)\b", re.IGNORECASE)

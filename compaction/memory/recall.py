@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.memory.correction import Statement, asks, replaces, takes_back
-from compaction.memory.passage import Passage, PassageId, PassageKind, source_kind, source_speakers
+from compaction.memory.passage import Passage, PassageId, PassageKind, source_kind
 from compaction.memory.terms import folded, terms
 from compaction.model import Segment, Seq, SessionId, Turn, TurnKind
 

@@ -60,10 +60,11 @@ class LlmSummariser:
             # An endpoint without structured output may do better with lines, and the other way round.
             self._structured = not self._structured
             raise
-        facts = _joined(_checked(told.facts, request, prompt.offered), request)
+        checked = _checked(told.facts, request, prompt.offered)
         gist = _checked_gist(told.gist, request)
-        if not gist and not any(fact.note_id is None for fact in facts) and told.facts:
+        if not gist and not checked:
             raise SummaryRefusedError("Nothing of the model's answer has a source in what was said.")
+        facts = _joined(checked, request)
         return Fold(
             gist=gist or gist_of(facts, request.turns),
             facts=facts,

@@ -60,7 +60,9 @@ class Room:
         mode: Mode = Mode.SUMMARY,
         session_id: SessionId = EVENING,
         summariser: Summariser | None = None,
+        deaf: bool = False,
     ) -> None:
+        self.deaf = deaf
         self.store = InMemoryTurnStore() if store is None else store
         self.model = MoodyModel() if model is None else model
         self.settings = CompactionSettings() if settings is None else settings
@@ -94,10 +96,15 @@ class Room:
                 ),
                 guild_id="guild",
                 rng=random.Random(7),
-                on_event=self.events.append,
+                on_event=self._hear,
             )
         )
         return self._memory
+
+    def _hear(self, event: CompactionEvent) -> None:
+        if self.deaf:
+            raise RuntimeError("This listener hears nothing.")
+        self.events.append(event)
 
     async def leave(self) -> None:
         """Leave the session's block."""

@@ -1,0 +1,450 @@
+"""The shell does what the machine decides: runs, failures, lost answers, endings, and one log line for each."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compaction.errors import StoreError
+from compaction.events import Failed, Landed, Started
+from compaction.model import CompactionState, Seq, SessionId
+from compaction.notes import PENDING_NOTES_RUN
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.compaction.rooms import EVENING, Room
+from tests.compaction.turn_store_contract import landing
+from tests.fakes.completion import Mood, MoodyModel
+from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from compaction.events import CompactionEvent
+    from compaction.summarisers.port import Fold, FoldRequest
+
+COMMON = {"session_id", "guild_id", "compaction_mode", "strategy", "run_id"}
+
+
+def of(events: list[CompactionEvent], kind: type[CompactionEvent]) -> list[CompactionEvent]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def test_run_lands_in_the_background() -> None:
+    """Asking returns at once with the old cursor; the run lands when the loop gets to it."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(61)
+            room.memory.context(max_input_tokens=10_000)
+            assert room.memory.cursor == 0
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+            stored = await room.store.load(EVENING)
+            assert stored.state == room.memory.state
+            assert [(each.start, each.end, each.summariser) for each in stored.segments] == [(0, 10, "llm")]
+
+    run_virtually(main())
+
+
+def test_backlog_drains_by_itself() -> None:
+    """After each landing the question is asked again, until less than a batch is left."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(150)
+            room.memory.context(max_input_tokens=10_000)
+            await room.memory.settle()
+            assert room.memory.cursor == 90
+            assert room.model.most_at_once == 1
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize(
+    ("mood", "error_class", "timeout", "retryable"),
+    [
+        (Mood.OUTAGE, "CompletionError", False, True),
+        (Mood.WRONG_KEY, "CompletionError", False, False),
+        (Mood.HANGS, "TimeoutError", True, True),
+        (Mood.BROKEN, "KeyError", False, True),
+        (Mood.BLANK, "SummaryRefusedError", False, True),
+        (Mood.ERROR_TEXT, "SummaryRefusedError", False, True),
+        (Mood.REFUSAL, "SummaryRefusedError", False, True),
+        (Mood.CUT_OFF, "SummaryRefusedError", False, True),
+        (Mood.ANSWER, "SummaryRefusedError", False, True),
+        (Mood.COPY, "SummaryRefusedError", False, True),
+        (Mood.GARBAGE, "SummaryRefusedError", False, True),
+        (Mood.INVENTS, "SummaryRefusedError", False, True),
+    ],
+)
+def test_each_failure_of_the_model_is_told_and_loses_nothing(
+    mood: Mood, error_class: str, timeout: bool, retryable: bool
+) -> None:
+    """The failure says what it was; then the batch lands all the same, by the model or by the fallback."""
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(mood)) as room:
+            await room.talk(61)
+            room.sent()
+            await asyncio.sleep(31.0)
+            told = of(room.events, Failed)[0]
+            assert isinstance(told, Failed)
+            assert (told.error_class, told.timeout, told.retryable) == (error_class, timeout, retryable)
+            assert told.model == "moody-1"
+            for _ in range(6):
+                room.sent()
+                await asyncio.sleep(200.0)
+            assert room.memory.cursor == 10
+            assert room.sent().missing == ()
+            folded = of(room.events, Landed)[-1]
+            assert isinstance(folded, Landed)
+            assert folded.degraded
+
+    run_virtually(main())
+
+
+def test_slow_model_within_its_time_is_no_failure() -> None:
+    """Twenty seconds are slow, and nobody waits for them."""
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(Mood.SLOW)) as room:
+            await room.talk(61)
+            room.sent()
+            await room.talk(5)
+            assert room.memory.cursor == 0
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+            (landed,) = of(room.events, Landed)
+            assert isinstance(landed, Landed)
+            assert landed.latency_ms == 20_000.0
+
+    run_virtually(main())
+
+
+def test_a_recovered_model_folds_again() -> None:
+    """After an outage the batches are the model's again."""
+
+    async def main() -> None:
+        model = MoodyModel(Mood.OUTAGE)
+        async with Room(model=model) as room:
+            for _ in range(12):
+                await room.talk(10)
+                room.sent()
+                await asyncio.sleep(30.0)
+            assert room.memory.cursor >= 50, "the fallback kept up"
+            model.mood = Mood.GOOD
+            await asyncio.sleep(300.0)
+            for _ in range(3):
+                await room.talk(10)
+                room.sent()
+                await asyncio.sleep(30.0)
+            assert [each.degraded for each in room.memory.segments][-2:] == [False, False]
+
+    run_virtually(main())
+
+
+def test_landing_whose_answer_was_lost_is_found_again() -> None:
+    """The next attempt is refused by the store, and the session goes on from what is stored."""
+
+    async def main() -> None:
+        lost = [Fault.ANSWER_LOST]
+        store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
+        async with Room(store=store) as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            assert room.memory.cursor == 0
+            assert (await store.load(EVENING)).state.cursor == 10
+            await asyncio.sleep(5.0)
+            room.sent()
+            await room.memory.settle()
+            stored = await store.load(EVENING)
+            assert room.memory.state == stored.state
+            assert room.memory.segments == stored.segments
+            assert len(stored.segments) == 1
+
+    run_virtually(main())
+
+
+def test_end_after_a_lost_answer_closes_what_is_stored() -> None:
+    """The closing segment begins at the stored cursor, not at the one this process believed in."""
+
+    async def main() -> None:
+        lost = [Fault.ANSWER_LOST]
+        store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
+        async with Room(store=store) as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            await room.memory.end()
+            stored = await store.load(EVENING)
+            assert stored.ended
+            assert [(each.start, each.end, each.closing) for each in stored.segments] == [
+                (0, 10, False),
+                (10, 61, True),
+            ]
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.ANSWER_LOST, Fault.HANGS])
+def test_end_can_be_tried_again(fault: Fault) -> None:
+    """A store that fails at the end costs an error and a second call, no turn."""
+
+    async def main() -> None:
+        faults: list[Fault] = []
+        store = InMemoryTurnStore(
+            fault=lambda operation: faults.pop() if operation in {"close", "load"} and faults else None
+        )
+        async with Room(store=store) as room:
+            await room.talk(12)
+            faults += [fault, fault]
+            with pytest.raises(StoreError):
+                await room.memory.end()
+            await room.memory.end()
+            await room.memory.end()
+            stored = await store.load(EVENING)
+            assert stored.ended
+            assert [(each.start, each.end) for each in stored.segments] == [(0, 12)]
+
+    run_virtually(main())
+
+
+def test_end_waits_its_deadline_and_no_longer() -> None:
+    """A hanging run is dropped after the deadline; its result never lands."""
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(Mood.HANGS)) as room:
+            await room.talk(61)
+            room.sent()
+            began = asyncio.get_running_loop().time()
+            await room.memory.end()
+            assert asyncio.get_running_loop().time() - began == pytest.approx(room.settings.ending_deadline_s)
+            stored = await room.store.load(EVENING)
+            assert (stored.state, stored.ended) == (CompactionState(), True)
+            assert [(each.start, each.end, each.closing) for each in stored.segments] == [(0, 61, True)]
+            (told,) = of(room.events, Failed)
+            assert isinstance(told, Failed)
+            assert (told.error_class, told.next_retry_s) == ("SessionEnding", None)
+
+    run_virtually(main())
+
+
+def test_run_that_lands_within_the_deadline_is_kept() -> None:
+    """The closing segment begins where it ended."""
+
+    async def main() -> None:
+        settings = CompactionSettings(ending_deadline_s=30.0)
+        async with Room(model=MoodyModel(Mood.SLOW), settings=settings) as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.end()
+            stored = await room.store.load(EVENING)
+            assert [(each.start, each.end, each.closing) for each in stored.segments] == [
+                (0, 10, False),
+                (10, 61, True),
+            ]
+
+    run_virtually(main())
+
+
+def test_another_process_on_the_same_session_is_noticed() -> None:
+    """Whoever lands second takes over what the first one stored."""
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(Mood.SLOW)) as room:
+            await room.talk(61)
+            room.sent()
+            assert await room.store.land(landing(0, 10, revision=0))
+            await room.memory.settle()
+            assert room.memory.state == (await room.store.load(EVENING)).state
+            assert room.memory.cursor == 10
+            assert room.sent().missing == ()
+
+    run_virtually(main())
+
+
+def test_notes_alone_are_folded() -> None:
+    """48 pending notes land without a batch; their words reach the summary, the cursor stays."""
+
+    async def main() -> None:
+        async with Room(summariser=ExtractiveSummariser()) as room:
+            await room.say()
+            for number in range(PENDING_NOTES_RUN):
+                await room.see(f"n{number}", "a shop with potions")
+            await room.memory.retire_live_notes()
+            coverage = room.sent()
+            await room.memory.settle()
+            assert coverage.verbatim == ((0, 0),)
+            assert (room.memory.cursor, room.memory.state.pending_notes) == (0, ())
+            assert room.memory.summary is not None
+            assert "Bob's screen" in room.memory.summary.text
+            assert room.sent().verbatim == ((0, 0),)
+
+    run_virtually(main())
+
+
+def test_listener_that_raises_stops_nothing() -> None:
+    """The mistake is logged, and the run lands."""
+
+    async def main() -> None:
+        room = Room(deaf=True)
+        async with room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+            assert {line["error_class"] for line in room.logged("compaction_listener_failed")} == {"RuntimeError"}
+
+    run_virtually(main())
+
+
+class _Stubborn:
+    """A summariser that swallows its first cancellation."""
+
+    name = "llm"
+    model = "stubborn"
+
+    def __init__(self) -> None:
+        self.cancelled = 0
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        try:
+            await asyncio.sleep(1e6)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+        return await ExtractiveSummariser().fold(request)
+
+
+def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
+    """Dropped at the end, it answers all the same, and its answer finds nobody."""
+
+    async def main() -> None:
+        stubborn = _Stubborn()
+        async with Room(summariser=stubborn) as room:
+            await room.talk(61)
+            room.sent()
+            await asyncio.sleep(0)
+            await room.memory.end()
+            await asyncio.sleep(1.0)
+            assert stubborn.cancelled == 1
+            assert not of(room.events, Landed)
+            stored = await room.store.load(EVENING)
+            assert [(each.start, each.closing) for each in stored.segments] == [(0, True)]
+
+    run_virtually(main())
+
+
+# -- the log -------------------------------------------------------------------------------------------------
+
+
+def test_log_lines_have_exactly_their_fields() -> None:
+    """The names and fields of the design page, and what the session is."""
+
+    async def main() -> None:
+        model = MoodyModel(Mood.OUTAGE)
+        async with Room(model=model) as room:
+            await room.talk(60)
+            room.sent()
+            await room.say()
+            room.sent()
+            await asyncio.sleep(5.0)
+            model.mood = Mood.GOOD
+            room.sent()
+            await room.memory.settle()
+            expected = {
+                "voice_context_compaction_skipped": {
+                    "reason",
+                    "cursor",
+                    "total_turns",
+                    "eligible_count",
+                    "threshold",
+                    "pending_note_count",
+                    "repeated",
+                },
+                "voice_context_compaction_started": {
+                    "cursor",
+                    "batch_size",
+                    "recent_start",
+                    "pending_note_count",
+                    "summariser",
+                    "model",
+                },
+                "voice_context_compaction_completed": {
+                    "old_cursor",
+                    "new_cursor",
+                    "covered_through_turn",
+                    "summary_chars",
+                    "latency_ms",
+                    "prompt_tokens",
+                    "completion_tokens",
+                    "folded_note_count",
+                    "degraded",
+                },
+                "voice_context_compaction_failed": {
+                    "cursor",
+                    "batch_size",
+                    "pending_note_count",
+                    "model",
+                    "error_class",
+                    "error",
+                    "timeout",
+                    "retryable",
+                    "attempt",
+                    "next_retry_s",
+                    "latency_ms",
+                },
+            }
+            for name, fields in expected.items():
+                lines = room.logged(name)
+                assert lines, name
+                for line in lines:
+                    assert set(line) == fields | COMMON
+                    assert (line["session_id"], line["guild_id"]) == ("evening", "guild")
+                    assert (line["compaction_mode"], line["strategy"]) == ("summary", "ledger")
+            (completed,) = room.logged("voice_context_compaction_completed")
+            assert (completed["old_cursor"], completed["new_cursor"], completed["covered_through_turn"]) == (0, 10, 9)
+            assert (completed["prompt_tokens"], completed["completion_tokens"]) == (500, 80)
+
+    run_virtually(main())
+
+
+def test_log_never_holds_what_people_said() -> None:
+    """Not in a landing, not in a refusal of text that repeats it."""
+
+    async def main() -> None:
+        for mood in Mood:
+            async with Room(model=MoodyModel(mood), session_id=SessionId(f"{mood.name}")) as room:
+                for _ in range(61):
+                    await room.say("The secret word is xylophone.")
+                await room.see("n", "xylophones")
+                room.sent()
+                await asyncio.sleep(400.0)
+                await room.memory.end()
+                for call in room.log.calls:
+                    shown = {key: value for key, value in call.kwargs.items() if key != "exc_info"}
+                    assert "xylophone" not in str(shown)
+
+    run_virtually(main())
+
+
+def test_events_reach_the_listener_in_order() -> None:
+    """Started, then landed, with the summary that the model will see."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            started = of(room.events, Started)[0]
+            landed = of(room.events, Landed)[0]
+            assert isinstance(started, Started)
+            assert isinstance(landed, Landed)
+            assert started.run_id == landed.run_id
+            assert (landed.old_cursor, landed.new_cursor) == (Seq(0), Seq(10))
+            assert room.memory.summary is not None
+            assert landed.summary == room.memory.summary.text
+            assert landed.summary_chars == len(landed.summary)
+
+    run_virtually(main())

@@ -1,0 +1,110 @@
+"""What isn't stored yet stays in its order and is stored once, however the store fails."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from compaction.errors import StoreError
+from compaction.model import NoteId, Seq
+from compaction.outbox import Outbox
+from tests.compaction.turn_store_contract import EVENING, landing, note, turn
+from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.virtual_time import run_virtually
+
+
+def outbox(store: InMemoryTurnStore, *, stored_turns: int = 0) -> Outbox:
+    return Outbox(store, EVENING, stored_turns=stored_turns, timeout_s=10.0)
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
+    """Turn 1 fails; turn 2 stores both, in order and once."""
+
+    async def main() -> None:
+        faults: list[Fault] = []
+        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+        box = outbox(store)
+        box.put_turn(turn(0))
+        await box.flush()
+        faults.append(fault)
+        box.put_turn(turn(1))
+        with pytest.raises(StoreError):
+            await box.flush()
+        assert box.stored_turns == 1
+        box.put_turn(turn(2))
+        await box.flush()
+        assert box.stored_turns == 3
+        assert tuple(await store.turns(EVENING, Seq(0), Seq(9))) == (turn(0), turn(1), turn(2))
+
+    run_virtually(main())
+
+
+def test_store_that_never_answers_is_an_error_in_time() -> None:
+    """Ten seconds, and a plain sentence."""
+
+    async def main() -> None:
+        box = outbox(InMemoryTurnStore(fault=lambda _: Fault.HANGS))
+        box.put_turn(turn(0))
+        with pytest.raises(StoreError, match="within 10 seconds"):
+            await box.flush()
+        assert asyncio.get_running_loop().time() == pytest.approx(10.0)
+
+    run_virtually(main())
+
+
+def test_landing_never_overtakes_its_notes() -> None:
+    """A note that failed to be stored is stored before the landing that folds it, and so is not pending for ever."""
+
+    async def main() -> None:
+        faults = [Fault.REFUSED]
+        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+        box = outbox(store)
+        box.put_note(note("a"))
+        box.put_moved((NoteId("a"),))
+        with pytest.raises(StoreError):
+            await box.flush()
+        for seq in range(61):
+            box.put_turn(turn(seq))
+        assert await box.land(landing(0, 10, revision=0, note_ids=["a"]))
+        memory = await box.load()
+        assert (memory.live_notes, memory.state.pending_notes, memory.total_turns) == ((), (), 61)
+
+    run_virtually(main())
+
+
+def test_writers_at_once_keep_the_order() -> None:
+    """Tasks that write at the same time store each turn once, in the order of the numbers."""
+
+    async def main() -> None:
+        store = InMemoryTurnStore()
+        box = outbox(store)
+
+        async def write(seq: int) -> None:
+            box.put_turn(turn(seq))
+            await box.flush()
+
+        await asyncio.gather(*(write(seq) for seq in range(20)))
+        assert store.operations.count("append_turn") == 20
+        assert box.stored_turns == 20
+
+    run_virtually(main())
+
+
+def test_cancelled_writer_loses_nothing() -> None:
+    """What it queued is written by the next."""
+
+    async def main() -> None:
+        faults = [Fault.HANGS]
+        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+        box = outbox(store)
+        box.put_turn(turn(0))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await box.flush()
+        box.put_turn(turn(1))
+        await box.flush()
+        assert (await box.load()).window == (turn(0), turn(1))
+
+    run_virtually(main())

@@ -1,0 +1,327 @@
+"""What a room sees of its memory: turns in, context out, restarts, modes, and how little it waits."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from compaction.context import build_payload
+from compaction.errors import SessionEndedError, StoreError
+from compaction.model import Mode, Seq, SessionId, TurnKind
+from compaction.payload import PartKind, coverage
+from compaction.session import SILENT_BACKLOG
+from compaction.settings import CompactionSettings, Trigger
+from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.timeline import CAPACITY
+from tests.compaction.rooms import EVENING, Room
+from tests.fakes.completion import Mood, MoodyModel
+from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.virtual_time import run_virtually
+
+
+def test_turns_are_numbered_and_stored_as_they_come() -> None:
+    """Each is in the store when `append` returns."""
+
+    async def main() -> None:
+        async with Room() as room:
+            first = await room.say("Hello there.")
+            second = await room.say("joined", kind=TurnKind.MEMBERSHIP)
+            assert (first.seq, second.seq, room.memory.total_turns) == (0, 1, 2)
+            assert tuple(await room.store.turns(EVENING, Seq(0), Seq(9))) == (first, second) == room.memory.turns
+
+    run_virtually(main())
+
+
+def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> None:
+    """Several speakers ending together get neighbouring numbers, each once."""
+
+    async def main() -> None:
+        async with Room() as room:
+            turns = await asyncio.gather(*(room.say(f"Turn number {number}.") for number in range(8)))
+            assert [turn.seq for turn in turns] == list(range(8))
+            assert (await room.store.load(EVENING)).window == tuple(turns)
+
+    run_virtually(main())
+
+
+def test_failed_store_keeps_the_turn_and_stores_it_with_the_next() -> None:
+    """The caller hears of it; nothing is lost and no number is used twice."""
+
+    async def main() -> None:
+        faults: list[Fault] = []
+        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+        async with Room(store=store) as room:
+            await room.say("One.")
+            faults.append(Fault.REFUSED)
+            with pytest.raises(StoreError, match="disk is full"):
+                await room.say("Two.")
+            assert room.memory.total_turns == 2
+            assert room.sent().verbatim == ((0, 1),)
+            await room.say("Three.")
+            texts = [turn.parts[0].text for turn in await store.turns(EVENING, Seq(0), Seq(9))]
+            assert texts == ["One.", "Two.", "Three."]
+
+    run_virtually(main())
+
+
+def test_restart_goes_on_where_the_store_says() -> None:
+    """Cursor, summary, window, live and pending notes are those of the process before."""
+
+    async def main() -> None:
+        room = Room(summariser=ExtractiveSummariser())
+        async with room:
+            await room.talk(75)
+            for number in range(15):
+                await room.see(f"n{number}")
+            room.sent()
+            await room.memory.settle()
+            before = (room.memory.state, room.memory.window, room.memory.summary, room.memory.segments)
+            live = room.memory.context(max_input_tokens=9_000).live_notes
+            assert room.memory.cursor == 20
+        async with room:
+            after = (room.memory.state, room.memory.window, room.memory.summary, room.memory.segments)
+            assert after == before
+            assert room.memory.context(max_input_tokens=9_000).live_notes == live
+            turn = await room.say()
+            assert turn.seq == 75
+            assert room.sent().missing == ()
+
+    run_virtually(main())
+
+
+def test_run_cut_off_by_a_restart_is_folded_by_the_next_process() -> None:
+    """Leaving the block stops the run; the batch is due again and lands once."""
+
+    async def main() -> None:
+        model = MoodyModel(Mood.HANGS)
+        room = Room(model=model)
+        async with room:
+            await room.talk(61)
+            room.sent()
+            await asyncio.sleep(1.0)
+        assert model.at_once == 0
+        model.mood = Mood.GOOD
+        async with room:
+            assert room.memory.cursor == 0
+            room.sent()
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+            assert len(room.memory.segments) == 1
+
+    run_virtually(main())
+
+
+def test_leaving_stores_what_waited() -> None:
+    """A turn whose write failed is written when the block is left; if that fails too, it is said loudly."""
+
+    async def main() -> None:
+        faults: list[Fault] = []
+        room = Room(store=InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None))
+        async with room:
+            faults.append(Fault.REFUSED)
+            with pytest.raises(StoreError):
+                await room.say("Kept.")
+        assert (await room.store.load(EVENING)).total_turns == 1
+        async with room:
+            faults += [Fault.REFUSED, Fault.REFUSED]
+            with pytest.raises(StoreError):
+                await room.say("Lost with the disk.")
+        (line,) = room.logged("turns_not_stored")
+        assert line["count"] == 1
+
+    run_virtually(main())
+
+
+def test_hole_in_the_store_is_told_and_survived() -> None:
+    """A missing turn becomes a tombstone; the others keep their numbers."""
+
+    async def main() -> None:
+        room = Room()
+        async with room:
+            await room.talk(5)
+        del room.store._sessions[EVENING].turns[2]
+        room.store._sessions[EVENING].turns[5] = (await room.store.turns(EVENING, Seq(4), Seq(5)))[0]
+        del room.store._sessions[EVENING].turns[5]
+        async with room:
+            assert room.memory.total_turns == 4
+            assert room.memory.window[2].tombstone
+            assert room.logged("stored_turns_missing")
+
+    run_virtually(main())
+
+
+def test_ended_session_takes_nothing_and_is_not_opened_again() -> None:
+    """A new session has to be opened."""
+
+    async def main() -> None:
+        room = Room()
+        async with room:
+            await room.talk(3)
+            await room.memory.end()
+            with pytest.raises(SessionEndedError):
+                await room.say()
+            with pytest.raises(SessionEndedError):
+                await room.see("n")
+            with pytest.raises(SessionEndedError):
+                await room.memory.retire_live_notes()
+            assert room.sent().verbatim == ((0, 2),)
+        with pytest.raises(SessionEndedError, match="open a new one"):
+            await room.enter()
+
+    run_virtually(main())
+
+
+def test_silent_bot_stays_bounded() -> None:
+    """Without any context built, folding begins beyond 200 unfolded turns and catches up."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(SILENT_BACKLOG)
+            await asyncio.sleep(1.0)
+            assert room.memory.cursor == 0
+            await room.say()
+            await room.memory.settle()
+            assert room.memory.cursor == 150
+            await room.talk(400)
+            await room.memory.settle()
+            assert len(room.memory.turns) <= CAPACITY
+
+    run_virtually(main())
+
+
+def test_trigger_at_every_turn() -> None:
+    """With `trigger = turn` the summary is there before anybody asks the bot."""
+
+    async def main() -> None:
+        async with Room(settings=CompactionSettings(trigger=Trigger.TURN)) as room:
+            await room.talk(61)
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+
+    run_virtually(main())
+
+
+def test_reply_path_never_waits_for_a_run() -> None:
+    """A hundred replies, with turns between them, during one slow run: none waits, none disturbs it."""
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(Mood.SLOW)) as room:
+            await room.talk(61)
+            began = asyncio.get_running_loop().time()
+            for _ in range(100):
+                turn = await room.say()
+                context = room.memory.context(current=turn, max_input_tokens=100_000)
+                assert context.cursor == 0
+                assert context.current == turn
+                assert turn not in context.window
+            assert asyncio.get_running_loop().time() == began
+            assert len(room.model.calls) == 1
+            await asyncio.sleep(20.5)
+            assert room.memory.cursor == 10
+
+    run_virtually(main())
+
+
+def test_off_sends_the_last_fifty_turns_and_nothing_older() -> None:
+    """No summary, no run, and memory bounded all the same."""
+
+    async def main() -> None:
+        async with Room(mode=Mode.OFF) as room:
+            await room.talk(500)
+            turn = await room.say("And now?")
+            context = room.memory.context(current=turn, max_input_tokens=100_000)
+            payload = build_payload(context, system=["You take part."])
+            sent = coverage(payload, room.memory.total_turns)
+            assert sent.verbatim == ((451, 500),)
+            assert (sent.summarised, sent.evicted, sent.missing) == ((), (), ((0, 450),))
+            assert not [part for part in payload if part.kind is PartKind.SUMMARY]
+            assert room.model.calls == []
+            assert len(room.memory.turns) <= CAPACITY + 1
+            await room.memory.end()
+            stored = await room.store.load(EVENING)
+            assert stored.ended
+            assert stored.total_turns == 501
+
+    run_virtually(main())
+
+
+def test_thousand_turns_have_no_hole() -> None:
+    """The case that broke the systems before: at 1,000 turns each is in the summary or in the window."""
+
+    async def main() -> None:
+        async with Room(summariser=ExtractiveSummariser()) as room:
+            for _ in range(1_000):
+                turn = await room.say()
+                if turn.seq % 3 == 0:
+                    assert room.sent().missing == ()
+                    await room.memory.settle()
+            assert room.memory.cursor == 940
+            assert room.sent().summarised == ((0, 939),)
+            assert room.sent().verbatim == ((940, 999),)
+            assert len(room.memory.turns) <= CAPACITY
+            summary = room.memory.summary
+            assert summary is not None
+            assert len(summary.text) <= 1_200
+
+    run_virtually(main())
+
+
+def test_model_context_built_tells_what_was_sent() -> None:
+    """Ranges and costs by part, never words."""
+
+    async def main() -> None:
+        async with Room(summariser=ExtractiveSummariser()) as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            turn = await room.say()
+            context = room.memory.context(current=turn, max_input_tokens=100_000)
+            payload = build_payload(context, system=["You take part."])
+            room.memory.log_context_built(payload)
+            (line,) = room.logged("model_context_built")
+            assert set(line) == {
+                "seq_from",
+                "seq_to",
+                "summary_revision",
+                "tokens",
+                "evicted",
+                "session_id",
+                "guild_id",
+                "compaction_mode",
+                "strategy",
+            }
+            assert (line["seq_from"], line["seq_to"], line["summary_revision"], line["evicted"]) == (10, 61, 1, None)
+            tokens = line["tokens"]
+            assert isinstance(tokens, dict)
+            assert set(tokens) == {"system", "summary", "turn", "current"}
+            assert sum(tokens.values()) == sum(part.tokens for part in payload)
+
+    run_virtually(main())
+
+
+def test_sessions_share_nothing() -> None:
+    """Two rooms over one store keep to themselves."""
+
+    async def main() -> None:
+        store = InMemoryTurnStore()
+        async with Room(store=store) as evening, Room(store=store, session_id=SessionId("other")) as other:
+            await evening.talk(61)
+            await other.talk(3)
+            evening.sent()
+            await evening.memory.settle()
+            assert (evening.memory.cursor, other.memory.cursor) == (10, 0)
+            assert other.sent().verbatim == ((0, 2),)
+
+    run_virtually(main())
+
+
+def test_unreadable_store_is_an_error_at_once() -> None:
+    """A session whose past can't be read isn't opened as if it had none."""
+
+    async def main() -> None:
+        room = Room(store=InMemoryTurnStore(fault=lambda operation: Fault.REFUSED if operation == "load" else None))
+        with pytest.raises(StoreError):
+            await room.enter()
+
+    run_virtually(main())
