@@ -76,12 +76,21 @@ class Scene:
         return int(mine["ssrc"])
 
     async def hears(self, person: Person) -> None:
-        """Let a person say the clip, and see that one talkspurt of its length was heard."""
+        """Let a person say the clip, and see that sound of its length was heard, and its end.
+
+        On a busy machine a person may stall and make two talkspurts of one; no sound is lost by that.
+        """
         before, ends = self.listener.seconds_of(person.user_id), self.listener.ends_of(person.user_id)
+        said = self.clip.duration_s + 0.1  # five silence frames
         await person.say(self.clip)
-        await until(lambda: self.listener.ends_of(person.user_id) > ends, "the end of the talkspurt")
-        heard = self.listener.seconds_of(person.user_id) - before
-        assert heard == pytest.approx(self.clip.duration_s + 0.1, abs=0.11)
+        await until(
+            lambda: (
+                self.listener.seconds_of(person.user_id) - before > said - 0.15
+                and self.listener.ends_of(person.user_id) > ends
+            ),
+            f"hearing {said:.2f} s",
+        )
+        assert self.listener.seconds_of(person.user_id) - before < said + 0.15
 
 
 @contextlib.asynccontextmanager
@@ -119,7 +128,7 @@ async def test_a_person_is_heard(tmp_path: Path) -> None:
         await until(lambda: SpeakerLeft in map(type, room.listener.heard), "leaving")
         counts = room.link.counters()
         assert (counts.dave_failures, counts.transport_failures, counts.lost, counts.unknown_ssrc) == (0, 0, 0, 0)
-        assert counts.talkspurts == 2
+        assert counts.talkspurts >= 2
         pcm = np.concatenate([item.pcm for item in room.listener.heard if isinstance(item, SpeechFrames)])
         assert np.abs(pcm).max() > 2000
     assert room.listener.kinds() == [Connected]
