@@ -200,7 +200,7 @@ class TransportSettings(BaseModel):
         description="Bits a second of the bot's own voice; 64000 is what Discord's channels carry by default.",
     )
     opus_complexity: int = Field(
-        default=5, ge=0, le=10, description="Effort of encoding the bot's voice, 0-10; 10 costs twice the CPU of 5."
+        default=5, ge=0, le=10, description="Effort of encoding the bot's voice, 0-10; 10 costs 30 % more CPU than 5."
     )
     opus_expected_loss_percent: int = Field(
         default=10,

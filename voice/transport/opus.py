@@ -160,7 +160,7 @@ class Decoder:
 class Encoder:
     """One stream's encoder for speech. Not thread-safe.
 
-    The dear part of speaking: 280-355 µs a stereo frame at complexity 10, half of it at 5.
+    The dear part of speaking: 150 µs a mono frame at complexity 5, 190 at 10 (2 shared cores).
     """
 
     __slots__ = ("_channels", "_lib", "_out", "_state")
