@@ -60,6 +60,8 @@ class OpenAIChat:
         self._format_rung = 0
 
     async def __aenter__(self) -> Self:
+        # The library imports its chat part when it is first touched: a second in which the loop would stand still.
+        await asyncio.to_thread(lambda: self._client.chat.completions)
         return self
 
     async def __aexit__(
