@@ -1,0 +1,104 @@
+"""The bundled evening, whole: what must hold on a good network, on a bad one, and what fails without compaction.
+
+The runs play in real time and use a tenth of a core each, so they are started together and read one by one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.scenarios.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.scenarios.program import Outcome
+
+pytestmark = pytest.mark.rehearsal
+
+RUNS = {
+    "good": (),
+    "rough": ("--loss", "0.05", "--padding", "0.05", "--reorder", "0.05"),
+    "off": ("--set", "compaction.mode=off"),
+}
+
+
+@pytest.fixture(scope="module")
+def evenings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Program]]:
+    """Start every run at once; what is left of them ends with the module."""
+    folder: Path = tmp_path_factory.mktemp("evenings")
+    programs = {name: Program.rehearse(folder / name, "evening", *options) for name, options in RUNS.items()}
+    yield programs
+    for program in programs.values():
+        program.kill()
+
+
+@pytest.fixture(scope="module")
+def good(evenings: dict[str, Program]) -> Outcome:
+    """Return the evening on a good network."""
+    return evenings["good"].wait()
+
+
+def test_the_evening_passes(good: Outcome) -> None:
+    """Everything the scenario promises comes true, and the exit status says so."""
+    assert good.status == 0, good.printed
+    assert good.report["passed"]
+    assert all(line["passed"] for line in good.report["expectations"])
+
+
+def test_everybody_is_heard_once_and_as_themselves(good: Outcome) -> None:
+    """Each live utterance became text once, under its speaker, with few wrong words and no undecrypted frame."""
+    utterances = good.report["utterances"]
+    assert len(utterances) >= 17
+    assert all(one["transcript"] and not one["twice"] for one in utterances)
+    assert len({one["speaker"] for one in utterances}) >= 3
+    assert good.report["wer"] < 0.15
+    assert good.report["packets"]["dave_failures"] == 0
+    assert good.report["packets"]["received"] > 2000
+
+
+def test_a_compaction_lands_and_only_the_summary_knows_the_answer(good: Outcome) -> None:
+    """The cursor goes 0 -> 10 during the run; the question about the past is answered out of the summary alone,
+    and another participant hears the fact."""
+    first = good.report["compactions"][0]
+    assert (first["old_cursor"], first["new_cursor"], first["covered_through_turn"]) == (0, 10, 9)
+    assert 0 < first["summary_chars"] <= 1200
+    answer = good.report["bot_turns"][-1]
+    assert "lisbon" in answer["heard_by_others"].lower()
+    holders = [part["kind"] for part in answer["payload"] if "lisbon" in part["content"].lower()]
+    assert holders == ["summary"]
+    assert len(good.report["summary"]) <= 1200
+
+
+def test_latency_is_told_by_stage(good: Outcome) -> None:
+    """The report says how long text and first sound took, for every utterance and answer."""
+    latency = good.report["latency"]
+    assert latency["end_to_text_ms"]["count"] == len(good.report["utterances"])
+    assert 0 < latency["end_to_text_ms"]["p50"] <= latency["end_to_text_ms"]["p95"]
+    assert 0 < latency["end_to_first_audio_ms"]["p50"] <= latency["end_to_first_audio_ms"]["p95"]
+
+
+def test_a_rough_network_loses_nobody(evenings: dict[str, Program]) -> None:
+    """With 5 % loss, padding and reordering every utterance is still heard and nothing is raised."""
+    rough = evenings["rough"].wait()
+    assert rough.expectation("every_utterance_heard_once")["passed"], rough.printed
+    assert rough.expectation("attributed")["passed"]
+    assert rough.expectation("nothing_raised")["passed"], rough.expectation("nothing_raised")["detail"]
+    assert rough.expectation("dave_failures")["passed"]
+    packets = rough.report["packets"]
+    assert packets["padded"] > 50
+    assert packets["lost"] > 50
+    assert packets["concealed"] + packets["recovered"] > 50
+
+
+def test_without_compaction_the_past_is_gone(evenings: dict[str, Program]) -> None:
+    """With `compaction.mode=off` the same evening fails at just the question whose answer left the window."""
+    off = evenings["off"].wait()
+    assert off.status == 1, off.printed
+    assert not off.report["passed"]
+    assert off.report["compactions"] == []
+    assert not off.expectation("answer ask-town")["passed"]
+    assert off.expectation("answer ask-concert")["passed"]
