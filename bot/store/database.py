@@ -109,6 +109,8 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
             cursor.execute("PRAGMA journal_mode = WAL")
             cursor.execute(f"PRAGMA synchronous = {synchronous.upper()}")
             cursor.execute("PRAGMA foreign_keys = ON")
+            # What is deleted is overwritten: what somebody wants forgotten must not lie in free pages.
+            cursor.execute("PRAGMA secure_delete = ON")
         finally:
             cursor.close()
 
@@ -117,7 +119,7 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
         # half-read cursor, which lives as long as somebody keeps the cancelled task. Outside a greenlet nobody can
         # wait, and nothing is open.
         with suppress(MissingGreenlet):
-            connection.run_async(lambda driver: driver.rollback())  # type: ignore[attr-defined]
+            connection.run_async(lambda driver: driver.rollback())
 
     def on_begin(connection: object) -> None:
         options = connection.get_execution_options()  # type: ignore[attr-defined]

@@ -6,20 +6,19 @@ stored by an earlier version, or changed since, is brought in by `catch_up`.
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, select, tuple_, update
 
 from bot.store import rows
 from bot.store.schema import add_once, corrections, notes, passages, segments, sessions, turns
-from compaction.memory.passage import PassageKind, source_kind, source_speakers, source_text
-from compaction.memory.terms import folded, terms
+from bot.store.tags import tags_of
+from compaction.memory.passage import PassageKind, source_kind, source_text
+from compaction.memory.terms import terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn
-from compaction.wording import announces_change
 
 if TYPE_CHECKING:
-    from sqlalchemy import Row, Select, Table
+    from sqlalchemy import Table
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -64,51 +63,6 @@ async def catch_up(database: Database) -> int:
                 break
             after = tuple(getattr(found[-1], column.name) for column in order)
     return count
-
-
-def tags_of(source: Source, session_id: SessionId, guild_id: int | None, channel_id: int | None) -> str:
-    """Return what a passage can be filtered by, as words of the index: where it was said and whose it is."""
-    tags = [
-        f"g{'none' if guild_id is None else guild_id}",
-        f"c{'none' if channel_id is None else channel_id}",
-        session_tag(session_id),
-        kind_tag(source_kind(source)),
-    ]
-    if isinstance(source, Turn) and announces_change(source_text(source)):
-        tags.append(CHANGE_TAG)
-    for speaker_id, name in source_speakers(source):
-        tags += [name_tag(word) for word in folded(name)]
-        if speaker_id:
-            tags.append(speaker_tag(speaker_id))
-    return " ".join(dict.fromkeys(tags))
-
-
-# A turn that says that something is no longer as it was.
-CHANGE_TAG = "kchange"
-
-
-def kind_tag(kind: PassageKind) -> str:
-    """Return the tag of a sort of passage."""
-    return f"k{kind.value}"
-
-
-def session_tag(session_id: str) -> str:
-    """Return the tag of a session: its id may hold any character, a tag only letters and digits."""
-    return f"s{_digest(session_id)}"
-
-
-def speaker_tag(speaker_id: str) -> str:
-    """Return the tag of a speaker's id."""
-    return f"u{_digest(speaker_id)}"
-
-
-def name_tag(word: str) -> str:
-    """Return the tag of a word of a display name. `word` is folded."""
-    return f"w{word}" if word.isascii() and word.isalnum() else f"x{_digest(word)}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> None:

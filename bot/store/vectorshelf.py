@@ -1,0 +1,211 @@
+"""The embeddings in the database, and the copy of them in memory that is searched.
+
+A guild's vectors are loaded when it is first searched and kept up to date by what came since; when anything was
+deleted they are loaded anew, so that nothing forgotten stays in memory. At most so many are held in all; the guild
+that was not asked for longest goes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, select, text, update
+
+from bot.store import rows
+from bot.store.schema import notes, passage_vectors, passages, search_marks, segments, sessions, turns
+from bot.store.tags import clauses_of
+from bot.store.vectors import StoredVector, VectorSet, Wanted, packed
+from compaction.memory.passage import PassageId, PassageKind, embedded_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Select
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.store.database import Database
+    from compaction.memory.passage import Scope, Source
+
+# Rows read at once: about 2 ms of the event loop.
+_PAGE_ROWS = 1_000
+# Pages of the index's own b-trees that one step of a purge rewrites: some 100 ms of the write lock.
+_PURGE_PAGES = 500
+
+
+class VectorShelf:
+    """Embeddings of passages: stored, and searched in memory. `most`: how many are held in memory in all."""
+
+    def __init__(self, database: Database, *, most: int = 200_000) -> None:
+        self._database = database
+        self._most = most
+        self._model: str | None = None
+        # The guild asked for last stands last. None holds those of all guilds.
+        self._sets: dict[int | None, VectorSet] = {}
+        self._searching = asyncio.Lock()
+
+    # -- searching -------------------------------------------------------------------------------------------
+
+    async def nearest(
+        self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
+    ) -> Sequence[tuple[PassageId, float]]:
+        """Return the passages whose embeddings by `model` are most like `vector`, with their cosine, best first."""
+        wanted = Wanted(clauses_of(scope), scope.since, scope.until, scope.in_view)
+        async with self._searching:
+            vectors = await self._loaded(scope.guild_id, model)
+            # Ten milliseconds in a thread of its own: the voices of the room go through the loop meanwhile.
+            found = await asyncio.to_thread(vectors.nearest, vector, wanted, limit)
+        return tuple((PassageId(passage_id), score) for passage_id, score in found)
+
+    async def _loaded(self, guild_id: int | None, model: str) -> VectorSet:
+        """Return the guild's vectors as they are in the database now."""
+        async with self._database.reading() as connection:
+            generation = await _mark(connection, "generation")
+            if self._model != model or any(each.generation != generation for each in self._sets.values()):
+                self._sets.clear()
+                self._model = model
+            vectors = self._sets.pop(guild_id, None)
+            if vectors is None:
+                vectors = VectorSet(self._most, generation=generation)
+                await self._load(connection, vectors, _of_guild(guild_id, model).order_by(passage_vectors.c.id.desc()))
+            else:
+                newer = _of_guild(guild_id, model).where(passage_vectors.c.id > vectors.last_id)
+                await self._load(connection, vectors, newer.order_by(passage_vectors.c.id.desc()))
+        self._sets[guild_id] = vectors
+        while sum(map(len, self._sets.values())) > self._most and len(self._sets) > 1:
+            del self._sets[next(iter(self._sets))]
+        return vectors
+
+    async def _load(self, connection: AsyncConnection, vectors: VectorSet, wanted: Select[Any]) -> None:
+        """Add what is wanted, newest first, page by page, as far as there is room for it."""
+        below: int | None = None
+        loaded = 0
+        while loaded < self._most:
+            page = wanted if below is None else wanted.where(passage_vectors.c.id < below)
+            found = (await connection.execute(page.limit(_PAGE_ROWS))).all()
+            if not found:
+                return
+            vectors.last_id = max(vectors.last_id, found[0].id)
+            vectors.add(
+                StoredVector(
+                    row.passage_id,
+                    row.session_id,
+                    -1 if row.start_seq is None else row.start_seq,
+                    row.at,
+                    row.tags,
+                    row.scale,
+                    row.vector,
+                )
+                for row in found
+            )
+            below = found[-1].id
+            loaded += len(found)
+
+    # -- storing ---------------------------------------------------------------------------------------------
+
+    async def adopt(self, model: str) -> None:
+        """Forget the embeddings of every other model: they can't be compared with this one's."""
+        others = passages.c.embedded_by.is_not(None) & (passages.c.embedded_by != model)
+        async with self._database.writing() as connection:
+            await connection.execute(delete(passage_vectors).where(passage_vectors.c.model != model))
+            await connection.execute(update(passages).where(others).values(embedded_by=None))
+
+    async def waiting(self, *, limit: int) -> Sequence[tuple[PassageId, str | None]]:
+        """Return passages that no model has looked at, newest first, with the text to embed (None: not worth it)."""
+        wanted = (
+            select(passages.c.id, passages.c.session_id, passages.c.kind, passages.c.start_seq, passages.c.key)
+            .where(passages.c.embedded_by.is_(None))
+            .order_by(passages.c.id.desc())
+            .limit(limit)
+        )
+        async with self._database.reading() as connection:
+            found = (await connection.execute(wanted)).all()
+            return [(PassageId(row.id), await _text_of(connection, row)) for row in found]
+
+    async def store(self, model: str, embedded: Mapping[PassageId, Sequence[float] | None]) -> None:
+        """Store the embeddings of these passages; None is one that needs none. Those gone meanwhile are left out."""
+        async with self._database.writing() as connection:
+            there = await connection.execute(select(passages.c.id).where(passages.c.id.in_(list(embedded))))
+            for passage_id in there.scalars().all():
+                vector = embedded[PassageId(passage_id)]
+                await connection.execute(delete(passage_vectors).where(passage_vectors.c.passage_id == passage_id))
+                if vector is not None:
+                    scale, data = packed(vector)
+                    values = {"passage_id": passage_id, "model": model, "scale": scale, "vector": data}
+                    await connection.execute(insert(passage_vectors).values(values))
+                await connection.execute(update(passages).where(passages.c.id == passage_id).values(embedded_by=model))
+
+    async def purge(self) -> bool:
+        """Wipe what was deleted from the index's own pages, which keep words until they are rewritten.
+
+        Returns whether there was anything to wipe. Short transactions, so that turns can be stored between them.
+        """
+        async with self._database.reading() as connection:
+            generation = await _mark(connection, "generation")
+            if await _mark(connection, "purged") >= generation:
+                return False
+        pages = -_PURGE_PAGES  # the first step marks everything for merging, the others go on with it
+        while True:
+            async with self._database.writing() as connection:
+                before = await _changes(connection)
+                merge = text("INSERT INTO passage_index (passage_index, rank) VALUES ('merge', :pages)")
+                await connection.execute(merge, {"pages": pages})
+                if await _changes(connection) - before < 2:
+                    await connection.execute(
+                        update(search_marks).where(search_marks.c.name == "purged").values(value=generation)
+                    )
+                    break
+            pages = _PURGE_PAGES
+        return True
+
+
+def _of_guild(guild_id: int | None, model: str) -> Select[Any]:
+    wanted = (
+        select(
+            passage_vectors.c.id,
+            passage_vectors.c.passage_id,
+            passages.c.session_id,
+            passages.c.start_seq,
+            passages.c.at,
+            passages.c.tags,
+            passage_vectors.c.scale,
+            passage_vectors.c.vector,
+        )
+        .join(passages, passages.c.id == passage_vectors.c.passage_id)
+        .where(passage_vectors.c.model == model)
+    )
+    if guild_id is None:
+        return wanted
+    return wanted.join(sessions, sessions.c.id == passages.c.session_id).where(sessions.c.guild_id == guild_id)
+
+
+async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
+    """Return what is embedded of one passage."""
+    source: Source
+    if row.kind == PassageKind.TURN:
+        of_turn = select(turns).where(turns.c.session_id == row.session_id, turns.c.seq == row.start_seq)
+        found = (await connection.execute(of_turn)).one_or_none()
+        if found is None:
+            return None
+        source = rows.turn_from_row(found)
+    elif row.kind == PassageKind.NOTE:
+        of_note = select(notes).where(notes.c.session_id == row.session_id, notes.c.id == row.key)
+        found = (await connection.execute(of_note)).one_or_none()
+        if found is None:
+            return None
+        source = rows.note_from_row(found)
+    else:
+        of_segment = select(segments).where(segments.c.session_id == row.session_id, segments.c.id == row.key)
+        found = (await connection.execute(of_segment)).one_or_none()
+        if found is None:
+            return None
+        source = rows.segment_from_row(found)
+    return embedded_text(source)
+
+
+async def _mark(connection: AsyncConnection, name: str) -> int:
+    return int(await connection.scalar(select(search_marks.c.value).where(search_marks.c.name == name)) or 0)
+
+
+async def _changes(connection: AsyncConnection) -> int:
+    return int((await connection.execute(text("SELECT total_changes()"))).scalar_one())
