@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from compaction.settings import CompactionSettings
     from compaction.summarisers.port import Fold, FoldRequest
 
-# A turn every 20 ms and a summary in 100 ms: five interruptions a summary. In life both are a hundred times slower.
-TURN_S = 0.02
-SUMMARY_S = 0.1
+# Five interruptions a summary. In life both are a hundred times slower.
+TURN_S = 0.05
+SUMMARY_S = 0.25
 # How long what is in flight at the end may take.
 SETTLE_S = 30.0
 

@@ -6,16 +6,20 @@ what the reply pays and what barge-in does is measured in modules of their own.
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
+from benchmarks.errors import EndpointError, PeerError
+from benchmarks.localmodel import Endpoint, check_endpoint, find_model_file, find_python, local_endpoint
 from benchmarks.machine import describe_machine
-from benchmarks.memory.bargein import interrupt_ours
+from benchmarks.memory.bargein import SUMMARY_S, TURN_S, interrupt_ours
 from benchmarks.memory.evenings import TemplateSet, evening
-from benchmarks.memory.field import model_free
+from benchmarks.memory.field import model_free, peer_entrant, with_model
 from benchmarks.memory.finding import look_for
 from benchmarks.memory.options import Options, checkpoints
 from benchmarks.memory.race import run_course, turns_for
@@ -23,16 +27,22 @@ from benchmarks.memory.replypath import measure_reply_path
 from benchmarks.memory.retrieval import PlainWindows
 from benchmarks.memory.scores import found_scores, kept, scores
 from benchmarks.memory.searchspeed import measure_search
+from benchmarks.peers.environment import PEERS, peer_python
+from benchmarks.peers.process import peer_process
 from benchmarks.report import Report, Target, at_least, at_most
+from benchmarks.stubmodel import stub_endpoint
+from bot.settings import LlmSettings
 from compaction.settings import CompactionSettings
+from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.memory.conversation import Conversation
     from benchmarks.memory.field import Entrant
     from benchmarks.memory.finding import Found
     from benchmarks.memory.race import Course
+    from benchmarks.peers.environment import PeerLibrary
     from benchmarks.progress import Progress
     from benchmarks.report import Json
 
@@ -55,14 +65,18 @@ async def run(options: Options, progress: Progress) -> Report:
     findings = _Findings()
     with _quiet():
         async with AsyncExitStack() as stack:
-            entrants = await _entrants(options, stack, findings, progress)
-            for entrant in entrants:
-                side = findings.ours if entrant.ours else findings.peers
-                side[entrant.name] = await _race(entrant, options, progress)
-        findings.ours["search"] = await _search(options, progress)
-        findings.ours["search_speed"] = await measure_search(PlainWindows(), options.search_turns, progress)
-        findings.ours["reply_path"] = await measure_reply_path(options.turns, CompactionSettings(), progress)
-        findings.ours["barge_in"] = await _barge_in(options, progress)
+            findings.ours["reply_path"] = await measure_reply_path(options.turns, CompactionSettings(), progress)
+            findings.ours["search_speed"] = await measure_search(PlainWindows(), options.search_turns, progress)
+            for entrant in model_free():
+                await _race_told(entrant, options, findings, progress)
+            findings.ours["search"] = await _search(options, progress)
+            pythons = await _pythons(options, stack, findings, progress)
+            await _barge_in(options, pythons, findings, progress)
+            endpoint = await _endpoint(options, stack, findings, progress)
+            if endpoint is not None:
+                rivals = [peer_entrant(library, python, endpoint) for library, python in pythons.items()]
+                for entrant in (*with_model(endpoint), *rivals):
+                    await _race_told(entrant, options, findings, progress)
     return Report(
         bench="memory",
         machine=machine,
@@ -73,10 +87,52 @@ async def run(options: Options, progress: Progress) -> Report:
     )
 
 
-async def _entrants(
+async def _endpoint(
     options: Options, stack: AsyncExitStack, findings: _Findings, progress: Progress
-) -> tuple[Entrant, ...]:
-    return model_free()
+) -> Endpoint | None:
+    """Return the model to ask, started if need be; None, with a remark, where there is none."""
+    if not options.with_model:
+        findings.remarks.append("No language model was asked for, so only what needs none was measured.")
+        return None
+    if options.base_url:
+        endpoint = Endpoint(options.base_url, options.model or LlmSettings().model, options.api_key)
+        await check_endpoint(endpoint)
+    else:
+        try:
+            model_file = find_model_file(options.model_file, load().models.directory)
+            python = await find_python(options.llama_python)
+            endpoint = await stack.enter_async_context(local_endpoint(python, model_file, progress))
+        except EndpointError as error:
+            findings.remarks.append(f"Without a language model only what needs none was measured. {error}")
+            progress.say(findings.remarks[-1])
+            return None
+    findings.remarks.append(f"The language model was {endpoint.model}, for all who ask one.")
+    return endpoint
+
+
+async def _pythons(
+    options: Options, stack: AsyncExitStack, findings: _Findings, progress: Progress
+) -> dict[PeerLibrary, Path]:
+    """Return the interpreters of the other libraries that could be installed; a remark for each that could not."""
+    if not options.peers:
+        findings.remarks.append("Other libraries were left out.")
+        return {}
+    parent = options.peers_dir
+    if parent is None:
+        parent = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-peers-")))
+    pythons: dict[PeerLibrary, Path] = {}
+    for library in PEERS:
+        try:
+            pythons[library] = await peer_python(library, parent.absolute(), progress)
+        except PeerError as error:
+            _tell_of_peer(library, error, findings, progress)
+    return pythons
+
+
+def _tell_of_peer(library: PeerLibrary, error: PeerError, findings: _Findings, progress: Progress) -> None:
+    findings.peers.setdefault(library.name, {"failed": str(error)})
+    findings.remarks.append(str(error))
+    progress.say(str(error))
 
 
 def _conversations(entrant: Entrant, options: Options, templates: TemplateSet) -> list[Conversation]:
@@ -85,10 +141,22 @@ def _conversations(entrant: Entrant, options: Options, templates: TemplateSet) -
     return [evening(options.seed + each, templates, lines=turns_for(folds)) for each in range(count)]
 
 
+async def _race_told(entrant: Entrant, options: Options, findings: _Findings, progress: Progress) -> None:
+    """Let one contender run; another library's failure is told, and the others go on."""
+    side = findings.ours if entrant.ours else findings.peers
+    try:
+        side[entrant.name] = await _race(entrant, options, progress)
+    except PeerError as error:
+        side[entrant.name] = {"failed": str(error)}
+        findings.remarks.append(str(error))
+        progress.say(str(error))
+
+
 async def _race(entrant: Entrant, options: Options, progress: Progress) -> dict[str, Json]:
     figures: dict[str, Json] = {}
     folds = checkpoints(options.model_folds if entrant.needs_model else options.folds)
-    for templates in TemplateSet:
+    only_held_out = entrant.needs_model and not options.model_tuning
+    for templates in (TemplateSet.HELD_OUT,) if only_held_out else TemplateSet:
         conversations = _conversations(entrant, options, templates)
         progress.step(f"{entrant.name}, {templates}", total=sum(len(each.lines) for each in conversations))
         courses = [await _course(entrant, each, folds, progress) for each in conversations]
@@ -124,10 +192,24 @@ async def _search(options: Options, progress: Progress) -> dict[str, Json]:
     return figures
 
 
-async def _barge_in(options: Options, progress: Progress) -> dict[str, Json]:
+async def _barge_in(
+    options: Options, pythons: Mapping[PeerLibrary, Path], findings: _Findings, progress: Progress
+) -> None:
+    """Let every reply of an evening be talked over: ours, and each library's, with a model that takes the same time."""
     conversation = evening(options.seed, TemplateSet.TUNING, lines=_BARGE_IN_TURNS)
-    progress.step("constant barge-in", total=len(conversation.lines))
-    return dict(asdict(await interrupt_ours(conversation, CompactionSettings(), progress)))
+    progress.step("constant barge-in, ours", total=len(conversation.lines))
+    findings.ours["barge_in"] = dict(asdict(await interrupt_ours(conversation, CompactionSettings(), progress)))
+    async with stub_endpoint(answer_s=SUMMARY_S) as endpoint:
+        for library, python in pythons.items():
+            progress.step(f"constant barge-in, {library.name}", total=1)
+            try:
+                async with peer_process(library, python, endpoint) as peer:
+                    figures = await peer.barge_in(conversation.lines, turn_s=TURN_S)
+                    figures["turns"] = len(conversation.lines)
+                    findings.peers[f"barge_in {library.name}"] = {"version": peer.version, **figures}
+            except PeerError as error:
+                _tell_of_peer(library, error, findings, progress)
+            progress.advance()
 
 
 # -- the targets ---------------------------------------------------------------------------------------------

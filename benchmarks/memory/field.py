@@ -6,15 +6,24 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pydantic import SecretStr
+
 from benchmarks.memory.contenders import LastTurns, our_memory
+from benchmarks.peers.process import peer_process
+from bot.llm.openai_chat import OpenAIChat
+from bot.settings import LlmSettings
 from compaction.settings import CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summarisers.llm import LlmSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
 
+    from benchmarks.localmodel import Endpoint
     from benchmarks.memory.contenders import Contender
+    from benchmarks.peers.environment import PeerLibrary
 
 # A fold may take its time here: a small model on a busy machine is slow, and that is not what is measured.
 MODEL_TIMEOUT_S = 600.0
@@ -39,6 +48,44 @@ def model_free() -> tuple[Entrant, ...]:
     return (
         Entrant("extractive", ours=True, needs_model=False, enter=_extractive),
         Entrant("last 50 turns", ours=False, needs_model=False, enter=_last_turns, claims=False),
+    )
+
+
+def with_model(endpoint: Endpoint) -> tuple[Entrant, ...]:
+    """Return our own who ask the model at this endpoint."""
+
+    @asynccontextmanager
+    async def ledger(started_at: float) -> AsyncIterator[Contender]:
+        settings = CompactionSettings(timeout_s=MODEL_TIMEOUT_S)
+        async with (
+            OpenAIChat(_llm_settings(endpoint)) as model,
+            our_memory(
+                LlmSummariser(model, max_output_tokens=settings.max_output_tokens), settings, started_at=started_at
+            ) as memory,
+        ):
+            yield memory
+
+    return (Entrant("ledger", ours=True, needs_model=True, enter=ledger),)
+
+
+def peer_entrant(library: PeerLibrary, python: Path, endpoint: Endpoint) -> Entrant:
+    """Return another library, asking the model at this endpoint."""
+
+    @asynccontextmanager
+    async def enter(started_at: float) -> AsyncIterator[Contender]:
+        del started_at
+        async with peer_process(library, python, endpoint) as peer:
+            yield peer
+
+    return Entrant(library.name, ours=False, needs_model=True, enter=enter)
+
+
+def _llm_settings(endpoint: Endpoint) -> LlmSettings:
+    return LlmSettings(
+        base_url=endpoint.base_url,
+        model=endpoint.model,
+        api_key=SecretStr(endpoint.api_key) if endpoint.api_key else None,
+        total_timeout_s=MODEL_TIMEOUT_S,
     )
 
 

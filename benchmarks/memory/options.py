@@ -16,7 +16,8 @@ class Options:
     """The choices of one run; the defaults are a whole one.
 
     `folds`: the longest course of who needs no model; `model_folds` of who does, since a small local model takes
-    half a minute a fold. `evenings`: made-up evenings of each template set; `model_evenings` for who needs a model.
+    half a minute a fold. `evenings`: made-up evenings of each template set; `model_evenings` for who needs a model,
+    of the held-out set alone unless `model_tuning`.
     `base_url` and `model` name an endpoint that is there already; without them one is started where it can be.
     `transcripts`: a directory of conversations to measure with instead of made-up ones. `peers`: install and run
     other libraries too; `peers_dir` keeps their environments for the next run.
@@ -26,6 +27,7 @@ class Options:
     model_folds: int = 20
     evenings: int = 4
     model_evenings: int = 1
+    model_tuning: bool = False
     seed: int = 1
     base_url: str = ""
     model: str = ""

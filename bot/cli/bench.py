@@ -55,6 +55,9 @@ def memory(
     model_folds: Annotated[int, typer.Option(min=1, max=1000, help="Folds of who asks a language model.")] = 20,
     evenings: Annotated[int, typer.Option(min=1, max=100, help="Made-up evenings of each template set.")] = 4,
     model_evenings: Annotated[int, typer.Option(min=1, max=100, help="The same, for who asks a model.")] = 1,
+    model_tuning: Annotated[
+        bool, typer.Option("--model-tuning", help="Let who asks a model hear the tuning evenings too.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="The first evening's seed; the same seed makes the same evening.")] = 1,
     base_url: Annotated[
         str, typer.Option(help="An OpenAI-compatible endpoint, for example http://127.0.0.1:11434/v1.")
@@ -91,6 +94,7 @@ def memory(
         model_folds=model_folds,
         evenings=evenings,
         model_evenings=model_evenings,
+        model_tuning=model_tuning,
         seed=seed,
         base_url=base_url,
         model=model,

@@ -1,0 +1,73 @@
+"""An environment of its own for another library: made with exact versions, used, thrown away.
+
+What the library needs must not meet what Roomtone needs, and a benchmark must not change what is installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.errors import PeerError
+
+if TYPE_CHECKING:
+    from benchmarks.progress import Progress
+
+FOLDER = Path(__file__).parent
+# Hundreds of megabytes on a slow line.
+INSTALL_TIMEOUT_S = 1_800.0
+_READY = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLibrary:
+    """One other library: its name in reports, what is installed, and the module beside `wire` that drives it."""
+
+    name: str
+    requirements: Path
+    module: str
+
+
+LANGCHAIN = PeerLibrary("langchain", FOLDER / "langchain.txt", "langchain_peer")
+PIPECAT = PeerLibrary("pipecat", FOLDER / "pipecat.txt", "pipecat_peer")
+PEERS = (LANGCHAIN, PIPECAT)
+
+
+async def peer_python(library: PeerLibrary, parent: Path, progress: Progress) -> Path:
+    """Return the interpreter of the library's environment under `parent`, made there if it isn't yet.
+
+    Raises PeerError with the reason when it can't be made.
+    """
+    digest = hashlib.sha256(library.requirements.read_bytes()).hexdigest()[:12]
+    place = parent / f"{library.name}-{digest}-{sys.version_info.major}.{sys.version_info.minor}"
+    python = place / "bin" / "python"
+    if (place / _READY).is_file():
+        return python
+    progress.say(f"installing {library.name} into an environment of its own ({place})")
+    await _run([sys.executable, "-m", "venv", "--clear", str(place)], library)
+    install = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    await _run([*install, "--requirement", str(library.requirements)], library)
+    (place / _READY).touch()
+    return python
+
+
+async def _run(command: list[str], library: PeerLibrary) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        _, complaints = await asyncio.wait_for(process.communicate(), INSTALL_TIMEOUT_S)
+    except BaseException as error:
+        process.kill()
+        await process.wait()
+        if isinstance(error, TimeoutError):
+            raise PeerError(f"{library.name} was not installed within {INSTALL_TIMEOUT_S:g} seconds.") from error
+        raise
+    if process.returncode:
+        lines = [line for line in complaints.decode("utf-8", "replace").splitlines() if line.strip()]
+        reasons = [line for line in lines if "ERROR" in line] or lines or ["no reason given"]
+        raise PeerError(f"{library.name} could not be installed: {reasons[-1][:200]}")
