@@ -354,7 +354,7 @@ class Room:
         """Record what was heard of an answer, and write what failed into the channel."""
         assert self._minutes is not None, "the minutes are opened before anything is asked"
         if reply.failure is not None:
-            self._report("reply", reply.failure)
+            self._observe(events.Problem("reply", reply.failure, self._clock.monotonic()))
             # The people asked for an answer: what could not be spoken can be read.
             unsaid = f"\nI wanted to say: {reply.unsaid}" if reply.unsaid else ""
             await self._place.write(reply.failure + unsaid)

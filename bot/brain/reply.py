@@ -80,6 +80,11 @@ class _Progress:
     synthesis_first_audio_ms: float | None = None
     failure: str | None = None
 
+    def fail(self, stage: str, sentence: str) -> None:
+        """Note what failed, for the log and for the people; of several failures the last one is told to them."""
+        log.error("reply_failed", stage=stage, problem=sentence)
+        self.failure = sentence
+
 
 class Replier:
     """Carries out answers one after the other. `run` is its task, owned by the room.
@@ -163,11 +168,10 @@ class Replier:
                 await self._think_and_speak(context, progress)
         except TimeoutError:
             if not self._hushed:
-                progress.failure = TOO_SLOW
+                progress.fail("time", TOO_SLOW)
         except CompactionError as error:
             # The memory could not be read, or what must be sent does not fit the model.
-            log.warning("reply_context_failed", error=str(error), error_class=type(error).__name__)
-            progress.failure = str(error)
+            progress.fail("context", str(error))
         finally:
             self._scope = None
             # However this ends, nothing of this answer may sound later. Pieces played out are not touched.
@@ -206,8 +210,7 @@ class Replier:
         """Speak each sentence; the next is made while one plays."""
         while (item := await sentences.get()) is not None:
             if isinstance(item, ChatModelError):
-                progress.failure = str(item)
-                log.warning("reply_model_failed", error=str(item), retryable=item.retryable, timeout=item.timeout)
+                progress.fail("model", str(item))
                 if progress.pieces:
                     return
                 item = MODEL_FAILED
@@ -215,9 +218,8 @@ class Replier:
             try:
                 speech = await self._synthesizer.synthesize(item)
             except SynthesisError as error:
-                log.warning("reply_synthesis_failed", error=str(error))
                 progress.unsaid.append(item)
-                progress.failure = str(error)
+                progress.fail("voice", str(error))
                 continue
             if progress.synthesis_first_audio_ms is None:
                 progress.synthesis_first_audio_ms = self._elapsed_ms(begun)
@@ -225,7 +227,7 @@ class Replier:
                 async with asyncio.timeout(QUEUE_TIMEOUT_S):
                     progress.pieces.append(await self._playback.queue(speech))
             except TimeoutError:
-                progress.failure = NOT_PLAYED
+                progress.fail("playback", NOT_PLAYED)
                 return
             progress.audio_s += len(speech.pcm) / speech.rate_hz
             if self._scope is not None and not self._hushed:
@@ -239,7 +241,7 @@ class Replier:
             async with asyncio.timeout(progress.audio_s + PLAYBACK_SLACK_S):
                 await asyncio.wait(progress.pieces)
         except TimeoutError:
-            progress.failure = NOT_PLAYED
+            progress.fail("playback", NOT_PLAYED)
 
     def _reply(self, question: Question, progress: _Progress) -> Reply:
         played = [piece.result() for piece in progress.pieces if piece.done() and not piece.cancelled()]
