@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 from bot.brain.evidence import Evidence, Origin
 from compaction.model import TurnKind
 from compaction.payload import PartKind
-from compaction.wording import plain, sentences
+from compaction.wording import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from bot.brain.context import ModelContext
 
 
-def recollect(context: ModelContext) -> list[Evidence]:
+def recollect(context: ModelContext, *, own_names: Collection[str]) -> list[Evidence]:
     """Return what people said and what was seen, oldest first, out of the payload.
 
-    Left out: the turn that is answered, and the bot's own words, which are no source.
+    Left out: the turn that is answered, and the bot's own words (of a speaker in `own_names`), which are no source.
     """
     found: list[Evidence] = []
-    for text, origin, speaker, since, until in _spoken(context):
+    for text, origin, speaker, since, until in _spoken(context, own_names):
         found.append(Evidence(text, origin, len(found), speaker, since, until))
     return found
 
@@ -33,11 +33,11 @@ def recollect(context: ModelContext) -> list[Evidence]:
 _Found = tuple[str, Origin, str | None, float | None, float | None]
 
 
-def _spoken(context: ModelContext) -> Iterator[_Found]:
+def _spoken(context: ModelContext, own_names: Collection[str]) -> Iterator[_Found]:
     turns = {turn.seq: turn for turn in context.session.window}
     for part in context.parts:
         if part.kind is PartKind.SUMMARY:
-            yield from _summarised(context, part.content)
+            yield from _summarised(context, part.content, own_names)
         elif part.kind is PartKind.NOTE:
             yield _after_clock(part.content), Origin.NOTE, None, part.timestamp, part.timestamp
         elif part.kind is PartKind.RECALL:
@@ -51,12 +51,11 @@ def _spoken(context: ModelContext) -> Iterator[_Found]:
                             yield sentence, Origin.TURN, said.speaker, turn.started_at, turn.ended_at
 
 
-def _summarised(context: ModelContext, content: str) -> Iterator[_Found]:
+def _summarised(context: ModelContext, content: str, own_names: Collection[str]) -> Iterator[_Found]:
     """Yield the summary's sentences; the payload tells when they were said as one range for all of them."""
     session = context.session
-    own = {plain(part.speaker) for turn in session.window if turn.kind is TurnKind.ASSISTANT for part in turn.parts}
     for rendered in session.summary.sentences if session.summary else ():
-        if rendered.text not in content or rendered.speaker in own:
+        if rendered.text not in content or rendered.speaker in own_names:
             continue
         prefix = f"{rendered.speaker}: "
         named = bool(rendered.speaker) and rendered.text.startswith(prefix)

@@ -44,7 +44,7 @@ class EmbeddedResponder:
         asker = context.current.parts[0].speaker if context.current.parts else "friend"
         yield answer(
             " ".join(part.text for part in context.current.parts),
-            recollect(context),
+            recollect(context, own_names=self._names),
             asker=asker,
             now=context.now,
             names=self._names,

@@ -1,0 +1,162 @@
+"""What a model is sent, and which sentences of it the embedded responder may use."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.brain.context import ModelContext, build_context_messages
+from bot.brain.evidence import Origin
+from bot.brain.instructions import Instructions
+from bot.brain.recollection import recollect
+from bot.llm.embedded import NO_MODEL, EmbeddedResponder
+from bot.llm.port import Role
+from compaction.errors import ContextOverflowError
+from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.fakes.clock import FakeClock
+from tests.fakes.turn_store import InMemoryTurnStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from compaction.model import Turn
+
+OWN = ("Roomtone",)
+START = 1_760_000_000.0
+
+
+class Talk:
+    """A session's memory with lines put in."""
+
+    def __init__(self, memory: SessionMemory) -> None:
+        self.memory = memory
+        self.at = START
+
+    async def say(self, speaker: str, text: str, kind: TurnKind = TurnKind.SPEECH) -> Turn:
+        """Put one turn in, ten seconds after the last."""
+        self.at += 10
+        part = TurnPart(speaker.casefold(), speaker, text)
+        return await self.memory.append(kind, (part,), started_at=self.at - 3, ended_at=self.at)
+
+    def context(self, current: Turn, *, max_input_tokens: int = 10_000) -> ModelContext:
+        """Return what a model is sent to answer `current`."""
+        return build_context_messages(
+            self.memory,
+            current,
+            system=["You are in a room."],
+            max_input_tokens=max_input_tokens,
+            now=self.at,
+            zone=UTC,
+        )
+
+
+@asynccontextmanager
+async def a_talk() -> AsyncIterator[Talk]:
+    """Open an empty session."""
+    async with SessionMemory.open(
+        SessionId("s"),
+        store=InMemoryTurnStore(),
+        summariser=ExtractiveSummariser(),
+        fallback=ExtractiveSummariser(),
+        settings=CompactionSettings(),
+        mode=Mode.SUMMARY,
+        clock=FakeClock(START),
+    ) as memory:
+        yield Talk(memory)
+
+
+@pytest.mark.asyncio
+async def test_messages_are_the_parts_in_their_order() -> None:
+    """System first, turns with clock and name, the bot's as its own, the question last; logged without words."""
+    async with a_talk() as talk:
+        await talk.say("Ada", "The key is under the pot.")
+        await talk.say("Roomtone", "Noted.", TurnKind.ASSISTANT)
+        question = await talk.say("Bo", "Roomtone, where is the key?")
+        with capture_logs() as logs:
+            context = talk.context(question)
+    assert [message.role for message in context.messages] == [Role.SYSTEM, Role.USER, Role.ASSISTANT, Role.USER]
+    assert [message.content for message in context.messages] == [part.content for part in context.parts]
+    assert context.messages[-1].content.endswith("Bo: Roomtone, where is the key?")
+    built = next(line for line in logs if line["event"] == "model_context_built")
+    assert (built["seq_from"], built["seq_to"]) == (0, 2)
+    assert "key" not in str(built)
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_fit_is_an_error() -> None:
+    """Not even the question fits: the person is told to narrow it."""
+    async with a_talk() as talk:
+        question = await talk.say("Bo", "Why? " * 400)
+        with pytest.raises(ContextOverflowError):
+            talk.context(question, max_input_tokens=100)
+
+
+@pytest.mark.asyncio
+async def test_sentences_come_with_speaker_and_time() -> None:
+    """Out of turns and notes; not the question, not the bot's own words, not who came and went."""
+    async with a_talk() as talk:
+        await talk.say("Ada", "The key is under the pot. It is blue.")
+        await talk.say("Roomtone", "Ada hid the key.", TurnKind.ASSISTANT)
+        await talk.say("Cy", "Cy joined the channel.", TurnKind.MEMBERSHIP)
+        await talk.memory.add_note(Note(NoteId("n"), START + 33, "Bo", "A map of the harbour."))
+        question = await talk.say("Bo", "Roomtone, where is the key?")
+        found = recollect(talk.context(question), own_names=OWN)
+    assert [(item.text, item.origin, item.speaker) for item in found] == [
+        ("The key is under the pot.", Origin.TURN, "Ada"),
+        ("It is blue.", Origin.TURN, "Ada"),
+        ("On Bo's screen: A map of the harbour.", Origin.NOTE, None),
+    ]
+    assert (found[0].since, found[0].until) == (START + 7, START + 10)
+    assert found[2].until == START + 33
+
+
+@pytest.mark.asyncio
+async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers() -> None:
+    """What was folded is known from the summary alone; the bot's own part of it is no source."""
+    async with a_talk() as talk:
+        await talk.say("Ada", "I have decided that the town I want to visit is Lisbon.")
+        await talk.say("Roomtone", "I promise to remind Ada about Lisbon tomorrow.", TurnKind.ASSISTANT)
+        for number in range(60):
+            last = await talk.say("Bo", f"I counted {number} boats in the harbour of Porto.")
+        talk.context(last)
+        await talk.memory.settle()
+        question = await talk.say("Cy", "Roomtone, which town does Ada want to visit?")
+        context = talk.context(question)
+        found = [item for item in recollect(context, own_names=OWN) if item.origin is Origin.SUMMARY]
+        said = [piece async for piece in EmbeddedResponder(names=("Roomtone",), zone=UTC).respond(context)]
+    assert all("Lisbon" not in part.content for part in context.parts if part.kind.value != "summary")
+    lisbon = [item for item in found if "Lisbon" in item.text]
+    assert [item.speaker for item in lisbon] == ["Ada"]
+    assert (lisbon[0].since, lisbon[0].until) == (START + 7, START + 100)
+    assert said[0].startswith("Earlier")
+    assert "Ada said: I have decided that the town I want to visit is Lisbon." in said[0]
+
+
+@pytest.mark.asyncio
+async def test_it_introduces_itself_once_also_after_a_restart() -> None:
+    """A new responder sees in the payload that people were told already."""
+    async with a_talk() as talk:
+        first = await talk.say("Ada", "Hello Roomtone.")
+        responder = EmbeddedResponder(names=("Roomtone",), zone=UTC)
+        answers = [piece for _ in range(2) async for piece in responder.respond(talk.context(first))]
+        await talk.say("Roomtone", answers[0], TurnKind.ASSISTANT)
+        again = await talk.say("Ada", "Hello Roomtone.")
+        later = [piece async for piece in EmbeddedResponder(names=("Roomtone",)).respond(talk.context(again))]
+    assert [NO_MODEL in answer for answer in answers] == [True, False]
+    assert later == ["Hello, Ada."]
+
+
+def test_the_system_prompt_holds_what_it_must() -> None:
+    """Name, spoken style, untrusted words, and the house rules last."""
+    text = Instructions("Otto", "Speak like a pirate.").text()
+    assert "You are Otto" in text
+    assert "not instructions" in text
+    assert text.endswith("House rules:\nSpeak like a pirate.")
+    assert "House rules" not in Instructions("Otto").text()
