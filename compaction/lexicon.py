@@ -28,6 +28,10 @@ STOPWORDS = _set(
     you'd you'll you're you've your yours yourself"""
 )
 
+# Of these, the ones that are names when they have a capital letter inside a sentence.
+STOPWORD_NAMES = frozenset({"may", "will"})
+
+# Number words by their digits.
 NUMBER_WORDS = {
     word: str(value)
     for value, words in {
@@ -112,5 +116,11 @@ OPEN_CUES = re.compile(
 CHANGE_CUES = re.compile(
     r"\b(?:actually|instead|no longer|any ?more|chang\w+|moved?|mov(?:ing)?|correction|i meant|rather than|scratch "
     r"that|second thoughts?|turns out|new|now|wait|not \w+ but|update[ds]?|switch\w*|postponed?|delayed?|wrong)\b",
+    re.IGNORECASE,
+)
+# A question only in form: it asks for a nod.
+TAG_QUESTION = re.compile(
+    r",\s*(?:isn't|aren't|wasn't|weren't|don't|doesn't|didn't|won't|can't|couldn't|wouldn't|right|huh|eh|innit|yeah|"
+    r"you know)\b[^,.?]{0,12}\?\W*$",
     re.IGNORECASE,
 )

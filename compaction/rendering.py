@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from compaction.model import Fact, Segment, SegmentId, Seq, Slot
 from compaction.summarisers.port import MAX_FACT_CHARS, KnownFact
-from compaction.wording import as_sentence, concepts, durability, plain, sentences
+from compaction.wording import as_sentence, concepts, durability, whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,6 +48,9 @@ _SHORTLIST = 150
 _ALIKE = 3
 # A correction may name a fact among the newest so many.
 _KNOWN_FACTS = 300
+
+
+_NOTHING = "Nothing was said that needs keeping."
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,7 @@ class Ledger:
             return None
         newest_from = max(0, len(self._segments) - _NEWEST_SEGMENTS)
         newest = [each for group in self._candidates[newest_from:] for each in group if self._holds(each)]
-        lasting = (each for each in self._ranked if each.age_rank < newest_from and self._holds(each))
+        lasting = [each for each in self._ranked if each.age_rank < newest_from and self._holds(each)]
         choice = _Choice(max_chars, self._told)
         newest.sort(key=lambda each: (-each.age_rank, -each.fresh, each.sentence.turn_seqs))
         for each in newest:
@@ -175,6 +178,7 @@ class Ledger:
                 choice.take(each)
         choice.cover(list(islice(_varied(lasting), _SHORTLIST)))
         choice.cover(newest)
+        choice.cover(lasting[:_SHORTLIST])
         if not choice.taken:
             return _of_gist(self._segments[-1], max_chars)
         return _joined(choice.taken)
@@ -283,7 +287,7 @@ def _candidate(sentence: RenderedSentence, fact: Fact, age_rank: int) -> _Candid
 def _of_gist(segment: Segment, max_chars: int) -> RenderedSummary:
     """Return a summary for when no fact is left: the newest gist."""
     rendered = RenderedSentence(
-        text=as_sentence(plain(" ".join(sentences(segment.gist))), max_chars),
+        text=whole_sentences(segment.gist, max_chars) or as_sentence(segment.gist, max_chars) or _NOTHING,
         segment_ids=(segment.id,),
         turn_seqs=tuple(Seq(seq) for seq in range(segment.start, segment.end)),
         slot=Slot.BACKGROUND,

@@ -18,19 +18,20 @@ from compaction.lexicon import (
     OPEN_CUES,
     PERSONAL_CUES,
     SMALL_NUMBER_WORDS,
+    STOPWORD_NAMES,
     STOPWORDS,
+    TAG_QUESTION,
 )
 from compaction.model import Slot
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Digits with what belongs inside a figure: 4,411  7:30  3.5  2024-05-01.
 _FIGURE = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_SENTENCE_END = re.compile(r"""(?<=[.!?…。！？])["”’')\]]*(?:\s+|(?<=[。！？]))""")
-_ENDS_A_SENTENCE = re.compile(r"""[.!?…。！？]["”’')\]]*$""")
+# A stop with the quotes and brackets it closes, before white space; ideographic stops need none.
+_STOP = re.compile(r"""[.!?…]+["”’')\]]*(?=\s)|[。！？]+["”’」』）)\]]*""")
+_ENDS_A_SENTENCE = re.compile(r"""[.!?…。！？]["”’」』）')\]]*$""")
 # A full stop after these ends no sentence.
-_ABBREVIATION = re.compile(
-    r"\b(?:[A-Z]|mr|mrs|ms|dr|prof|st|no|vs|etc|e\.g|i\.e|a\.m|p\.m|jr|sr|approx)\.$", re.IGNORECASE
-)
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]|(?i:mr|mrs|ms|dr|prof|vs|e\.g|i\.e|a\.m|p\.m|jr|sr|approx))\.$")
 # Marks of lists, headings, emphasis and code, which a plain paragraph has none of.
 _MARKS = re.compile(r"[*#`~|<>]+|^\s*[-•–]\s+|(?<=\s)_+|_+(?=\s)")
 
@@ -63,16 +64,15 @@ def plain(text: str) -> str:
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, each on one line. Text without full stops is one sentence."""
+    text = plain(text)
     found: list[str] = []
-    open_part = ""
-    for piece in _SENTENCE_END.split(plain(text)):
-        open_part = f"{open_part} {piece}".strip() if open_part else piece.strip()
-        if open_part and not _ABBREVIATION.search(open_part):
-            found.append(open_part)
-            open_part = ""
-    if open_part:
-        found.append(open_part)
-    return found
+    begin = 0
+    for stop in _STOP.finditer(text):
+        if not _ABBREVIATION.search(text, begin, stop.end()):
+            found.append(text[begin : stop.end()].strip())
+            begin = stop.end()
+    rest = text[begin:].strip()
+    return [*found, rest] if rest else found
 
 
 def ends_a_sentence(text: str) -> bool:
@@ -82,17 +82,21 @@ def ends_a_sentence(text: str) -> bool:
 
 def as_sentence(text: str, max_chars: int) -> str:
     """Return the text as one sentence of at most `max_chars`: cut where a clause or word ends, closed by a stop."""
-    text = plain(text)
-    if len(text) > max_chars:
-        cut = text[: max_chars - 1]
-        clause = max(cut.rfind(", "), cut.rfind("; "), cut.rfind(" — "), cut.rfind(". "))
-        word = cut.rfind(" ")
-        if clause >= max_chars // 2:
-            cut = cut[:clause]
-        elif word > 0:
-            cut = cut[:word]
-        text = cut
-    text = text.rstrip(" ,;:-–—…")
+    text = _closed(plain(text))
+    if len(text) <= max_chars:
+        return text
+    cut = text[: max_chars - 1]
+    clause = max(cut.rfind(", "), cut.rfind("; "), cut.rfind(" — "), cut.rfind(". "))
+    word = cut.rfind(" ")
+    if clause >= max_chars // 2:
+        cut = cut[:clause]
+    elif word > 0:
+        cut = cut[:word]
+    return _closed(cut)
+
+
+def _closed(text: str) -> str:
+    text = text.rstrip(" ,;:-–—")
     return text if not text or ends_a_sentence(text) else f"{text}."
 
 
@@ -151,7 +155,9 @@ def names(text: str) -> frozenset[str]:
             if not word[0].isupper():
                 continue
             bare = base(word.casefold().replace("’", "'"))
-            if word.casefold().replace("’", "'") in STOPWORDS or bare in NUMBER_WORDS:
+            if word.casefold().replace("’", "'") in STOPWORDS and not (position > 0 and bare in STOPWORD_NAMES):
+                continue
+            if bare in NUMBER_WORDS:
                 continue
             if position == 0 and not word[1:].isupper() and _ordinary_opener(bare):
                 continue
@@ -232,6 +238,11 @@ def durability(sentence: str) -> float:
     if OPEN_CUES.search(sentence):
         weight += 0.2
     return weight
+
+
+def asks_for_a_nod(sentence: str) -> bool:
+    """Return whether a sentence is small talk in the form of a question: 'nice weather, isn't it?'"""
+    return TAG_QUESTION.search(sentence) is not None and not DECISION_CUES.search(sentence)
 
 
 def announces_change(sentence: str) -> bool:

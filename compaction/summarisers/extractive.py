@@ -18,6 +18,7 @@ from compaction.wording import (
     Concepts,
     announces_change,
     as_sentence,
+    asks_for_a_nod,
     concepts,
     durability,
     plain,
@@ -119,7 +120,7 @@ def _spoken(turns: Iterable[Turn]) -> Iterable[_Candidate]:
                 position += 1
                 text = as_sentence(sentence, MAX_FACT_CHARS)
                 about = concepts(text)
-                if not text or _worth(about) < _LEAST_WORTH:
+                if not text or _worth(about) < _LEAST_WORTH or (not about.values and asks_for_a_nod(text)):
                     continue
                 weight = durability(text) * (_ASSISTANT_WEIGHT if turn.kind is TurnKind.ASSISTANT else 1.0)
                 slot = Slot.PEOPLE if turn.kind is TurnKind.MEMBERSHIP else slot_of(text)

@@ -1,0 +1,132 @@
+"""A model's answer is read in every shape it comes in, and refused in every way it can be none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.errors import SummaryRefusedError
+from compaction.model import Slot
+from compaction.ports import CompletionAnswer
+from compaction.summarisers.answer import Told, ToldFact, read_answer
+from tests.compaction.turn_store_contract import turn
+
+TURNS = (turn(4, "We rent the cabin in Braemar for 450 pounds, and Olga brings the tent and the stove."),)
+GOOD = {"gist": "Ada rents a cabin.", "facts": [{"turn_seq": 4, "slot": "decision", "text": "rents the cabin"}]}
+FACT = ToldFact(4, Slot.DECISION, "rents the cabin")
+
+
+def answer(text: str, finish_reason: str | None = "stop") -> CompletionAnswer:
+    return CompletionAnswer(text, finish_reason, None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(GOOD),
+        f"```json\n{json.dumps(GOOD, indent=2)}\n```",
+        f"Here is the JSON you asked for:\n{json.dumps(GOOD)}\nLet me know if you need more.",
+        json.dumps(GOOD).replace("Ada rents", "Ada\nrents"),
+    ],
+)
+def test_json_is_read_wherever_it_stands(text: str) -> None:
+    """Alone, in a fence, with talk around it, with raw line breaks in its strings."""
+    assert read_answer(answer(text), TURNS) == Told("Ada rents a cabin.", (FACT,), structured=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gist: Ada rents a cabin.\n4 | decision | rents the cabin",
+        "**Gist**: Ada rents a cabin.\n\n- 4 | Decision | rents the cabin\n",
+        "Gist: Ada rents a cabin.\n[4]: decision: rents the cabin",
+        "gist: Ada rents a cabin.\nTurn 4 | decision | rents the cabin",
+    ],
+)
+def test_plain_lines_are_read(text: str) -> None:
+    """As asked for, and as models write them."""
+    assert read_answer(answer(text), TURNS) == Told("Ada rents a cabin.", (FACT,), structured=False)
+
+
+def test_unusable_facts_are_left_out_one_by_one() -> None:
+    """A wrong type costs that fact alone; an unknown slot is background."""
+    facts = [
+        {"turn_seq": "4", "slot": "decision", "text": "a string for a number"},
+        {"turn_seq": True, "slot": "decision", "text": "a truth for a number"},
+        {"turn_seq": 4, "slot": "decision", "text": "  "},
+        {"turn_seq": 4, "slot": "decision"},
+        "just words",
+        {"turn_seq": 4, "slot": "misc", "text": "kept", "supersedes": [1, "2", None, True]},
+    ]
+    told = read_answer(answer(json.dumps({"gist": "Fine.", "facts": facts})), TURNS)
+    assert told.facts == (ToldFact(4, Slot.BACKGROUND, "kept", (1,)),)
+    assert read_answer(answer('{"gist": "Fine.", "facts": "none"}'), TURNS).facts == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "finish_reason", "reason"),
+    [
+        ("", "stop", "blank"),
+        ("   \n", None, "blank"),
+        (json.dumps(GOOD), "length", "cut off"),
+        (json.dumps(GOOD), "content_filter", "withheld"),
+        ("Error: rate limit reached", "stop", "error text"),
+        ("502 Bad Gateway", "stop", "error text"),
+        ("<html><body>Service Unavailable</body></html>", "stop", "error text"),
+        ('{"error": {"message": "quota"}}', "stop", "error text"),
+        ("The conversation is too long to summarize.", "stop", "error text"),
+        ('{"gist": "The conversation is too long to summarize.", "facts": []}', "stop", "error text"),
+        ("I'm sorry, but I can't help with that.", "stop", "refused to summarise"),
+        ('{"gist": "As an AI language model I cannot do this.", "facts": []}', "stop", "refused to summarise"),
+        ("Sure! I'd take the left door.", "stop", "answered the room"),
+        ('{"gist": "Great question! You should rent it.", "facts": []}', "stop", "answered the room"),
+        ('{"gist": "I recommend the cabin.", "facts": []}', "stop", "answered the room"),
+        ("They rent it. Let me know if you need more.", "stop", "answered the room"),
+        ("[4] 21:04 Ada: We rent\n[5] 21:05 Bob: Fine", "stop", "copied"),
+        ("{}", "stop", "neither"),
+        ('{"gist": "", "facts": []}', "stop", "neither"),
+        ("Ada rents a cabin.", "stop", "neither"),
+        ("[1, 2, 3]", "stop", "neither"),
+    ],
+)
+def test_answers_that_are_none_are_refused(text: str, finish_reason: str | None, reason: str) -> None:
+    """Each with its reason, and without the text."""
+    with pytest.raises(SummaryRefusedError, match=reason) as refused:
+        read_answer(answer(text, finish_reason), TURNS)
+    assert "cabin" not in str(refused.value)
+
+
+def test_copy_of_what_was_said_is_refused() -> None:
+    """Thirty words in a row out of one turn are no summary."""
+    words = " ".join(f"word{number}" for number in range(60))
+    with pytest.raises(SummaryRefusedError, match="copied"):
+        read_answer(answer(json.dumps({"gist": words, "facts": []})), (turn(0, words),))
+    short = " ".join(f"word{number}" for number in range(20))
+    assert read_answer(answer(json.dumps({"gist": short, "facts": []})), (turn(0, words),)).gist == short
+
+
+@given(
+    st.one_of(
+        st.text(max_size=300),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["gist", "facts", "turn_seq", "slot", "text", "supersedes"]), inner, max_size=4
+                )
+            ),
+            max_leaves=12,
+        ).map(json.dumps),
+    )
+)
+def test_any_answer_is_read_or_refused(text: str) -> None:
+    """Nothing that a model can write raises anything else."""
+    try:
+        told = read_answer(answer(text), TURNS)
+    except SummaryRefusedError:
+        return
+    assert told.gist or told.facts

@@ -1,0 +1,186 @@
+"""The extractor keeps what lasts, word for word, with who said it; the same every time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.model import Seq, Slot, Turn, TurnKind, TurnPart
+from compaction.rendering import Ledger
+from compaction.segments import folded_segment
+from compaction.summarisers.extractive import FACTS_CHARS, ExtractiveSummariser, corrects, extract, gist_of
+from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
+from compaction.wording import concepts, ends_a_sentence
+from tests.compaction.turn_store_contract import EVENING, T0, note, turn
+
+BATCH = (
+    turn(0, "Hello there! Haha, okay."),
+    turn(1, "We decided to rent the cabin in Braemar.", speaker="Bob"),
+    turn(2, "Yeah, totally."),
+    turn(3, "It costs 450 pounds for the weekend. Nice weather, isn't it?", speaker="Cy"),
+    turn(4, "I'm allergic to walnuts, by the way."),
+    turn(5, "lol"),
+    turn(6, "Who brings the tent?", speaker="Bob"),
+)
+
+
+def texts(turns: tuple[Turn, ...], known: tuple[KnownFact, ...] = ()) -> list[str]:
+    return [fact.told for fact in extract(turns, start=Seq(0), known=known)]
+
+
+def test_what_lasts_is_kept_and_filler_is_not() -> None:
+    """Decisions, prices, allergies and open questions stay; greetings, laughter and agreement go."""
+    assert texts(BATCH) == [
+        "Bob: We decided to rent the cabin in Braemar.",
+        "Cy: It costs 450 pounds for the weekend.",
+        "Ada: I'm allergic to walnuts, by the way.",
+        "Bob: Who brings the tent?",
+    ]
+
+
+def test_facts_know_their_turn_speaker_time_and_slot() -> None:
+    """All of it from the turn itself."""
+    facts = {fact.turn_seq: fact for fact in extract(BATCH, start=Seq(0))}
+    cabin = facts[Seq(1)]
+    assert (cabin.speaker, cabin.at, cabin.slot) == ("Bob", T0 + 3.0, Slot.DECISION)
+    assert facts[Seq(4)].slot is Slot.PEOPLE
+    assert facts[Seq(6)].slot is Slot.THREAD
+
+
+def test_each_part_of_a_turn_is_its_speakers() -> None:
+    """A turn of several speakers gives each sentence to the one who said it."""
+    both = Turn(
+        Seq(0),
+        TurnKind.SPEECH,
+        T0,
+        T0 + 5.0,
+        (TurnPart("1", "Ada", "I live in Leeds."), TurnPart("2", "Bob", "I work in Hull.")),
+    )
+    assert texts((both,)) == ["Ada: I live in Leeds.", "Bob: I work in Hull."]
+
+
+def test_joining_counts_and_effects_do_not() -> None:
+    """Membership is about people; sounds of a soundboard are nothing to keep."""
+    joined = Turn(Seq(0), TurnKind.MEMBERSHIP, T0, T0, (TurnPart("3", "Cy", "Cy joined the voice channel."),))
+    sound = Turn(Seq(1), TurnKind.EFFECT, T0, T0, (TurnPart("3", "Cy", "played the airhorn sound effect"),))
+    (fact,) = extract((joined, sound), start=Seq(0))
+    assert (fact.slot, fact.turn_seq) == (Slot.PEOPLE, 0)
+
+
+def test_within_a_batch_only_the_correction_stays() -> None:
+    """Who says two codes means the second."""
+    turns = (turn(0, "The gate code is 4411."), turn(1, "Actually the gate code is 7023."))
+    assert texts(turns) == ["Ada: Actually the gate code is 7023."]
+
+
+def test_correction_of_an_earlier_batch_supersedes_it() -> None:
+    """It names the fact it replaces, and the summary tells only the new value."""
+    ledger = Ledger()
+    for start, said in (
+        (0, "The gate code is 4411."),
+        (10, "The gate code changed to 7023."),
+        (20, "We ate soup today."),
+    ):
+        turns = (turn(start, said),)
+        facts = extract(turns, start=Seq(start), known=ledger.known_facts())
+        request = FoldRequest(Seq(start), turns, (), None)
+        fold = Fold(gist_of(facts, turns), facts)
+        ledger.add(
+            folded_segment(
+                request, fold, session_id=EVENING, revision=0, summariser="extractive", degraded=False, at=T0
+            )
+        )
+    assert ledger.segments[1].facts[0].supersedes == ("evening:0-1#0",)
+    summary = ledger.render()
+    assert summary is not None
+    assert "4411" not in summary.text
+    assert "7023" in summary.text
+    assert "soup" in summary.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("The gate code is 4411.", "The gate code is 7023.", True),
+        ("We meet on Friday at the station.", "Actually we meet on Saturday at the station.", True),
+        ("The budget is 400 pounds.", "The budget went up, it's now 450 pounds.", True),
+        ("The trip is in May.", "Let's move the trip to June instead.", True),
+        # Another subject, the same value, an addition, a question.
+        ("The gate code is 4411.", "The locker number is 7023.", False),
+        ("The gate code is 4411.", "Yes, the gate code is 4411.", False),
+        ("Olga brings 2 tents.", "Olga brings 2 tents and 3 chairs.", False),
+        ("The gate code is 4411.", "The gate code, is it 7023 now?", False),
+        ("Ada scored 41 points.", "Bob is 17 years old now.", False),
+    ],
+)
+def test_corrections_are_told_from_additions(old: str, new: str, expected: bool) -> None:
+    """Another value for the same thing corrects; more of it, or of another thing, doesn't."""
+    (before,), (after,) = extract((turn(0, old),), start=Seq(0)), extract((turn(1, new),), start=Seq(1))
+    assert corrects(after, concepts(after.text), before, concepts(before.text)) is expected
+
+
+def test_notes_are_told_with_whose_screen() -> None:
+    """They keep their id, and belong to no turn."""
+    facts = extract(BATCH, (note("n1"), note("n2")), start=Seq(0))
+    seen = [fact for fact in facts if fact.note_id is not None]
+    assert [fact.note_id for fact in seen] == ["n1", "n2"]
+    assert all(fact.told.startswith("On Bob's screen: ") for fact in seen)
+
+
+def test_notes_alone_can_be_folded() -> None:
+    """Their facts carry the cursor as the first seq."""
+    facts = extract((), (note("n1"),), start=Seq(40))
+    assert [(fact.turn_seq, fact.note_id) for fact in facts] == [(40, "n1")]
+
+
+def test_nothing_worth_keeping_is_said_so() -> None:
+    """A batch of laughter has no facts and a gist all the same."""
+    turns = (turn(0, "Haha."), turn(1, "lol", speaker="Bob"))
+    assert extract(turns, start=Seq(0)) == ()
+    assert gist_of((), turns) == "Ada, Bob talked; nothing in it needs keeping."
+    assert gist_of((), ()) == "Nothing was said."
+
+
+def test_long_sentences_are_cut_not_dropped() -> None:
+    """A minute without a full stop still leaves something."""
+    (fact,) = extract((turn(0, "we need to bring the tent and " * 40),), start=Seq(0))
+    assert len(fact.text) <= MAX_FACT_CHARS
+    assert fact.text.startswith("we need to bring the tent")
+
+
+def test_summariser_gives_the_same() -> None:
+    """The port's answer is the pure function's, and costs no tokens."""
+    summariser = ExtractiveSummariser()
+    fold = asyncio.run(summariser.fold(FoldRequest(Seq(0), BATCH, (), None)))
+    assert fold.facts == extract(BATCH, start=Seq(0))
+    assert fold.gist
+    assert (summariser.name, summariser.model, fold.prompt_tokens) == ("extractive", "", None)
+
+
+_said = st.lists(
+    st.tuples(
+        st.sampled_from(["Ada", "Bob", "Cy"]),
+        st.one_of(st.text(max_size=200), st.sampled_from([part.text for each in BATCH for part in each.parts])),
+    ),
+    max_size=30,
+)
+
+
+@given(_said)
+def test_any_talk_makes_a_bounded_segment(said: list[tuple[str, str]]) -> None:
+    """Facts and gist keep their limits, every fact is a sentence of its turn's speaker, and twice gives the same."""
+    turns = tuple(turn(seq, text, speaker=speaker) for seq, (speaker, text) in enumerate(said))
+    facts = extract(turns, start=Seq(0))
+    assert len(facts) <= MAX_FACTS
+    assert sum(len(fact.told) + 1 for fact in facts) <= FACTS_CHARS
+    for fact in facts:
+        assert fact.speaker == turns[fact.turn_seq].parts[0].speaker
+        assert len(fact.text) <= MAX_FACT_CHARS
+        assert ends_a_sentence(fact.text)
+    gist = gist_of(facts, turns)
+    assert 0 < len(gist) <= MAX_GIST_CHARS
+    assert ends_a_sentence(gist)
+    assert extract(turns, start=Seq(0)) == facts

@@ -1,0 +1,168 @@
+"""The model's fold is checked against what was said, and the extractor fills what it left out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from compaction.errors import CompletionError, SummaryRefusedError
+from compaction.model import Fact, Seq, Slot
+from compaction.ports import CompletionAnswer, CompletionRequest
+from compaction.summarisers.llm import LlmSummariser
+from compaction.summarisers.port import MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
+from compaction.wording import concepts
+from tests.compaction.turn_store_contract import T0, note, turn
+from tests.fakes.completion import Mood, MoodyModel
+
+TURNS = (
+    turn(10, "Hello everybody."),
+    turn(11, "We decided to rent the cabin in Braemar.", speaker="Bob"),
+    turn(12, "The gate code is 7023 now."),
+    turn(13, "My sister Olga brings the stove.", speaker="Cy"),
+)
+ROSTER = frozenset({"Ada", "Bob", "Cy", "Dora"})
+OLD = Fact(Seq(3), Slot.DECISION, "Ada", T0, "The gate code is 4411.")
+
+
+def known(ref: str, fact: Fact) -> KnownFact:
+    return KnownFact(ref, fact, concepts(fact.text))
+
+
+class Says:
+    """A model that gives one answer."""
+
+    model = "says-1"
+
+    def __init__(self, gist: str, *facts: dict[str, object], raw: str | None = None) -> None:
+        self.text = json.dumps({"gist": gist, "facts": list(facts)}) if raw is None else raw
+        self.requests: list[CompletionRequest] = []
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        self.requests.append(request)
+        return CompletionAnswer(self.text, "stop", 321, 45)
+
+
+def fold(model: Says | MoodyModel, request: FoldRequest | None = None) -> Fold:
+    default = FoldRequest(Seq(10), TURNS, (), "Earlier they met.", roster=ROSTER)
+    summariser = LlmSummariser(model, max_output_tokens=700)
+    return asyncio.run(summariser.fold(default if request is None else request))
+
+
+def told(seq: int, text: str, slot: str = "decision", supersedes: list[int] | None = None) -> dict[str, object]:
+    return {"turn_seq": seq, "slot": slot, "text": text, "supersedes": supersedes or []}
+
+
+def test_speaker_and_time_come_from_the_turn() -> None:
+    """Whatever the model believes."""
+    result = fold(Says("They plan a trip.", told(11, "rents the cabin in Braemar")))
+    fact = next(fact for fact in result.facts if fact.turn_seq == 11)
+    assert (fact.speaker, fact.at, fact.text) == ("Bob", T0 + 33.0, "rents the cabin in Braemar.")
+    assert (result.gist, result.prompt_tokens, result.completion_tokens) == ("They plan a trip.", 321, 45)
+
+
+def test_extractor_adds_what_the_model_left_out() -> None:
+    """Both in the order of talk, and nothing twice."""
+    result = fold(Says("They plan a trip.", told(11, "Decided to rent the cabin in Braemar")))
+    assert [fact.told for fact in result.facts] == [
+        "Bob: Decided to rent the cabin in Braemar.",
+        "Ada: The gate code is 7023 now.",
+        "Cy: My sister Olga brings the stove.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Zebulon rents the cabin in Braemar",
+        "rents the cabin in Inverness",
+        "rents the cabin for 900 pounds",
+        "Dora said the cabin is taken",
+    ],
+)
+def test_invented_names_numbers_and_speakers_cost_the_fact(text: str) -> None:
+    """The turn's own sentence takes its place."""
+    result = fold(Says("They plan a trip.", told(11, text)))
+    assert [fact.text for fact in result.facts if fact.turn_seq == 11] == ["We decided to rent the cabin in Braemar."]
+
+
+def test_facts_of_turns_outside_the_batch_are_dropped() -> None:
+    """A number that isn't there can't be cited."""
+    result = fold(Says("They plan a trip.", told(99, "rents the cabin"), told(0, "rents the cabin")))
+    assert {fact.turn_seq for fact in result.facts} == {11, 12, 13}
+
+
+def test_gist_loses_the_sentences_without_a_source() -> None:
+    """And is made of facts when none is left, or when it is too long to be kept whole."""
+    assert fold(Says("They plan a trip. Zebulon pays.", told(11, "rents it"))).gist == "They plan a trip."
+    made = fold(Says("Zebulon pays.", told(11, "rents the cabin"))).gist
+    assert "Zebulon" not in made
+    assert "Braemar" in made or "7023" in made
+    overlong = fold(Says("word " * 200, told(11, "rents the cabin"))).gist
+    assert 0 < len(overlong) <= MAX_GIST_CHARS
+
+
+def test_answer_of_which_nothing_survives_is_refused() -> None:
+    """It could not stand for the turns."""
+    with pytest.raises(SummaryRefusedError, match="source"):
+        fold(Says("Zebulon pays 999.", told(11, "Zebulon pays")))
+
+
+def test_corrections_name_what_they_replace() -> None:
+    """By the model's number, where it speaks of the same thing, or by the words themselves."""
+    request = FoldRequest(Seq(10), TURNS, (), None, known=(known("s0#4", OLD),), roster=ROSTER)
+    model = Says("They plan.", told(12, "The gate code is 7023", supersedes=[1]))
+    (fact,) = (fact for fact in fold(model, request).facts if fact.turn_seq == 12)
+    assert fact.supersedes == ("s0#4",)
+    assert "(1) Ada: The gate code is 4411." in model.requests[0].prompt
+    unrelated = Says("They plan.", told(11, "rents the cabin in Braemar", supersedes=[1, 7, 0, -1]))
+    (fact,) = (fact for fact in fold(unrelated, request).facts if fact.turn_seq == 11)
+    assert fact.supersedes == ()
+
+
+def test_names_from_notes_roster_and_summary_have_a_source() -> None:
+    """The four places of the rule."""
+    request = FoldRequest(Seq(10), TURNS, (note("Tokyo"),), "Hamish drove 88 miles.", roster=ROSTER)
+    result = fold(Says("Dora and Hamish saw Tokyo after 88 miles.", told(11, "rents the cabin with Dora")), request)
+    assert result.gist == "Dora and Hamish saw Tokyo after 88 miles."
+    assert any(fact.text == "rents the cabin with Dora." for fact in result.facts)
+    assert any(fact.note_id == "Tokyo" for fact in result.facts)
+
+
+def test_many_facts_stay_within_a_segment() -> None:
+    """However much the model writes."""
+    facts = [told(11, f"rents the cabin in Braemar {'with the tent ' * number}") for number in range(40)]
+    assert len(fold(Says("They plan.", *facts)).facts) <= MAX_FACTS
+
+
+@pytest.mark.parametrize("mood", [Mood.GOOD, Mood.LINES, Mood.FENCED])
+def test_every_good_form_is_good(mood: Mood) -> None:
+    """JSON, lines, and JSON with talk around it."""
+    assert fold(MoodyModel(mood)).facts
+
+
+def test_wrong_speakers_never_get_in() -> None:
+    """What is put into Bob's mouth is dropped unless Bob said it."""
+    for fact in fold(MoodyModel(Mood.WRONG_SPEAKER)).facts:
+        assert fact.speaker == TURNS[fact.turn_seq - 10].parts[0].speaker
+        assert not fact.text.startswith("Bob said")
+
+
+def test_failures_of_the_model_pass() -> None:
+    """The caller decides what a failure means."""
+    with pytest.raises(CompletionError):
+        fold(MoodyModel(Mood.OUTAGE))
+
+
+def test_form_changes_after_an_unreadable_answer() -> None:
+    """JSON with its schema first; plain lines after a refusal; back again after another."""
+    model = MoodyModel(Mood.GARBAGE)
+    summariser = LlmSummariser(model, max_output_tokens=321)
+    request = FoldRequest(Seq(10), TURNS, (), None, roster=ROSTER)
+    for _ in range(3):
+        with pytest.raises(SummaryRefusedError):
+            asyncio.run(summariser.fold(request))
+    assert [call.schema is not None for call in model.calls] == [True, False, True]
+    assert all(call.max_output_tokens == 321 for call in model.calls)
+    assert (summariser.name, summariser.model) == ("llm", "moody-1")

@@ -1,0 +1,85 @@
+"""Names and numbers need a source; who spoke is taken from the turn."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.grounding import ground_of, speaking_part, turn_ground, ungrounded, without_speaker
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from tests.compaction.turn_store_contract import turn
+
+SAID = turn(4, "We rent Olga's cabin for twenty-five people at 4,411 pounds.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rents the cabin of Olga for 25 people.",
+        "Ada wants the cabin for 4411 pounds.",
+        "Decided to take the cabin.",
+        "One of them pays twenty.",
+    ],
+)
+def test_what_was_said_is_grounded(text: str) -> None:
+    """Either writing of a number, names without endings, the speaker, ordinary words."""
+    assert ungrounded(text, turn_ground([SAID])) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "invented"),
+    [
+        ("Zebulon rents the cabin.", {"zebulon"}),
+        ("Rents the cabin in Braemar.", {"braemar"}),
+        ("The cabin is for 26 people.", {"26"}),
+        ("The cabin is for thirty people.", {"30"}),
+        ("Rents 2 cabins.", {"2"}),
+    ],
+)
+def test_what_nobody_said_is_found(text: str, invented: set[str]) -> None:
+    """Names and numbers without a source are named."""
+    assert ungrounded(text, turn_ground([SAID])) == invented
+
+
+def test_other_sources_count() -> None:
+    """Notes, roster and the summary so far may be spoken of."""
+    around = ground_of(["On Bob's screen: Tokyo, level 12.", "Dora"])
+    assert ungrounded("Dora saw Tokyo on level 12 with Olga.", turn_ground([SAID]) | around) == frozenset()
+
+
+def test_fact_belongs_to_the_part_that_says_it() -> None:
+    """In a turn of two speakers the words decide, the first of equal ones."""
+    both = Turn(
+        Seq(0),
+        TurnKind.SPEECH,
+        0.0,
+        1.0,
+        (TurnPart("1", "Ada", "I like the tent."), TurnPart("2", "Bob", "The cabin costs 450 pounds.")),
+    )
+    part = speaking_part("The cabin costs 450.", both)
+    assert part is not None
+    assert part.speaker == "Bob"
+    part = speaking_part("Something else entirely", both)
+    assert part is not None
+    assert part.speaker == "Ada"
+    assert speaking_part("anything", turn(1).__class__(Seq(1), TurnKind.SPEECH, 0.0, 0.0, (), tombstone=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ada said that the cabin is taken.", "The cabin is taken."),
+        ("Ada: the cabin is taken.", "The cabin is taken."),
+        ("ADA decided to rent it.", "Decided to rent it."),
+        ("The cabin is taken.", "The cabin is taken."),
+        ("Adaline takes it.", "Adaline takes it."),
+        # Bob is spoken of in the words themselves, so he may be their subject.
+        ("Bob brings the tent.", "Bob brings the tent."),
+        # Dora neither spoke nor is spoken of.
+        ("Dora said that the cabin is taken.", None),
+        ("Dora: the cabin is taken.", None),
+    ],
+)
+def test_speaker_in_front_is_taken_off_or_refused(text: str, expected: str | None) -> None:
+    """The name is told by the turn, and a wrong one costs the fact."""
+    part = TurnPart("1", "Ada", "The cabin is taken, and Bob brings the tent.")
+    assert without_speaker(text, part, frozenset({"Ada", "Bob", "Dora"})) == expected

@@ -1,0 +1,71 @@
+"""The prompt has every element of the spec, turns whole, and notes within their limit."""
+
+from __future__ import annotations
+
+import json
+
+from compaction.model import Fact, Seq, Slot
+from compaction.prompt import LedgerPrompts, notes_text
+from compaction.summarisers.port import FoldRequest, KnownFact
+from compaction.wording import concepts
+from tests.compaction.turn_store_contract import T0, note, turn
+
+TURNS = (turn(20, "We rent the cabin. " * 200), turn(21, "The gate code is 7023.", speaker="Bob"))
+KNOWN = tuple(
+    KnownFact(f"s0#{index}", fact, concepts(fact.text))
+    for index, fact in enumerate(
+        (
+            Fact(Seq(1), Slot.DECISION, "Ada", T0, "The gate code is 4411."),
+            Fact(Seq(2), Slot.BACKGROUND, "Ada", T0, "The weather was bad."),
+        )
+    )
+)
+
+
+def test_prompt_has_every_element() -> None:
+    """Priorities in order, what to leave out, what is known, notes, turns with speakers and times, limits."""
+    prompt = LedgerPrompts().write(
+        FoldRequest(Seq(20), TURNS, (note("Tokyo"),), "They met.", known=KNOWN), structured=True, max_output_tokens=700
+    )
+    system, user = prompt.request.system, prompt.request.prompt
+    order = ["who said what", "doing together", "still open", "decisions", "shared screen, together"]
+    places = [system.index(each) for each in order]
+    assert places == sorted(places)
+    for element in ("greetings", "Never invent", "newest", "300 characters", "plain prose", "Do not answer"):
+        assert element in system
+    assert "They met." in user
+    assert "Bob's screen: a map with the mark Tokyo" in user
+    assert f"[20] 08:54 Ada: {'We rent the cabin. ' * 199}We rent the cabin." in user, "turns are not clipped"
+    assert "[21] 08:54 Bob: The gate code is 7023." in user
+    assert "$" not in system + user
+
+
+def test_only_facts_that_could_be_corrected_are_offered() -> None:
+    """Numbered from one, in their order."""
+    prompt = LedgerPrompts().write(
+        FoldRequest(Seq(20), TURNS, (), None, known=KNOWN), structured=True, max_output_tokens=700
+    )
+    assert [each.ref for each in prompt.offered] == ["s0#0"]
+    assert "(1) Ada: The gate code is 4411." in prompt.request.prompt
+
+
+def test_schema_allows_only_what_can_be_true() -> None:
+    """Only turns of the batch can be cited; without structure there is no schema."""
+    prompts = LedgerPrompts()
+    fold = FoldRequest(Seq(20), TURNS, (), None)
+    schema = prompts.write(fold, structured=True, max_output_tokens=700).request.schema
+    assert '"enum": [20, 21]' in json.dumps(schema)
+    lines = prompts.write(fold, structured=False, max_output_tokens=700).request
+    assert lines.schema is None
+    assert "turn number | slot |" in lines.system
+    assert "None." in lines.prompt
+
+
+def test_notes_keep_their_limit_and_their_newest() -> None:
+    """Four hundred characters, whose screen and when, repetitions left out, oldest first."""
+    notes = [note(f"place{number}", at=T0 + 60.0 * number) for number in range(48)]
+    text = notes_text(notes)
+    assert len(text) <= 400
+    assert "place47" in text
+    assert notes_text([note("a"), note("a")]).count("screen") == 1
+    assert notes_text([]) == ""

@@ -1,0 +1,181 @@
+"""The summary is a plain paragraph that remembers its sources (invariant 5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.model import Fact, NoteId, Segment, SegmentId, Seq, Slot
+from compaction.rendering import MAX_SUMMARY_CHARS, Ledger, render
+from compaction.wording import ends_a_sentence
+from tests.compaction.turn_store_contract import EVENING, T0
+
+
+def fact(
+    seq: int, text: str, slot: Slot = Slot.DECISION, *, speaker: str = "Ada", supersedes: tuple[str, ...] = ()
+) -> Fact:
+    return Fact(Seq(seq), slot, speaker, T0 + seq, text, supersedes)
+
+
+def batch(number: int, *facts: Fact, gist: str = "Ada and Bob talked.") -> Segment:
+    start = number * 10
+    return Segment(
+        SegmentId(f"s{number}"),
+        EVENING,
+        Seq(start),
+        Seq(start + 10),
+        T0 + start,
+        T0 + start + 9,
+        gist,
+        facts,
+        (),
+        "extractive",
+    )
+
+
+def test_nothing_folded_is_no_summary() -> None:
+    """Before the first landing there is none."""
+    assert render([]) is None
+
+
+def test_sentences_come_in_the_order_of_the_slots_with_their_speakers() -> None:
+    """People, activity, threads, decisions, background, and in each the order of talk."""
+    summary = render(
+        [
+            batch(
+                0,
+                fact(1, "The weather in Oslo was bad.", Slot.BACKGROUND),
+                fact(2, "We rent the cabin."),
+                fact(3, "Who brings the tent?", Slot.THREAD, speaker="Bob"),
+                fact(4, "We are on the Tokyo map.", Slot.ACTIVITY),
+                fact(5, "I'm allergic to walnuts.", Slot.PEOPLE, speaker="Cy"),
+                fact(6, "We leave at nine."),
+            )
+        ]
+    )
+    assert summary is not None
+    assert summary.text == (
+        "Cy: I'm allergic to walnuts. Ada: We are on the Tokyo map. Bob: Who brings the tent? "
+        "Ada: We rent the cabin. Ada: We leave at nine. Ada: The weather in Oslo was bad."
+    )
+
+
+def test_each_sentence_leads_to_its_turn_and_segment() -> None:
+    """Provenance: segment, turn, speaker, time, and the fact's own reference."""
+    summary = render([batch(3, fact(34, "We rent the cabin.", speaker="Bob"))])
+    assert summary is not None
+    (sentence,) = summary.sentences
+    assert sentence.text == "Bob: We rent the cabin."
+    assert (sentence.segment_ids, sentence.turn_seqs, sentence.refs) == (("s3",), (34,), ("s3#0",))
+    assert (sentence.speaker, sentence.at, sentence.slot) == ("Bob", T0 + 34, Slot.DECISION)
+
+
+def test_what_was_seen_has_no_turn() -> None:
+    """A fact of a note says whose screen it was and claims no turn."""
+    seen = replace(fact(0, "On Bob's screen: the map.", Slot.ACTIVITY, speaker="Bob"), note_id=NoteId("n"))
+    summary = render([batch(0, seen)])
+    assert summary is not None
+    assert summary.text == "On Bob's screen: the map."
+    assert summary.sentences[0].turn_seqs == ()
+
+
+def test_superseded_facts_are_gone() -> None:
+    """Only the newest value is told."""
+    summary = render(
+        [
+            batch(0, fact(1, "The gate code is 4411."), fact(2, "We leave at nine.")),
+            batch(1, fact(11, "The gate code is 7023 now.", supersedes=("s0#0",))),
+        ]
+    )
+    assert summary is not None
+    assert "4411" not in summary.text
+    assert "7023" in summary.text
+    assert "nine" in summary.text
+
+
+def test_same_thing_said_twice_is_told_once() -> None:
+    """The newer one stays."""
+    summary = render([batch(0, fact(1, "We leave at nine.")), batch(1, fact(11, "We leave at nine!"))])
+    assert summary is not None
+    assert summary.text == "Ada: We leave at nine!"
+
+
+def test_old_decision_outlives_much_later_talk() -> None:
+    """A hundred batches of chatter don't push out a durable fact, and the newest batch is there too."""
+    chatter = [
+        batch(
+            number,
+            *(
+                fact(number * 10 + at, f"That boss number {number * 10 + at} looked funny today.", Slot.BACKGROUND)
+                for at in range(8)
+            ),
+        )
+        for number in range(1, 101)
+    ]
+    summary = render([batch(0, fact(4, "We decided to rent the cabin in Braemar.")), *chatter])
+    assert summary is not None
+    assert "cabin in Braemar" in summary.text
+    assert any(sentence.segment_ids == ("s100",) for sentence in summary.sentences)
+    assert len(summary.text) > MAX_SUMMARY_CHARS * 0.8
+
+
+def test_segments_without_facts_are_told_by_their_gist() -> None:
+    """Something stands for the turns even when nothing in them was worth keeping."""
+    summary = render([batch(0, gist="Ada talked; nothing in it needs keeping.")])
+    assert summary is not None
+    assert summary.text == "Ada talked; nothing in it needs keeping."
+    assert summary.sentences[0].turn_seqs == tuple(range(10))
+
+
+def test_closing_segment_is_not_folded_history() -> None:
+    """It covers turns that are still in the window."""
+    assert render([replace(batch(0, fact(1, "We leave.")), closing=True)]) is None
+
+
+def test_ledger_adds_up_to_the_same_summary() -> None:
+    """One segment after the other gives what all at once give, and looking ahead changes nothing."""
+    segments = [batch(number, fact(number * 10, f"We need {number} tents for {number} days.")) for number in range(30)]
+    ledger = Ledger()
+    for segment in segments:
+        ahead = ledger.with_segment(segment)
+        before = ledger.render()
+        assert ledger.render() == before
+        ledger.add(segment)
+        assert ledger.render() == ahead.render()
+    assert ledger.render() == render(segments)
+    assert ledger.span == (T0, T0 + 299)
+
+
+def test_known_facts_are_the_ones_that_hold() -> None:
+    """Superseded ones can't be corrected once more; the newest come last."""
+    ledger = Ledger(
+        [
+            batch(0, fact(1, "The code is 4411."), fact(2, "We leave.")),
+            batch(1, fact(11, "The code is 7023.", supersedes=("s0#0",))),
+        ]
+    )
+    assert [known.ref for known in ledger.known_facts()] == ["s0#1", "s1#0"]
+    assert ledger.roster == {"Ada"}
+
+
+_texts = st.text(max_size=300)
+_facts = st.builds(
+    fact, st.integers(0, 9), _texts, st.sampled_from(Slot), speaker=st.sampled_from(["Ada", "Bob", "X" * 60])
+)
+
+
+@given(st.lists(st.tuples(st.lists(_facts, max_size=6), _texts.filter(lambda text: text.strip() != "")), max_size=12))
+def test_any_segments_make_a_short_whole_paragraph(written: list[tuple[list[Fact], str]]) -> None:
+    """Whatever the facts are: at most 1,200 characters, whole sentences, one line, and the same every time."""
+    segments = [batch(number, *facts, gist=gist) for number, (facts, gist) in enumerate(written)]
+    summary = render(segments)
+    if summary is None:
+        assert segments == []
+        return
+    assert len(summary.text) <= MAX_SUMMARY_CHARS
+    assert ends_a_sentence(summary.text)
+    assert "\n" not in summary.text
+    assert summary.text == " ".join(sentence.text for sentence in summary.sentences)
+    assert render(segments) == summary
