@@ -48,7 +48,7 @@ class InProcessCompanion:
         self._task: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
         self._running: Running | None = None
-        self._watch: _LogWatch | None = None
+        self._watch: LogWatch | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -65,7 +65,7 @@ class InProcessCompanion:
         if environment.history:
             await _store_history(settings, environment)
         self._stopping = asyncio.Event()
-        self._watch = _LogWatch(report)
+        self._watch = LogWatch(report)
         logging.getLogger().addHandler(self._watch)
         ready: asyncio.Future[Running] = asyncio.get_running_loop().create_future()
         # With a history somebody is about to call the bot; after a crash it goes back by itself.
@@ -159,7 +159,7 @@ def _turn(seq: Seq, stored: StoredTurn) -> Turn:
     return Turn(seq, TurnKind(stored.kind), stored.at_epoch_s, ended_at, (part,))
 
 
-class _LogWatch(logging.Handler):
+class LogWatch(logging.Handler):
     """Tells warnings and errors of the bot as problems; those of the rehearsal's own parts are not the bot's."""
 
     def __init__(self, report: Reporter) -> None:
@@ -194,11 +194,12 @@ def _logged_by_rehearsal() -> bool:
 
 def _tell(event: events.Event, report: Reporter) -> None:
     """Tell one of the bot's events as the stage knows it."""
-    for observation in _observations(event):
+    for observation in observations(event):
         report(observation)
 
 
-def _observations(event: events.Event) -> list[seen.Observation]:
+def observations(event: events.Event) -> list[seen.Observation]:
+    """Return what the stage is told of one of the bot's events."""
     match event:
         case events.RoomOpened():
             return [seen.RoomReady(event.session_id, event.at)]
