@@ -1,0 +1,18 @@
+"""The small things that values say of themselves."""
+
+from __future__ import annotations
+
+from compaction.model import CompactionState, Fact, NoteId, Seq, Slot
+
+
+def test_covered_through_turn_is_the_last_folded() -> None:
+    """-1 before the first landing."""
+    assert CompactionState().covered_through_turn == -1
+    assert CompactionState(cursor=Seq(10)).covered_through_turn == 9
+
+
+def test_fact_is_told_with_its_speaker() -> None:
+    """What was seen says so itself."""
+    assert Fact(Seq(1), Slot.DECISION, "Ada", 0.0, "We leave.").told == "Ada: We leave."
+    seen = Fact(Seq(1), Slot.ACTIVITY, "Bob", 0.0, "On Bob's screen: a map.", note_id=NoteId("n"))
+    assert seen.told == "On Bob's screen: a map."

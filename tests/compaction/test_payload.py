@@ -1,0 +1,81 @@
+"""Coverage is read from the payload itself, so a hole shows."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.model import Seq
+from compaction.payload import Coverage, PartKind, PayloadPart, context_built_fields, coverage, part
+
+
+def holding(kind: PartKind, start: int, end: int) -> PayloadPart:
+    return part("user", kind, "words", seq_from=Seq(start), seq_to=Seq(end))
+
+
+def test_ranges_are_inclusive_and_joined() -> None:
+    """Neighbouring turns are one range."""
+    payload = [holding(PartKind.SUMMARY, 0, 9), *(holding(PartKind.TURN, seq, seq) for seq in range(12, 15))]
+    assert coverage(payload, 17) == Coverage(
+        summarised=((0, 9),), verbatim=((12, 14),), evicted=(), missing=((10, 11), (15, 16))
+    )
+
+
+def test_each_turn_counts_once() -> None:
+    """Verbatim before summarised before evicted."""
+    payload = [
+        holding(PartKind.EVICTION_NOTE, 0, 5),
+        holding(PartKind.SUMMARY, 0, 3),
+        holding(PartKind.CURRENT, 2, 2),
+    ]
+    assert coverage(payload, 6) == Coverage(
+        summarised=((0, 1), (3, 3)), verbatim=((2, 2),), evicted=((4, 5),), missing=()
+    )
+
+
+def test_parts_without_turns_cover_none() -> None:
+    """Prompts, notes and quotes stand for no turn."""
+    payload = [part("system", kind, "words") for kind in PartKind]
+    assert coverage(payload, 2).missing == ((0, 1),)
+    assert coverage([], 0) == Coverage((), (), (), ())
+
+
+def test_built_fields_name_ranges_and_costs() -> None:
+    """Costs are by kind; an evicted range only where there is one."""
+    payload = [
+        part("system", PartKind.SYSTEM, "word"),
+        holding(PartKind.EVICTION_NOTE, 0, 4),
+        holding(PartKind.TURN, 5, 5),
+        holding(PartKind.CURRENT, 6, 6),
+    ]
+    assert context_built_fields(payload, summary_revision=3) == {
+        "seq_from": 5,
+        "seq_to": 6,
+        "summary_revision": 3,
+        "tokens": {"system": 8, "eviction_note": 8, "turn": 8, "current": 8},
+        "evicted": [0, 4],
+    }
+    assert context_built_fields([], summary_revision=0)["seq_from"] is None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([PartKind.TURN, PartKind.CURRENT, PartKind.SUMMARY, PartKind.EVICTION_NOTE]),
+            st.integers(0, 30),
+            st.integers(0, 10),
+        ),
+        max_size=12,
+    ),
+    st.integers(0, 40),
+)
+def test_every_turn_is_in_exactly_one_place(parts: list[tuple[PartKind, int, int]], total: int) -> None:
+    """The four lists together are the session."""
+    found = coverage([holding(kind, start, start + more) for kind, start, more in parts], total)
+    listed = [
+        seq
+        for ranges in (found.summarised, found.verbatim, found.evicted, found.missing)
+        for start, end in ranges
+        for seq in range(start, end + 1)
+    ]
+    assert sorted(listed) == list(range(total))

@@ -1,0 +1,84 @@
+"""Eviction takes the oldest, keeps the newest ten, and says what it took (spec 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.rolling import rolling_evict
+
+
+@dataclass(frozen=True)
+class Said:
+    content: str
+    timestamp: float | None = None
+    tokens: int | None = None
+
+
+def said(*costs: int) -> list[Said]:
+    return [Said(f"m{number}", float(number), cost) for number, cost in enumerate(costs)]
+
+
+def test_nothing_is_evicted_while_all_fits() -> None:
+    """The whole is the limit; the target matters only beyond it."""
+    result = rolling_evict(said(*[10] * 20), max_context_tokens=200)
+    assert (result.evicted, result.evicted_count, result.evicted_tokens, result.kept_tokens) == ((), 0, 0, 200)
+    assert (result.first_evicted_timestamp, result.last_evicted_timestamp) == (None, None)
+
+
+def test_oldest_leave_down_to_the_target() -> None:
+    """From 300 tokens under a limit of 250 to four fifths of it."""
+    messages = said(*[10] * 30)
+    result = rolling_evict(messages, max_context_tokens=250)
+    assert result.kept_tokens == 200
+    assert (result.evicted_count, result.evicted_tokens) == (10, 100)
+    assert result.kept == tuple(messages[10:])
+    assert result.evicted == tuple(messages[:10])
+    assert (result.first_evicted_timestamp, result.last_evicted_timestamp) == (0.0, 9.0)
+
+
+def test_newest_are_kept_even_when_too_much() -> None:
+    """Ten by default, or as asked."""
+    messages = said(*[100] * 15)
+    assert len(rolling_evict(messages, max_context_tokens=50).kept) == 10
+    assert len(rolling_evict(messages, max_context_tokens=50, min_keep_messages=3).kept) == 3
+    assert rolling_evict(messages, max_context_tokens=50, min_keep_messages=0).kept == ()
+
+
+def test_unknown_costs_and_times() -> None:
+    """What has no count is estimated; what has no time is told without."""
+    messages = [Said("word " * 40) for _ in range(20)]
+    result = rolling_evict(messages, max_context_tokens=600)
+    assert result.evicted_count > 0
+    assert (result.first_evicted_timestamp, result.last_evicted_timestamp) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"target_utilization": 0.0}, {"target_utilization": 1.1}, {"min_keep_messages": -1}, {"max_context_tokens": -1}],
+)
+def test_impossible_limits_are_refused(wrong: dict[str, float]) -> None:
+    """A mistake in a setting is told, not lived with."""
+    with pytest.raises(ValueError, match="utilisation"):
+        rolling_evict(said(1), **{"max_context_tokens": 10, **wrong})  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(st.integers(0, 500), max_size=80),
+    st.integers(0, 5_000),
+    st.floats(0.1, 1.0),
+    st.integers(0, 20),
+)
+def test_counts_add_up(costs: list[int], limit: int, target: float, keep: int) -> None:
+    """Kept and evicted are the whole, in order; no more is evicted than needed."""
+    messages = said(*costs)
+    result = rolling_evict(messages, max_context_tokens=limit, target_utilization=target, min_keep_messages=keep)
+    assert [*result.evicted, *result.kept] == messages
+    assert result.evicted_tokens + result.kept_tokens == sum(costs)
+    assert len(result.kept) >= min(keep, len(messages))
+    if result.evicted:
+        assert sum(costs) > limit
+        assert result.kept_tokens + (result.evicted[-1].tokens or 0) > int(limit * target)

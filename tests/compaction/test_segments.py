@@ -1,0 +1,60 @@
+"""Stored records say what they cover, and a retry makes the same one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compaction.model import Segment, Seq
+from compaction.segments import closing_segment, folded_segment
+from compaction.summarisers.extractive import extract
+from compaction.summarisers.port import Fold, FoldRequest
+from tests.compaction.turn_store_contract import EVENING, T0, note, turn
+
+TURNS = tuple(turn(seq, "We rent the cabin in Braemar.") for seq in range(10, 20))
+
+
+def made(request: FoldRequest, *, revision: int = 1) -> Segment:
+    fold = Fold("They rent a cabin.", extract(request.turns, request.notes, start=request.start))
+    return folded_segment(
+        request, fold, session_id=EVENING, revision=revision, summariser="llm", degraded=False, at=T0 + 99.0
+    )
+
+
+def test_segment_says_what_it_covers() -> None:
+    """Range, times, notes, and what was saved."""
+    segment = made(FoldRequest(Seq(10), TURNS, (note("n", at=T0),), None))
+    assert (segment.id, segment.start, segment.end) == ("evening:10-20", 10, 20)
+    assert (segment.started_at, segment.ended_at, segment.created_at) == (T0, T0 + 19 * 3.0 + 2.25, T0 + 99.0)
+    assert segment.note_ids == ("n",)
+    assert segment.original_tokens > segment.compressed_tokens > 0
+
+
+def test_retry_makes_the_same_id() -> None:
+    """The id follows from the range, not from the attempt."""
+    request = FoldRequest(Seq(10), TURNS, (), None)
+    assert made(request, revision=1).id == made(request, revision=2).id
+
+
+def test_notes_alone_are_told_apart_by_revision() -> None:
+    """Two runs of notes at one cursor are two records with an empty range."""
+    request = FoldRequest(Seq(10), (), (note("n"),), None)
+    first, second = made(request, revision=1), made(request, revision=2)
+    assert first.id != second.id
+    assert (first.start, first.end) == (10, 10)
+
+
+def test_closing_segment_covers_the_rest() -> None:
+    """From the cursor to the end, by sentences; nothing when nothing is left."""
+    segment = closing_segment(TURNS, (), session_id=EVENING, known=(), degraded=True, at=T0)
+    assert segment is not None
+    assert (segment.start, segment.end, segment.closing, segment.degraded) == (10, 20, True, True)
+    assert "Braemar" in segment.gist
+    assert closing_segment((), (), session_id=EVENING, known=(), degraded=False, at=T0) is None
+
+
+def test_forgotten_turns_leave_a_record() -> None:
+    """Turns without words are covered all the same."""
+    gone = tuple(replace(each, parts=(), tombstone=True) for each in TURNS)
+    segment = closing_segment(gone, (), session_id=EVENING, known=(), degraded=False, at=T0)
+    assert segment is not None
+    assert (segment.facts, segment.gist) == ((), "Nothing was said.")

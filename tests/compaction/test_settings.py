@@ -1,0 +1,53 @@
+"""The defaults hold together, and what can't work is refused with a sentence."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from compaction.model import Mode
+from compaction.settings import BudgetSettings, CompactionSettings, SummariserKind, Trigger
+
+
+def test_defaults() -> None:
+    """On by default, asked when context is built, the model where there is one."""
+    settings = CompactionSettings()
+    assert (settings.mode, settings.trigger, settings.summariser) == (
+        Mode.SUMMARY,
+        Trigger.GENERATION,
+        SummariserKind.AUTO,
+    )
+
+
+@pytest.mark.parametrize("model", [CompactionSettings, BudgetSettings])
+def test_every_field_is_described_with_its_effect(model: type[CompactionSettings | BudgetSettings]) -> None:
+    """A person can decide from the description alone."""
+    for name, field in model.model_fields.items():
+        assert field.description, name
+        assert "Takes effect" in field.description, name
+
+
+def test_shrinking_pauses_are_refused() -> None:
+    """The longest pause can't be shorter than the first."""
+    with pytest.raises(ValidationError, match="retry_max_s must not be smaller"):
+        CompactionSettings(retry_base_s=10.0, retry_max_s=5.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (BudgetSettings(), 32_768 - 4_096),
+        (BudgetSettings(max_context_tokens=8_192), 8_192 - 2_048),
+        (BudgetSettings(max_context_tokens=128_000), 128_000 - 4_096),
+        (BudgetSettings(max_context_tokens=8_192, reserved_output_tokens=1_000), 7_192),
+    ],
+)
+def test_room_for_the_question(settings: BudgetSettings, expected: int) -> None:
+    """What may be sent is what the model takes less what it answers: 4,096 or a quarter."""
+    assert settings.max_input_tokens == expected
+
+
+def test_no_room_for_the_question_is_refused() -> None:
+    """An answer as long as the whole context leaves nothing to send."""
+    with pytest.raises(ValidationError, match="less than 512"):
+        BudgetSettings(max_context_tokens=4_096, reserved_output_tokens=4_000)
