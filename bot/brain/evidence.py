@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from bot.brain.lexicon import NUMBER_WORDS, PLACE_WORDS, STOPWORDS, content_stems, is_question, stem, words_of
+from bot.brain.lexicon import (
+    NUMBER_WORDS,
+    PLACE_WORDS,
+    STOPWORDS,
+    content_stems,
+    is_question,
+    stem,
+    tells_a_time,
+    words_of,
+)
+from bot.brain.wakeword import without_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +33,8 @@ _DIGIT = re.compile(r"\d")
 
 # The share of what is asked about, weighted by rarity, that a sentence must speak of, or it is another subject.
 ENOUGH = 0.4
+# What is left of that share when the question names a person, and the sentence is neither theirs nor about them.
+ELSE_SHARE = 0.6
 # Of answers within this share of the best one the newest counts: people correct themselves.
 TIE_SHARE = 0.9
 
@@ -57,18 +69,22 @@ class _Wanted:
     stems: frozenset[str]
     speakers: frozenset[str]
     number: bool
+    time: bool
     place: bool
     person: bool
 
 
-def best_match(question: str, evidence: Sequence[Evidence], *, ignore: Iterable[str] = ()) -> Evidence | None:
+def best_match(
+    question: str, evidence: Sequence[Evidence], *, ignore: Iterable[str] = (), asker: str | None = None
+) -> Evidence | None:
     """Return the sentence that answers `question` best, or None when none is about it.
 
-    `ignore`: words that carry no meaning here, such as the bot's name. Questions among the evidence are no
-    answers. Of nearly equal sentences the newest wins.
+    `ignore`: words that carry no meaning here, such as the bot's name. `asker`: who 'I' is in the question.
+    Questions among the evidence are no answers. Of nearly equal sentences the newest wins.
     """
-    candidates = [sentence for sentence in evidence if not is_question(sentence.text)]
-    wanted = _wanted(question, {item.speaker for item in candidates if item.speaker}, ignore)
+    names = tuple(ignore)
+    candidates = [sentence for sentence in evidence if not is_question(without_call(sentence.text, names))]
+    wanted = _wanted(question, {item.speaker for item in candidates if item.speaker}, names, asker)
     if not wanted.stems or not candidates:
         return None
     held = [content_stems(candidate.text) for candidate in candidates]
@@ -79,6 +95,8 @@ def best_match(question: str, evidence: Sequence[Evidence], *, ignore: Iterable[
     scored: list[tuple[float, Evidence]] = []
     for candidate, stems, all_stems in zip(candidates, held, known, strict=True):
         share = sum(rarity[one] for one in sorted(wanted.stems & all_stems)) / whole
+        if wanted.speakers and not _concerns(candidate, all_stems, wanted.speakers):
+            share *= ELSE_SHARE
         if share >= ENOUGH and wanted.stems & stems:
             scored.append((share + _fit(wanted, candidate, stems - wanted.stems), candidate))
     if not scored:
@@ -90,18 +108,29 @@ def best_match(question: str, evidence: Sequence[Evidence], *, ignore: Iterable[
 
 def asks_about_something(question: str, *, ignore: Iterable[str] = ()) -> bool:
     """Return whether `question` has any word to look for; 'how are you' has none."""
-    return bool(_wanted(question, set(), ignore).stems)
+    return bool(_wanted(question, set(), ignore, None).stems)
 
 
-def _wanted(question: str, speakers: set[str], ignore: Iterable[str]) -> _Wanted:
+def _concerns(candidate: Evidence, stems: frozenset[str], speakers: frozenset[str]) -> bool:
+    """Return whether one of `speakers` said the sentence or is named in it."""
+    return any(candidate.speaker == speaker or _name_stems(speaker) <= stems for speaker in speakers)
+
+
+def _wanted(question: str, speakers: set[str], ignore: Iterable[str], asker: str | None) -> _Wanted:
     words = words_of(question)
     ignored = {stem(word) for name in ignore for word in words_of(name)}
+    if "time" in words and "what" in words:
+        ignored.add(stem("time"))
     stems = frozenset(stem(word) for word in words if word not in STOPWORDS and len(word) > 1) - ignored
     text = " ".join(words)
+    named = {name for name in speakers if _name_stems(name) & stems}
+    if asker is not None and not named and {"i", "my", "me", "mine"} & set(words):
+        named = {asker}
     return _Wanted(
         stems=stems,
-        speakers=frozenset(name for name in speakers if _name_stems(name) & stems),
-        number=any(asked in text for asked in ("how many", "how much", "how long", "how old", "what time", "when ")),
+        speakers=frozenset(named),
+        number=any(asked in text for asked in ("how many", "how much", "how long", "how old", "how far")),
+        time="when" in words or "what time" in text or "what day" in text,
         place="where" in words,
         person=bool({"who", "whose", "whom"} & set(words)),
     )
@@ -126,9 +155,12 @@ def _fit(wanted: _Wanted, candidate: Evidence, rest: frozenset[str]) -> float:
     bonus = 0.0
     if candidate.speaker in wanted.speakers:
         bonus += 0.3
-    if wanted.number and (_DIGIT.search(candidate.text) or rest & NUMBER_WORDS):
+    words = set(words_of(candidate.text))
+    if wanted.number and (_DIGIT.search(candidate.text) or words & NUMBER_WORDS):
         bonus += 0.3
-    if wanted.place and PLACE_WORDS & set(words_of(candidate.text)):
+    if wanted.time and tells_a_time(candidate.text):
+        bonus += 0.3
+    if wanted.place and PLACE_WORDS & words:
         bonus += 0.15
     if wanted.person and len(_CAPITALISED.findall(candidate.text)) > 1:
         bonus += 0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 WORD = re.compile(r"\d+(?:[.:,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -12,18 +13,91 @@ def _set(words: str) -> frozenset[str]:
 
 
 STOPWORDS = _set(
-    """a about above after again ago all also am an and any are aren't as at be because been before being but by can
-    could did do does doing don't down each earlier else ever few for from further get got had has have having he
-    her here hers him his how i i'd i'll i'm i've if in into is isn't it it's its just know let like me mean might
-    more most much my no nor not of off ok okay on once one only or other our out over own please really remember
-    remind right said say says she should so some someone something still such tell than that that's the their them
-    then there there's these they thing think this those through to told too um under until up us very was we well
-    were what what's when where which while who who's whom whose why will with would yes you your"""
+    """a about above after again ago all also am an and any are aren't as at be because been before being but by
+    can could did do does doing don't down each earlier else ever few for from further get got had has have
+    having he her here hers him his how i i'd i'll i'm i've if in into is isn't it it's its just know let me
+    mean mention need might more most much my no nor not of off ok okay on once one only or other our out over
+    own please really remember remind right said say says seem she should so some someone something still such
+    talk tell than that that's the their them then there there's these they thing think this those through to
+    told too um under until up us very was we well were what what's when where which while who who's whom whose
+    why will with would yes you your"""
 )
 NUMBER_WORDS = _set(
     """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand half quarter dozen noon
     midnight first second third"""
+)
+# Forms that no ending gives away; both sides of a comparison take the first of each line.
+_IRREGULAR = {
+    form: forms.split()[0]
+    for forms in (
+        "be been being",
+        "become became",
+        "begin began begun start",
+        "break broke broken",
+        "bring brought",
+        "build built",
+        "buy bought",
+        "call name",
+        "catch caught",
+        "child children kid",
+        "choose chose chosen",
+        "come came",
+        "cost price paid pay",
+        "cut cutting",
+        "dad father",
+        "drink drank drunk",
+        "drive drove driven",
+        "eat ate eaten",
+        "fall fell fallen",
+        "feel felt",
+        "film movie",
+        "find found",
+        "fly flew flown",
+        "forget forgot forgotten",
+        "give gave given",
+        "grow grew grown",
+        "hear heard",
+        "hide hid hidden",
+        "hold held",
+        "keep kept",
+        "know knew known",
+        "leave left",
+        "lend lent",
+        "like favourite favorite love",
+        "lose lost",
+        "make made",
+        "meet met",
+        "mum mom mother",
+        "phone telephone mobile",
+        "put putting",
+        "ride rode ridden",
+        "run ran",
+        "see saw seen",
+        "sell sold",
+        "send sent",
+        "sing sang sung",
+        "sit sat",
+        "sleep slept",
+        "speak spoke spoken",
+        "spend spent",
+        "stand stood",
+        "steal stole stolen",
+        "swim swam swum",
+        "take took taken",
+        "teach taught",
+        "throw threw thrown",
+        "travel trip journey",
+        "wear wore worn",
+        "win won",
+        "write wrote written",
+    )
+    for form in forms.split()
+}
+TIME_WORDS = _set(
+    """monday tuesday wednesday thursday friday saturday sunday weekend january february march april june july august
+    september october november december today tonight tomorrow yesterday morning afternoon evening night noon midnight
+    o'clock week month year spring summer autumn winter christmas easter birthday"""
 )
 ASKING_WORDS = _set("who whom whose what which when where why how")
 ASKING_VERBS = _set(
@@ -39,6 +113,17 @@ PLACE_WORDS = _set("in at on near under behind inside beside by beneath above be
 def words_of(text: str) -> list[str]:
     """Return the words and numbers of `text` in lower case, in order."""
     return [word.casefold().replace("’", "'") for word in WORD.findall(text)]
+
+
+def tells_a_time(text: str) -> bool:
+    """Return whether `text` says when something is: a day, a season, or a number after a word like 'at'."""
+    words = words_of(text)
+    if TIME_WORDS & set(words):
+        return True
+    after = {"at", "by", "in", "on", "until", "till", "since", "before", "after", "past", "the"}
+    return any(
+        before in after and (word in NUMBER_WORDS or word[0].isdigit()) for before, word in itertools.pairwise(words)
+    )
 
 
 def content_stems(text: str) -> frozenset[str]:
@@ -73,10 +158,16 @@ def _tells_after_asking_word(words: list[str]) -> bool:
 def stem(word: str) -> str:
     """Return `word` without its commonest English endings; crude, but the same on both sides."""
     word = word.removesuffix("'s").replace("'", "")
+    return _without_ending(_IRREGULAR.get(word) or _IRREGULAR.get(word.removesuffix("s")) or word)
+
+
+def _without_ending(word: str) -> str:
     for ending, kept in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             word = word.removesuffix(ending) + kept
             break
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
         word = word[:-1]  # running -> runn -> run
+    if word.endswith("our") and len(word) > 4:
+        word = word[:-3] + "or"  # colour, neighbour: recognisers spell either way
     return word.removesuffix("e") if len(word) > 3 else word

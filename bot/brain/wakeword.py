@@ -14,6 +14,7 @@ _WORD = re.compile(r"[^\W_]+")
 # Sounds that recognisers swap: they count as one in the skeleton.
 _ALIKE = str.maketrans({"m": "n", "d": "t", "b": "p", "k": "c", "q": "c", "z": "s", "g": "c", "v": "f"})
 _SILENT = frozenset("aeiouyhw")
+_GREETINGS = frozenset({"hey", "hi", "hello", "ok", "okay", "so", "and", "but", "well", "oh"})
 # A name is heard as at most this many words.
 MOST_WORDS = 3
 # Shorter names have too few sounds to tell a mis-hearing from another word ('Ada', 'Otto').
@@ -29,6 +30,23 @@ def is_addressed(text: str, wake_names: tuple[str, ...]) -> bool:
         "".join(words[at : at + length]) for length in range(1, MOST_WORDS + 1) for at in range(len(words) - length + 1)
     )
     return any(_same_name(heard, name) for heard in spoken for name in names)
+
+
+def without_call(text: str, wake_names: tuple[str, ...]) -> str:
+    """Return `text` without the name it begins with ('Hey Roomtone, who …' becomes 'who …'), if it does."""
+    names = {_joined(name) for name in wake_names} - {""}
+    words = list(_WORD.finditer(text))
+    for begin in range(min(2, len(words))):
+        if begin and words[0].group().casefold() not in _GREETINGS:
+            break
+        # Shortest first: a longer stretch would swallow words whose sounds do not count.
+        for length in range(1, MOST_WORDS + 1):
+            called = words[begin : begin + length]
+            if len(called) == length and any(
+                _same_name("".join(word.group().casefold() for word in called), name) for name in names
+            ):
+                return text[called[-1].end() :].lstrip(" ,.;:!?…-–—")
+    return text
 
 
 def _joined(name: str) -> str:

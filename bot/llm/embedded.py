@@ -80,7 +80,7 @@ def _reply(
     small_talk = GREETINGS | THANKS | PARTINGS
     if not asks_about_something(question, ignore=[*names, *small_talk]):
         return _small_talk(words, asker)
-    found = best_match(question, evidence, ignore=names)
+    found = best_match(question, evidence, ignore=names, asker=asker)
     if found is not None:
         return quote(found, now=now, zone=zone)
     if is_question(question):

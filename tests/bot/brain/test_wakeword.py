@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.wakeword import is_addressed
+from bot.brain.wakeword import is_addressed, without_call
 
 NAMES = ("Roomtone", "Room tone")
 
@@ -62,3 +62,20 @@ def test_a_short_name_must_be_said_exactly() -> None:
 def test_a_name_is_heard_wherever_it_stands(before: str, after: str) -> None:
     """Whatever is said around the name, it is heard."""
     assert is_addressed(f"{before} Roomtone, {after}", NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("Roomtone, who brings the lantern?", "who brings the lantern?"),
+        ("Hey room tone who brings it", "who brings it"),
+        ("Rumtone. Who brings it?", "Who brings it?"),
+        ("Who brings it, Roomtone?", "Who brings it, Roomtone?"),
+        ("Tell Roomtone about it.", "Tell Roomtone about it."),
+        ("Roomtone", ""),
+        ("", ""),
+    ],
+)
+def test_a_call_in_front_is_not_what_is_said(text: str, rest: str) -> None:
+    """Only the name at the beginning is a call."""
+    assert without_call(text, NAMES) == rest
