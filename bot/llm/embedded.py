@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.evidence import Origin, asks_about_something, best_match
-from bot.brain.lexicon import is_question, words_of
+from bot.brain.lexicon import content_stems, is_question, stem, words_of
 from bot.brain.recollection import recollect
 from bot.brain.wording import ago, earlier
 
@@ -25,6 +25,10 @@ NO_MODEL = "No language model is configured, so I answer only with what was said
 QUOTE_CHARS = 260
 GREETINGS = frozenset({"hello", "hi", "hey", "morning", "evening", "afternoon", "welcome", "good"})
 THANKS = frozenset({"thanks", "thank", "cheers"})
+# What people call it when they ask what the talk was about, and what else such a question holds.
+RECAP = content_stems("summary summarise summarize recap miss discuss discussed happened")
+RECAP_FILLERS = content_stems("today tonight evening session give far short quick brief")
+RECAP_SENTENCES = 2
 PARTINGS = frozenset({"bye", "goodbye", "goodnight", "night"})
 
 
@@ -80,6 +84,8 @@ def _reply(
     small_talk = GREETINGS | THANKS | PARTINGS
     if not asks_about_something(question, ignore=[*names, *small_talk]):
         return _small_talk(words, asker)
+    if _asks_for_recap(question, names):
+        return _recap(evidence, asker=asker, now=now, zone=zone)
     found = best_match(question, evidence, ignore=names, asker=asker)
     if found is not None:
         return quote(found, now=now, zone=zone)
@@ -96,6 +102,24 @@ def _small_talk(words: set[str], asker: str) -> str:
     if words & GREETINGS:
         return f"Hello, {asker}."
     return f"I am here, {asker}. Ask me about what was said."
+
+
+def _asks_for_recap(question: str, names: Sequence[str]) -> bool:
+    """Return whether all that is asked is what the talk was about."""
+    own = {stem(word) for name in names for word in words_of(name)}
+    wanted = content_stems(question) - own
+    return bool(wanted & RECAP) and not wanted - RECAP - RECAP_FILLERS
+
+
+def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo | None) -> str:
+    """Return what was said earlier and lately, a few sentences word for word."""
+    told = [item for item in evidence if item.origin is not Origin.NOTE and len(content_stems(item.text)) >= 3]
+    told = [item for item in told if not is_question(item.text)]
+    earlier_ones = [item for item in told if item.origin is Origin.SUMMARY][:RECAP_SENTENCES]
+    latest = [item for item in told if item.origin is Origin.TURN][-RECAP_SENTENCES:]
+    if not earlier_ones and not latest:
+        return f"Nothing much was said yet, {asker}."
+    return " ".join(quote(item, now=now, zone=zone) for item in (*earlier_ones, *latest))
 
 
 def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> str:

@@ -14,7 +14,7 @@ SUMMARISED_FROM, SUMMARISED_TO = NOW - 58 * 60, NOW - 52 * 60
 MEMORY = [
     Evidence("The vault code is four seven one nine.", Origin.SUMMARY, 0, "Ada", SUMMARISED_FROM, SUMMARISED_TO),
     Evidence("The group plans a trip to Lisbon.", Origin.SUMMARY, 1, None, SUMMARISED_FROM, SUMMARISED_TO),
-    Evidence("I am afraid of spiders.", Origin.TURN, 2, "Cy", NOW - 41 * 60, NOW - 41 * 60),
+    Evidence("I am afraid of spiders and heights.", Origin.TURN, 2, "Cy", NOW - 41 * 60, NOW - 41 * 60),
     Evidence("James is sharing Marvel Rivals on the Tokyo map.", Origin.NOTE, 3, None, NOW - 300, NOW - 300),
 ]
 
@@ -35,7 +35,10 @@ def ask(question: str, *, introduce: bool = False) -> str:
             "Where is the trip going?",
             "Earlier this evening, between 19:02 and 19:08: The group plans a trip to Lisbon.",
         ),
-        ("Roomtone, who is afraid of spiders?", "About forty minutes ago, Cy said: I am afraid of spiders."),
+        (
+            "Roomtone, who is afraid of spiders?",
+            "About forty minutes ago, Cy said: I am afraid of spiders and heights.",
+        ),
         (
             "What is James sharing?",
             "On a screen about five minutes ago: James is sharing Marvel Rivals on the Tokyo map.",
@@ -56,6 +59,21 @@ def test_answers_come_from_memory_with_who_and_when(question: str, said: str) ->
 def test_it_says_once_that_no_model_is_configured() -> None:
     """People should know whom they talk to, and not be told each time."""
     assert ask("Hello!", introduce=True) == f"Hello, Bo. {NO_MODEL}"
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Roomtone, what did I miss?", "Can you give me a short summary?", "Recap, please.", "What was discussed so far?"],
+)
+def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately(question: str) -> None:
+    """Somebody comes late and asks: word for word, with who and when."""
+    assert ask(question) == (
+        "Earlier this evening, between 19:02 and 19:08, Ada said: The vault code is four seven one nine. "
+        "Earlier this evening, between 19:02 and 19:08: The group plans a trip to Lisbon. "
+        "About forty minutes ago, Cy said: I am afraid of spiders and heights."
+    )
+    empty = answer(question, [], asker="Bo", now=NOW, names=("Roomtone",))
+    assert empty == "Nothing much was said yet, Bo."
 
 
 def test_a_very_long_quote_is_cut_at_a_word() -> None:
