@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.transcript import (
@@ -91,6 +91,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
             read_transcript(tmp_path / name)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_no_line_breaks_the_reader(line: str) -> None:
     """Whatever stands there is a line or a mistake, never something else."""

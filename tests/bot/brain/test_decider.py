@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.brain.decider import Decision, Reason, Said, decide
@@ -32,12 +32,14 @@ def test_decisions(said: Said, decision: Decision) -> None:
     assert decide(said, wake_names=NAMES) == decision
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(0, 30), st.booleans())
 def test_another_bot_is_never_answered(text: str, people: int, queued: bool) -> None:
     """Whatever a bot says, in whatever company."""
     assert not decide(Said(text, True, people, queued), wake_names=NAMES).answer
 
 
+@settings(deadline=None)
 @given(st.text(), st.booleans(), st.integers(0, 30))
 def test_nothing_is_superseded_by_silence(text: str, by_bot: bool, people: int) -> None:
     """Only an answer takes another answer's place."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.brain.evidence import Evidence, Origin, asks_about_something, best_match
@@ -64,6 +64,7 @@ def test_a_question_is_no_answer() -> None:
     assert best_match("What is the budget for the trip?", asked) is None
 
 
+@settings(deadline=None)
 @given(st.permutations(TALK), st.text(max_size=60))
 def test_only_what_was_said_is_answered(talk: list[tuple[str, str]], question: str) -> None:
     """Whatever is asked, the answer is one of the sentences and not a question, and it is the same each time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.brain.wakeword import is_addressed, without_call
@@ -58,6 +58,7 @@ def test_a_short_name_must_be_said_exactly() -> None:
     assert not is_addressed("Ida, hello", ("Ada",))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_a_name_is_heard_wherever_it_stands(before: str, after: str) -> None:
     """Whatever is said around the name, it is heard."""
