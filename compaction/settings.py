@@ -50,7 +50,7 @@ class CompactionSettings(BaseModel):
         "where a text model is configured and 'extractive' elsewhere. Takes effect after a restart.",
     )
     timeout_s: float = Field(
-        default=30.0,
+        default=120.0,
         gt=0.0,
         le=600.0,
         description="Seconds one summary may take before it counts as failed. Nobody waits for it, so a slow "

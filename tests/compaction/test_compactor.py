@@ -87,7 +87,7 @@ def test_each_failure_of_the_model_is_told_and_loses_nothing(
         async with Room(model=MoodyModel(mood)) as room:
             await room.talk(61)
             room.sent()
-            await asyncio.sleep(31.0)
+            await asyncio.sleep(CompactionSettings().timeout_s + 1.0)
             told = of(room.events, Failed)[0]
             assert isinstance(told, Failed)
             assert (told.error_class, told.timeout, told.retryable) == (error_class, timeout, retryable)
