@@ -17,6 +17,11 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(rank, len(ordered) - 1)]
 
 
+def part_of_sum(total: float, whole: int) -> float | None:
+    """Return the mean of `whole` shares whose sum is `total`, or None of nothing."""
+    return round(total / whole, 4) if whole else None
+
+
 def part_of(count: int, whole: int) -> float | None:
     """Return `count / whole`, rounded for people, or None of nothing."""
     return round(count / whole, 4) if whole else None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from benchmarks.memory.conversation import Line
+    from bot.store.database import Database
     from compaction.events import CompactionEvent
     from compaction.model import Turn
     from compaction.settings import CompactionSettings
@@ -112,7 +113,8 @@ class TranscriptClock:
 class OurMemory:
     """Roomtone's own memory over its real store. Made by `our_memory`."""
 
-    def __init__(self, memory: SessionMemory, clock: TranscriptClock, cost: Cost) -> None:
+    def __init__(self, memory: SessionMemory, clock: TranscriptClock, cost: Cost, database: Database) -> None:
+        self.database = database
         self._memory = memory
         self._clock = clock
         self._cost = cost
@@ -191,7 +193,7 @@ async def our_memory(
                 on_event=observe,
             )
         )
-        yield OurMemory(memory, clock, cost)
+        yield OurMemory(memory, clock, cost, database)
 
 
 async def say(memory: SessionMemory, line: Line) -> Turn:

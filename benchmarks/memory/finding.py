@@ -21,8 +21,8 @@ _QUOTES = 10
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found of the facts due. `old_first`: of the corrected ones, those whose old value stands before
-    the one that holds, or alone. `with_summary`: told by the summary, or found."""
+    """What a search found of the facts due. `old_first`: of the corrected ones, those whose old value stands,
+    unmarked, before the one that holds, or alone. `with_summary`: told by the summary, or found."""
 
     facts: int
     found: int
@@ -48,17 +48,12 @@ async def look_for(conversation: Conversation, retriever: Retriever, folds: int,
     total = Found(0, 0, 0, 0, 0)
     for fact in judge.due(cursor, turns_for(folds)):
         quotes = await retriever.search(fact.question, limit=_QUOTES)
-        shown = _fitting([quote.text for quote in quotes])
+        shown = fitting([quote.text for quote in quotes])
         found = judge.verdict("\n".join(shown), fact, cursor)
         corrected = sum(each.seq < cursor for each in fact.statements) > 1
-        first = next(
-            (
-                verdict
-                for verdict in (judge.verdict(text, fact, cursor) for text in shown)
-                if verdict.kept or verdict.stale
-            ),
-            None,
-        )
+        unmarked = [quote.text for quote in quotes[: len(shown)] if not quote.replaced]
+        verdicts = (judge.verdict(text, fact, cursor) for text in unmarked)
+        first = next((verdict for verdict in verdicts if verdict.kept or verdict.stale), None)
         total += Found(
             facts=1,
             found=found.kept,
@@ -69,7 +64,7 @@ async def look_for(conversation: Conversation, retriever: Retriever, folds: int,
     return total
 
 
-def _fitting(texts: Sequence[str]) -> list[str]:
+def fitting(texts: Sequence[str]) -> list[str]:
     """Return the first texts that are together no longer than a summary."""
     kept: list[str] = []
     room = MAX_SUMMARY_CHARS

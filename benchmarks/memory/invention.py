@@ -7,15 +7,25 @@ begins a sentence and acts like a person; a number is digits or number words, ho
 
 from __future__ import annotations
 
-import itertools
 import re
 from dataclasses import dataclass
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.reading import read_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _numbered(text: str, *, start: int, step: int = 1) -> dict[str, int]:
+    """Return each word with its number: the first is `start` times `step`."""
+    return {word: step * number for number, word in enumerate(text.split(), start)}
+
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -28,197 +38,28 @@ _ACTS = re.compile(
     r"bring|prefer|live|works?|got|likes?|thinks?|suggest|note|inform|confirm|recommend)\w*\b)"
 )
 # Words that begin sentences like a name would ('Everyone is…'), and words with a capital that name no one.
-_NOT_NAMES = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "i",
-        "it",
-        "he",
-        "she",
-        "they",
-        "we",
-        "you",
-        "this",
-        "that",
-        "these",
-        "those",
-        "there",
-        "here",
-        "his",
-        "her",
-        "their",
-        "our",
-        "my",
-        "your",
-        "its",
-        "who",
-        "what",
-        "when",
-        "where",
-        "why",
-        "how",
-        "which",
-        "everyone",
-        "everybody",
-        "somebody",
-        "someone",
-        "nobody",
-        "anyone",
-        "people",
-        "participants",
-        "participant",
-        "users",
-        "user",
-        "speaker",
-        "speakers",
-        "others",
-        "other",
-        "one",
-        "some",
-        "all",
-        "both",
-        "each",
-        "none",
-        "no",
-        "yes",
-        "ok",
-        "okay",
-        "and",
-        "but",
-        "or",
-        "so",
-        "if",
-        "then",
-        "also",
-        "however",
-        "meanwhile",
-        "earlier",
-        "later",
-        "today",
-        "tomorrow",
-        "tonight",
-        "yesterday",
-        "now",
-        "new",
-        "next",
-        "last",
-        "first",
-        "second",
-        "third",
-        "finally",
-        "additionally",
-        "conversation",
-        "discussion",
-        "summary",
-        "team",
-        "group",
-        "players",
-        "player",
-        "members",
-        "member",
-        "session",
-        "game",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "english",
-        "assistant",
-        "bot",
-        "ai",
-        "human",
-        "intent",
-        "artifacts",
-        "steps",
-        "context",
-        "key",
-        "topics",
-        "decisions",
-        "dialogue",
-        "chat",
-        "dr",
-        "mr",
-        "mrs",
-        "ms",
-        "uncle",
-        "aunt",
-        "grandma",
-        "mum",
-        "mom",
-        "dad",
-        "little",
-        "note",
-        "notes",
-        "update",
-        "reminder",
-        "decision",
-        "event",
-        "events",
-        "fact",
-        "facts",
-        "goal",
-        "question",
-        "answer",
-        "deadline",
-        "plan",
-        "plans",
-        "preference",
-        "preferences",
-    ]
+_NOT_NAMES = _words(
+    """a an the i it he she they we you this that these those there here his her their our my your its who what when
+    where why how which everyone everybody somebody someone nobody anyone people participants participant users user
+    speaker speakers others other one some all both each none no yes ok okay and but or so if then also however
+    meanwhile earlier later today tomorrow tonight yesterday now new next last first second third finally additionally
+    conversation discussion summary team group players player members member session game monday tuesday wednesday
+    thursday friday saturday sunday january february march april may june july august september october november
+    december english assistant bot ai human intent artifacts steps context key topics decisions dialogue chat dr mr
+    mrs ms uncle aunt grandma mum mom dad little note notes update reminder decision event events fact facts goal
+    question answer deadline plan plans preference preferences"""
 )
-_UNITS = {
-    word: number
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
-    )
-}
-_TENS = {
-    word: 10 * number
-    for number, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
-}
-_ORDINALS = {
-    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
-    "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14, "fifteenth": 15, "sixteenth": 16,
-    "seventeenth": 17, "eighteenth": 18, "nineteenth": 19, "twentieth": 20, "thirtieth": 30,
-}  # fmt: skip
+_UNITS = _numbered(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen",
+    start=0,
+)
+_TENS = _numbered("twenty thirty forty fifty sixty seventy eighty ninety", start=2, step=10)
+_ORDINALS = _numbered(
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
+    "sixteenth seventeenth eighteenth nineteenth twentieth",
+    start=1,
+) | {"thirtieth": 30}
 # 'One of them', 'the first to go': a manner of speaking, unless written in digits.
 _LOOSE = 3
 
@@ -294,7 +135,7 @@ def _numbers(text: str, *, told: bool) -> set[str]:
             found.update(_retold(parts))
     lowered = [word.casefold() for word in _WORD.findall(text.replace("-", " "))]
     skip = False
-    for word, following in zip(lowered, [*lowered[1:], ""], strict=True):
+    for word, following in zip_longest(lowered, lowered[1:], fillvalue=""):
         if skip:
             skip = False
             continue
@@ -331,7 +172,7 @@ def _spoken_times(words: list[str]) -> set[str]:
             hour = _UNITS[third] - (second == "to")
             for each in (hour % 12 or 12, hour % 12 + 12):
                 found |= {f"{each}:{past:02}", str(each), str(past)}
-    for first, second in itertools.pairwise(words):
+    for first, second in pairwise(words):
         if first in _UNITS and (second in _TENS or second in {"o", "fifteen"}) and second != "o":
             minute = _TENS.get(second, 15)
             for each in (_UNITS[first] % 12 or 12, _UNITS[first] % 12 + 12):

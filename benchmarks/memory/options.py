@@ -36,6 +36,7 @@ class Options:
     llama_python: str = ""
     with_model: bool = True
     transcripts: Path | None = None
+    embeddings: bool = True
     peers: bool = True
     peers_dir: Path | None = None
     turns: int = 10_000

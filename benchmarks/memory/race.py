@@ -18,7 +18,7 @@ from compaction.rendering import MAX_SUMMARY_CHARS
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from benchmarks.memory.contenders import Contender, Cost, Stored
     from benchmarks.memory.conversation import Conversation, PlantedFact
@@ -38,6 +38,7 @@ class Checkpoint:
 
     folds_due: int
     folds: int
+    cursor: int
     injected: Tally
     stored: Tally | None
     entities: int
@@ -67,12 +68,24 @@ def turns_for(folds: int) -> int:
     return RECENT_WINDOW + _SLACK_TURNS + folds * BATCH_SIZE
 
 
+def folds_in(conversation: Conversation) -> int:
+    """Return how many folds a conversation is long enough for."""
+    return max(0, (len(conversation.lines) - RECENT_WINDOW - _SLACK_TURNS) // BATCH_SIZE)
+
+
 async def run_course(
-    contender: Contender, conversation: Conversation, folds: Sequence[int], progress: Progress, *, claims: bool = True
+    contender: Contender,
+    conversation: Conversation,
+    folds: Sequence[int],
+    progress: Progress,
+    *,
+    claims: bool = True,
+    on_checkpoint: Callable[[Checkpoint], Awaitable[None]] | None = None,
 ) -> Course:
     """Let a contender hear a conversation and judge it at each of `folds`.
 
-    `claims`: its text is a summary, so its names and numbers are checked and its length counts.
+    `claims`: its text is a summary, so its names and numbers are checked and its length counts. `on_checkpoint` is
+    called while the contender stands there.
     """
     judge = Judge(conversation.facts, conversation.speakers)
     ends = {turns_for(count): count for count in folds}
@@ -91,7 +104,10 @@ async def run_course(
         if number % BATCH_SIZE == 0 and isinstance(contender, OurMemory):
             _look_at_payloads(contender, course)
         if number in ends:
-            course.checkpoints.append(await _checkpoint(contender, conversation, judge, ends[number], claims=claims))
+            checkpoint = await _checkpoint(contender, conversation, judge, ends[number], claims=claims)
+            course.checkpoints.append(checkpoint)
+            if on_checkpoint is not None:
+                await on_checkpoint(checkpoint)
     course.cost = contender.cost
     return course
 
@@ -127,6 +143,7 @@ async def _checkpoint(
     return Checkpoint(
         folds_due=folds,
         folds=standing.folds,
+        cursor=cursor,
         injected=judge.tally(text, due, cursor),
         stored=None if stored is None else _stored_tally(judge, stored, due, cursor),
         entities=sum(mentions_any(text, entity) for entity in entities),

@@ -17,41 +17,18 @@ _NEIGHBOURS = 1
 _TERM = re.compile(r"\w+")
 # Words of questions that find everything.
 _EMPTY_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "is",
-        "are",
-        "was",
-        "were",
-        "do",
-        "does",
-        "did",
-        "of",
-        "for",
-        "in",
-        "on",
-        "at",
-        "to",
-        "what",
-        "when",
-        "where",
-        "who",
-        "which",
-        "how",
-        "much",
-        "we",
-    ]
+    re.findall(r"\w+", "a an the is are was were do does did of for in on at to what when where who which how much we")
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Something found: its text as a model would be shown it, and the turn it centres on."""
+    """Something found: its text as a model would be shown it, and the turn it centres on. `replaced`: it is shown as
+    something that was corrected later."""
 
     seq: int
     text: str
+    replaced: bool = False
 
 
 class Retriever(Protocol):

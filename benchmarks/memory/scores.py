@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import part_of, percentile
+from benchmarks.figures import part_of, part_of_sum, percentile
 from benchmarks.memory.finding import Found
 from benchmarks.memory.race import summed
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from benchmarks.memory.judge import Tally
+    from benchmarks.memory.people import Recall
     from benchmarks.memory.race import Checkpoint, Course
     from benchmarks.report import Json
 
@@ -60,6 +61,18 @@ def found_scores(found: Iterable[Found]) -> dict[str, Json]:
         "told_or_found": part_of(total.with_summary, total.facts),
         "corrected": total.corrected,
         "old_value_first": part_of(total.old_first, total.corrected),
+    }
+
+
+def recall_scores(recall: Recall) -> dict[str, Json]:
+    """Return what is left of what people thought worth telling."""
+    return {
+        "entities_of_summaries": part_of(recall.entities, recall.entities_due),
+        "entities_due": recall.entities_due,
+        "questions": recall.questions,
+        "answer_words_in_injected": part_of_sum(recall.answer_words, recall.questions),
+        "answer_words_found": part_of_sum(recall.answer_words_found, recall.questions),
+        "evidence_in_first_ten": part_of(recall.evidence_found, recall.questions),
     }
 
 

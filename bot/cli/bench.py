@@ -64,6 +64,7 @@ def memory(
     ] = "",
     model: Annotated[str, typer.Option(help="The model's name there.")] = "",
     no_model: Annotated[bool, typer.Option("--no-model", help="Measure only what needs no language model.")] = False,
+    no_embeddings: Annotated[bool, typer.Option("--no-embeddings", help="Search by full text alone.")] = False,
     no_peers: Annotated[bool, typer.Option("--no-peers", help="Leave other libraries out.")] = False,
     peers_dir: Annotated[
         Path | None, typer.Option(help="Keep the other libraries' environments here.", metavar="DIR", file_okay=False)
@@ -102,6 +103,7 @@ def memory(
         llama_python=llama_python,
         with_model=not no_model,
         transcripts=transcripts,
+        embeddings=not no_embeddings,
         peers=not no_peers,
         peers_dir=peers_dir,
         turns=turns,

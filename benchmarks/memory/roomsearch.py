@@ -1,0 +1,106 @@
+"""Roomtone's own memory search, asked as its tool `memory_search` asks it."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.memory.retrieval import Quote
+from bot.clock import SystemClock
+from bot.recall import Recall
+from bot.store import rows
+from bot.store.database import open_database
+from bot.store.indexing import index_source
+from bot.store.schema import turns
+from bot.store.search import SqlRecallIndex
+from bot.store.turns import SqlTurnStore
+from bot.store.vectorshelf import VectorShelf
+from compaction.memory.passage import Scope
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from benchmarks.memory.conversation import Line
+    from bot.store.database import Database
+    from compaction.memory.recall import Recalled
+    from compaction.ports import Embedder
+
+SESSION = SessionId("bench")
+# Passages embedded and stored in one go.
+_BATCH = 64
+
+
+class RoomSearch:
+    """A `Retriever` over one database: full text, and likeness of meaning where there is an embedder."""
+
+    def __init__(self, database: Database, embedder: Embedder | None = None) -> None:
+        self._database = database
+        self._store = SqlTurnStore(database, SystemClock())
+        self._vectors = VectorShelf(database)
+        self._recall = Recall(SqlRecallIndex(database, self._vectors), self._store, embedder=embedder)
+        self._embedder = embedder
+        self._added = 0
+
+    @property
+    def name(self) -> str:
+        """Return what it is called in the report."""
+        if self._embedder is None:
+            return "memory_search, full text alone"
+        return f"memory_search, full text and {self._embedder.model}"
+
+    async def add(self, lines: Sequence[Line]) -> None:
+        """Store further turns, many in one transaction. Not needed where a memory stores its turns here itself."""
+        told = [_turn(line, self._added + number) for number, line in enumerate(lines)]
+        self._added += len(told)
+        if not told:
+            return
+        # The first makes the session, if it isn't there.
+        await self._store.append_turn(SESSION, told[0])
+        async with self._database.writing() as connection:
+            if told[1:]:
+                await connection.execute(turns.insert(), [rows.turn_values(SESSION, turn) for turn in told[1:]])
+            for turn in told[1:]:
+                await index_source(connection, SESSION, turn)
+
+    async def embed_all(self) -> int:
+        """Embed everything that isn't yet; return how much it was."""
+        if self._embedder is None:
+            return 0
+        count = 0
+        while waiting := await self._vectors.waiting(limit=_BATCH):
+            texts = [text for _, text in waiting if text is not None]
+            made = iter(await self._embedder.embed(texts) if texts else ())
+            await self._vectors.store(
+                self._embedder.model,
+                {passage_id: None if text is None else next(made) for passage_id, text in waiting},
+            )
+            count += len(waiting)
+        return count
+
+    async def search(self, query: str, *, limit: int) -> Sequence[Quote]:
+        """Return at most `limit` quotes, best first."""
+        return [_quote(each) for each in await self._recall.search(query, Scope(), limit=limit)]
+
+
+@asynccontextmanager
+async def room_search(embedder: Embedder | None = None) -> AsyncIterator[RoomSearch]:
+    """Lend a search over an empty temporary database."""
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-bench-"))
+        database = await stack.enter_async_context(open_database(Path(folder) / "search.db", synchronous="normal"))
+        yield RoomSearch(database, embedder)
+
+
+def _turn(line: Line, seq: int) -> Turn:
+    kind = TurnKind.ASSISTANT if line.by_bot else TurnKind.SPEECH
+    return Turn(Seq(seq), kind, line.at, line.at, (TurnPart(line.speaker.casefold(), line.speaker, line.text),))
+
+
+def _quote(found: Recalled) -> Quote:
+    """Return it as a model reads it: who said what, with the turns beside it."""
+    told = "\n".join(f"{part.speaker}: {part.text}" for turn in found.turns for part in turn.parts)
+    text = told or f"{found.speaker}: {found.text}"
+    return Quote(-1 if found.seq is None else found.seq, text, replaced=found.superseded_by is not None)

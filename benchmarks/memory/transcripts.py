@@ -1,0 +1,232 @@
+"""Conversations that somebody brought along, read into what the benchmark measures with.
+
+Told apart by what is in them, not by their names: Roomtone's own JSON lines (`{"speaker", "text", "at"}`), and the
+published formats of LoCoMo (github.com/snap-research/locomo), QMSum (github.com/Yale-LILY/QMSum) and CRD3
+(github.com/RevanthRameshkumar/CRD3, aligned and cleaned data). Questions and summaries that people wrote about them
+come along. Nothing of these sets is kept here; their licences are their own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.errors import TranscriptFormatError
+from benchmarks.memory.conversation import Conversation, HumanSummary, Line, Question
+from benchmarks.memory.evenings import STARTED_AT
+from bot.replay import ASSISTANTS
+from bot.transcript import SaidLine, TranscriptError, parse_transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+# Transcripts without times: people take a turn every few seconds.
+_TURN_S = 6.0
+_SUFFIXES = frozenset({".json", ".jsonl"})
+_LOCOMO_SESSION = re.compile(r"session_(\d+)")
+_LOCOMO_EVIDENCE = re.compile(r"D\d+:\d+")
+# LoCoMo's category of questions that have no answer in the conversation.
+_LOCOMO_UNANSWERABLE = 5
+_FORMATS = (
+    'JSON lines like {"speaker": "Ada", "text": "Hello.", "at": 12.5}, or a file of LoCoMo (locomo10.json), QMSum '
+    "(a meeting's .json or .jsonl) or CRD3 (an episode's .json)"
+)
+
+
+def read_conversations(folder: Path) -> list[Conversation]:
+    """Return every conversation in a directory, in the order of file names, subdirectories included.
+
+    Raises TranscriptFormatError with one sentence a file that can't be read.
+    """
+    if not folder.is_dir():
+        raise TranscriptFormatError(f"{folder} is not a directory. Give one that holds {_FORMATS}.")
+    conversations: list[Conversation] = []
+    mistakes: list[str] = []
+    for path in sorted(each for each in folder.rglob("*") if each.suffix in _SUFFIXES and each.is_file()):
+        try:
+            conversations.extend(read_conversation_file(path))
+        except TranscriptFormatError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        raise TranscriptFormatError("\n".join(mistakes))
+    if not conversations:
+        raise TranscriptFormatError(f"{folder} holds no conversation (.json or .jsonl). It should hold {_FORMATS}.")
+    return conversations
+
+
+def read_conversation_file(path: Path) -> list[Conversation]:
+    """Return the conversations of one file. Raises TranscriptFormatError."""
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise TranscriptFormatError(f"{path.name} is not UTF-8 text. Save it as UTF-8.") from error
+    except OSError as error:
+        raise TranscriptFormatError(f"{path.name} cannot be read: {error.strerror}.") from error
+    return list(_parsed(text, path))
+
+
+def _parsed(text: str, path: Path) -> Iterator[Conversation]:
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        yield from _parsed_lines(text, path)
+        return
+    name = path.stem
+    try:
+        match whole:
+            case {"meeting_transcripts": list()}:
+                yield _qmsum(whole, name)
+            case {"TURNS": list()}:
+                yield _crd3_cleaned(whole, name)
+            case [{"TURNS": list(), "CHUNK": _}, *_]:
+                yield _crd3_aligned(whole, name)
+            case {"conversation": dict()}:
+                yield _locomo(whole, name)
+            case [{"conversation": dict()}, *_]:
+                for number, sample in enumerate(whole):
+                    yield _locomo(sample, f"{name}-{number}")
+            case {"speaker": _, "text": _}:
+                yield from _parsed_lines(text, path)
+            case _:
+                raise TranscriptFormatError(
+                    f"{path.name} is JSON of a form that is not known here. It should be {_FORMATS}."
+                )
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        raise TranscriptFormatError(
+            f"{path.name} looks like a known format, but a part of it is missing or of another type "
+            f"({type(error).__name__}: {error})."
+        ) from error
+
+
+def _parsed_lines(text: str, path: Path) -> Iterator[Conversation]:
+    """Read JSON lines: QMSum's, a meeting each, or our own, a turn each."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if lines and '"meeting_transcripts"' in lines[0]:
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield _qmsum(json.loads(line), f"{path.stem}-{number}")
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise TranscriptFormatError(f"{path.name} line {number}: this is no meeting of QMSum.") from error
+        return
+    try:
+        said = [line for line in parse_transcript(lines, name=path.name) if isinstance(line, SaidLine)]
+    except TranscriptError as error:
+        raise TranscriptFormatError(str(error)) from error
+    if not said:
+        raise TranscriptFormatError(f"{path.name} holds screen notes alone; somebody has to speak.")
+    told = tuple(Line(each.speaker, each.text, each.at, each.speaker.casefold() in ASSISTANTS) for each in said)
+    yield Conversation(path.stem, "JSON lines", told)
+
+
+# -- LoCoMo --------------------------------------------------------------------------------------------------
+
+
+def _locomo(sample: dict[str, Any], name: str) -> Conversation:
+    talk = sample["conversation"]
+    lines: list[Line] = []
+    seqs: dict[str, int] = {}
+    numbers = sorted(int(match[1]) for key in talk if (match := _LOCOMO_SESSION.fullmatch(key)))
+    if not numbers:
+        raise KeyError("session_1")
+    for number in numbers:
+        at = _locomo_time(str(talk.get(f"session_{number}_date_time", "")), lines)
+        for turn in talk[f"session_{number}"]:
+            text = str(turn["text"]).strip()
+            if turn.get("blip_caption"):
+                text = f"{text} (shares a photo: {turn['blip_caption']})".strip()
+            if not text:
+                continue
+            seqs[str(turn["dia_id"])] = len(lines)
+            lines.append(Line(str(turn["speaker"]), text, at))
+            at += _TURN_S
+    return Conversation(
+        str(sample.get("sample_id") or name), "LoCoMo", tuple(lines), questions=tuple(_locomo_questions(sample, seqs))
+    )
+
+
+def _locomo_questions(sample: dict[str, Any], seqs: dict[str, int]) -> Iterator[Question]:
+    for entry in sample.get("qa", ()):
+        if entry.get("category") == _LOCOMO_UNANSWERABLE or "answer" not in entry:
+            continue
+        # Some entries hold several ids in one string.
+        ids = _LOCOMO_EVIDENCE.findall(" ".join(map(str, entry.get("evidence", ()))))
+        evidence = tuple(seqs[each] for each in ids if each in seqs)
+        yield Question(str(entry["question"]), str(entry["answer"]), evidence)
+
+
+def _locomo_time(text: str, lines: list[Line]) -> float:
+    """Return '1:56 pm on 8 May, 2023' as epoch seconds; what can't be read follows what was before."""
+    after = lines[-1].at + _TURN_S if lines else STARTED_AT
+    try:
+        told = datetime.strptime(text.strip(), "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return after
+    # Turns are in the order of their numbers whatever the clock says.
+    return max(told, after) if lines else told
+
+
+# -- QMSum ---------------------------------------------------------------------------------------------------
+
+
+def _qmsum(meeting: dict[str, Any], name: str) -> Conversation:
+    spoken = [(str(turn["speaker"]), str(turn["content"]).strip()) for turn in meeting["meeting_transcripts"]]
+    lines = tuple(
+        Line(speaker, text or "…", STARTED_AT + number * _TURN_S) for number, (speaker, text) in enumerate(spoken)
+    )
+    return Conversation(name, "QMSum", lines, summaries=tuple(_qmsum_summaries(meeting, len(lines))))
+
+
+def _qmsum_summaries(meeting: dict[str, Any], total: int) -> Iterator[HumanSummary]:
+    for entry in meeting.get("general_query_list", ()):
+        yield HumanSummary(str(entry["answer"]), 0, total)
+    for entry in meeting.get("specific_query_list", ()):
+        spans = [(int(first), int(last)) for first, last in entry.get("relevant_text_span", ())]
+        if spans:
+            first, last = min(span[0] for span in spans), max(span[1] for span in spans)
+            yield HumanSummary(str(entry["answer"]), first, min(last + 1, total))
+
+
+# -- CRD3 ----------------------------------------------------------------------------------------------------
+
+
+def _crd3_aligned(chunks: list[dict[str, Any]], name: str) -> Conversation:
+    turns = {int(turn["NUMBER"]): turn for chunk in chunks for turn in chunk["TURNS"]}
+    places = {number: place for place, number in enumerate(sorted(turns))}
+    summaries = [
+        HumanSummary(
+            str(chunk["CHUNK"]),
+            min(places[int(turn["NUMBER"])] for turn in chunk["TURNS"]),
+            max(places[int(turn["NUMBER"])] for turn in chunk["TURNS"]) + 1,
+        )
+        for chunk in chunks
+        if chunk["TURNS"]
+    ]
+    lines = _crd3_lines(turns[number] for number in sorted(turns))
+    return Conversation(name, "CRD3", lines, summaries=tuple(summaries))
+
+
+def _crd3_cleaned(episode: dict[str, Any], name: str) -> Conversation:
+    lines = _crd3_lines(episode["TURNS"])
+    told = " ".join(_crd3_synopsis(episode.get("METADATA", {})))
+    summaries = (HumanSummary(told, 0, len(lines)),) if told else ()
+    return Conversation(name, "CRD3", lines, summaries=summaries)
+
+
+def _crd3_lines(turns: Iterable[dict[str, Any]]) -> tuple[Line, ...]:
+    return tuple(
+        Line(
+            " and ".join(str(each).title() for each in turn["NAMES"]) or "Somebody",
+            " ".join(str(each).strip() for each in turn["UTTERANCES"]) or "…",
+            STARTED_AT + number * _TURN_S,
+        )
+        for number, turn in enumerate(turns)
+    )
+
+
+def _crd3_synopsis(metadata: dict[str, Any]) -> Iterator[str]:
+    for section in metadata.get("Synopsis", ()):
+        for part in section.get("content", ()):
+            yield " ".join(str(part.get("content", "")).split())
