@@ -31,9 +31,9 @@ log = structlog.get_logger()
 
 # How often time passes for those whose packets stopped: it is what ends speech, so it adds to every latency.
 TICK_S = 0.05
-# Utterances that may wait for the recogniser. At three seconds each this is minutes behind, when text comes too
-# late to take part in anything: the oldest are given up, and told.
-UTTERANCES_WAITING = 64
+# Utterances that may wait for the recogniser: 20 MB of sound, a minute's work on two cores. A machine that is
+# further behind never catches up; the oldest are given up, and told.
+UTTERANCES_WAITING = 200
 
 
 @dataclass(frozen=True, slots=True)

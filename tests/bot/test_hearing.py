@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot import events
-from bot.hearing import TICK_S, UTTERANCES_WAITING, Hearing, SpokenText
+from bot import events, hearing
+from bot.hearing import TICK_S, Hearing, SpokenText
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import LoudnessDetector, ScriptedRecognizer, speech
@@ -142,12 +142,13 @@ async def test_a_click_is_dropped_with_its_reason() -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_queue_is_bounded_and_tells_what_it_gives_up() -> None:
-    """A recogniser minutes behind loses the oldest, each told."""
+async def test_the_queue_is_bounded_and_tells_what_it_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recogniser far behind loses the oldest, each told."""
+    monkeypatch.setattr(hearing, "UTTERANCES_WAITING", 5)
     bench = Bench()
     bench.recognizer.gate.clear()
     async with bench.running():
-        for _ in range(UTTERANCES_WAITING + 3):
+        for _ in range(8):
             await bench.say(ADA)
         # One is in the recogniser, the queue is full of the newest, the rest is told.
         assert bench.dropped == ["overloaded"] * 2
