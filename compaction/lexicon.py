@@ -124,3 +124,9 @@ TAG_QUESTION = re.compile(
     r"you know)\b[^,.?]{0,12}\?\W*$",
     re.IGNORECASE,
 )
+ADDITION_CUES = re.compile(r"\b(?:also|too|as well|another|besides|both|in addition|plus)\b", re.IGNORECASE)
+ONESELF = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|mine|me|myself)\b", re.IGNORECASE)
+STATEMENT_CUES = re.compile(
+    r"\b(?:is|are|will be|costs?|starts?|begins?|leaves?|opens?|closes?|lives?|equals?|means?)\b|\w['’](?:s|re)\b",
+    re.IGNORECASE,
+)

@@ -58,7 +58,7 @@ class LedgerPrompts:
         offered = _offered(fold)
         limits = {"gist_chars": MAX_GIST_CHARS, "fact_chars": MAX_FACT_CHARS // 2, "max_facts": MODEL_FACTS}
         output = (self._json if structured else self._lines).substitute(limits)
-        numbered = [f"({number}) {plain(each.fact.told)}" for number, each in enumerate(offered, start=1)]
+        numbered = [f"({number}) {plain(each.claim.fact.told)}" for number, each in enumerate(offered, start=1)]
         prompt = self._user.substitute(
             previous=fold.previous or "Nothing; these are the first turns.",
             known="\n".join(numbered) or "None.",
@@ -122,7 +122,7 @@ def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:
 def _offered(fold: FoldRequest) -> tuple[KnownFact, ...]:
     """Return the known facts that share most with the batch: the ones it could correct."""
     said = concepts(" ".join(part.text for turn in fold.turns for part in turn.parts)).all
-    shared = [(len(each.about.all & said), index, each) for index, each in enumerate(fold.known)]
+    shared = [(len(each.claim.about.all & said), index, each) for index, each in enumerate(fold.known)]
     best = sorted((entry for entry in shared if entry[0] >= 2), key=lambda entry: (-entry[0], -entry[1]))[:_OFFERED]
     return tuple(each for _, _, each in sorted(best, key=lambda entry: entry[1]))
 

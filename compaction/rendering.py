@@ -11,18 +11,20 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import islice
-from math import log
+from math import fsum, log
 from typing import TYPE_CHECKING
 
 from compaction.model import Fact, Segment, SegmentId, Seq, Slot
+from compaction.summarisers.claims import claim_of
 from compaction.summarisers.port import MAX_FACT_CHARS, KnownFact
-from compaction.wording import as_sentence, concepts, durability, whole_sentences
+from compaction.wording import as_sentence, durability, whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from compaction.wording import Concepts
+    from compaction.summarisers.claims import Claim
 
 # Spec 1: CONTEXT_COMPACTION_MAX_SUMMARY_CHARS.
 MAX_SUMMARY_CHARS = 1_200
@@ -47,7 +49,7 @@ _SHORTLIST = 150
 # So many of them may differ in names and numbers alone: a score called out every few minutes is one theme.
 _ALIKE = 3
 # A correction may name a fact among the newest so many.
-_KNOWN_FACTS = 300
+_KNOWN_FACTS = 200
 
 
 _NOTHING = "Nothing was said that needs keeping."
@@ -75,10 +77,11 @@ class RenderedSummary:
     sentences: tuple[RenderedSentence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+# Compared by identity: two facts may say the same, and they are two.
+@dataclass(frozen=True, slots=True, eq=False)
 class _Candidate:
     sentence: RenderedSentence
-    about: Concepts
+    claim: Claim
     all: frozenset[str]
     age_rank: int  # position of its segment in the session
     fresh: float  # worth while it is new, per length
@@ -150,11 +153,11 @@ class Ledger:
     def known_facts(self) -> tuple[KnownFact, ...]:
         """Return the newest facts that still hold, newest last, for a new batch to correct."""
         found: list[KnownFact] = []
-        for segment, candidates in zip(reversed(self._segments), reversed(self._candidates), strict=True):
-            for fact, candidate in zip(reversed(segment.facts), reversed(candidates), strict=True):
+        for candidates in reversed(self._candidates):
+            for candidate in reversed(candidates):
                 (ref,) = candidate.sentence.refs
                 if ref not in self._superseded:
-                    found.append(KnownFact(ref, fact, candidate.about))
+                    found.append(KnownFact(ref, candidate.claim))
             if len(found) >= _KNOWN_FACTS:
                 break
         return tuple(reversed(found))
@@ -213,19 +216,26 @@ class _Choice:
 
     def cover(self, candidates: Sequence[_Candidate]) -> None:
         """Take sentences while they fit, those first that add most to what is said already."""
-        left = [each for each in candidates if each not in self.taken]
+        # Gains only shrink while more is taken, so one that still leads after being worked out again is the best.
+        left = [(-self._gain(each), -each.age_rank, index) for index, each in enumerate(candidates)]
+        heapify(left)
         while left:
-            best = max(left, key=lambda each: (self._gain(each), each.age_rank))
-            left.remove(best)
-            self.take(best)
-            smallest = self._room + 1 - self.used
-            left = [each for each in left if each.length <= smallest]
+            gain, age, index = heappop(left)
+            best = candidates[index]
+            if best in self.taken or self.used + best.length > self._room + 1:
+                continue
+            now = -self._gain(best)
+            if now > gain:
+                heappush(left, (now, age, index))
+            else:
+                self.take(best)
 
     def _gain(self, candidate: _Candidate) -> float:
         if not candidate.all:
             return 0.0
-        # What every other fact speaks of is what the session always is about, and tells little.
-        new = sum(1.0 / (1.0 + log(self._told[concept])) for concept in candidate.all - self._covered)
+        # What every other fact speaks of is what the session always is about, and tells little. fsum: the order of
+        # a set differs from process to process, and the summary must not.
+        new = fsum(1.0 / (1.0 + log(self._told[concept])) for concept in candidate.all - self._covered)
         return candidate.lasting * (0.1 + new / len(candidate.all))
 
     def _said(self, candidate: _Candidate) -> bool:
@@ -236,8 +246,8 @@ def _varied(candidates: Iterable[_Candidate]) -> Iterator[_Candidate]:
     """Yield the candidates without more than a few that have the same words around other names and numbers."""
     yielded: Counter[frozenset[str]] = Counter()
     for each in candidates:
-        yielded[each.about.topics] += 1
-        if yielded[each.about.topics] <= _ALIKE:
+        yielded[each.claim.about.topics] += 1
+        if yielded[each.claim.about.topics] <= _ALIKE:
             yield each
 
 
@@ -249,7 +259,11 @@ def _same(one: _Candidate, other: _Candidate) -> bool:
     if one.sentence.text == other.sentence.text:
         return True
     union = one.all | other.all
-    return bool(union) and one.about.values == other.about.values and len(one.all & other.all) / len(union) >= _SAME
+    return (
+        bool(union)
+        and one.claim.about.values == other.claim.about.values
+        and len(one.all & other.all) / len(union) >= _SAME
+    )
 
 
 def _candidates(segment: Segment, age_rank: int) -> tuple[_Candidate, ...]:
@@ -271,12 +285,13 @@ def _fact_sentence(segment: Segment, index: int, fact: Fact) -> RenderedSentence
 
 
 def _candidate(sentence: RenderedSentence, fact: Fact, age_rank: int) -> _Candidate:
-    about = concepts(fact.text)
+    claim = claim_of(fact)
+    about = claim.about
     worth = len(about.topics) + _VALUE_WEIGHT * len(about.values)
     fresh = durability(fact.text) * worth / len(sentence.text) ** _LENGTH_EXPONENT
     return _Candidate(
         sentence=sentence,
-        about=about,
+        claim=claim,
         all=about.all,
         age_rank=age_rank,
         fresh=fresh,

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 
 from compaction.lexicon import (
     ACTIVITY_CUES,
+    ADDITION_CUES,
     CALENDAR,
     CHANGE_CUES,
     COMMON_OPENERS,
     DECISION_CUES,
     NUMBER_WORDS,
+    ONESELF,
     OPEN_CUES,
     PERSONAL_CUES,
     SMALL_NUMBER_WORDS,
+    STATEMENT_CUES,
     STOPWORD_NAMES,
     STOPWORDS,
     TAG_QUESTION,
@@ -58,8 +61,9 @@ class Concepts:
 
 def plain(text: str) -> str:
     """Return the text on one line, without list, heading, emphasis or code marks and control characters."""
-    printable = "".join(char if char.isprintable() else " " for char in text)
-    return " ".join(_MARKS.sub(" ", printable).split())
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else " " for char in text)
+    return " ".join(_MARKS.sub(" ", text).split())
 
 
 def sentences(text: str) -> list[str]:
@@ -248,3 +252,23 @@ def asks_for_a_nod(sentence: str) -> bool:
 def announces_change(sentence: str) -> bool:
     """Return whether a sentence says that something is no longer as it was."""
     return CHANGE_CUES.search(sentence) is not None
+
+
+def change_words(sentence: str) -> frozenset[str]:
+    """Return the words, without endings, that announce a change; they aren't what the sentence is about."""
+    return frozenset(base(word) for cue in CHANGE_CUES.finditer(sentence) for word in words(cue.group()))
+
+
+def adds_to_something(sentence: str) -> bool:
+    """Return whether a sentence says that there is more of something, not that it is otherwise."""
+    return ADDITION_CUES.search(sentence) is not None
+
+
+def speaks_of_oneself(sentence: str) -> bool:
+    """Return whether a sentence is about the one who says it: everybody has a birthday of their own."""
+    return ONESELF.search(sentence) is not None
+
+
+def states_how_it_is(sentence: str) -> bool:
+    """Return whether a sentence says how something is, and not what happened."""
+    return STATEMENT_CUES.search(sentence) is not None

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from compaction.model import Fact, Slot, TurnKind
 from compaction.notes import condensed
+from compaction.summarisers.claims import Claim, claim_of, corrects
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.wording import (
     Concepts,
-    announces_change,
     as_sentence,
     asks_for_a_nod,
     concepts,
@@ -41,16 +41,11 @@ _ASSISTANT_WEIGHT = 0.5
 _VALUE_WEIGHT = 2.0
 # A sentence with less than two plain words that mean something, and no figure or name, is filler.
 _LEAST_WORTH = 2.0
-# A correction speaks of what the old sentence spoke of: this share of their plain words, or most of them when
-# nothing announces the change.
-_SAME_TOPIC = 0.34
-_SAME_TOPIC_UNANNOUNCED = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    fact: Fact
-    concepts: Concepts
+    claim: Claim
     weight: float
     # Position in the batch, to keep the order of talk and to break ties.
     position: int
@@ -125,7 +120,7 @@ def _spoken(turns: Iterable[Turn]) -> Iterable[_Candidate]:
                 weight = durability(text) * (_ASSISTANT_WEIGHT if turn.kind is TurnKind.ASSISTANT else 1.0)
                 slot = Slot.PEOPLE if turn.kind is TurnKind.MEMBERSHIP else slot_of(text)
                 fact = Fact(turn_seq=turn.seq, slot=slot, speaker=plain(part.speaker), at=turn.started_at, text=text)
-                yield _Candidate(fact, about, weight, position)
+                yield _Candidate(claim_of(fact), weight, position)
 
 
 def _seen(notes: Sequence[Note], start: Seq) -> Iterable[_Candidate]:
@@ -139,7 +134,7 @@ def _seen(notes: Sequence[Note], start: Seq) -> Iterable[_Candidate]:
             text=text,
             note_id=note.id,
         )
-        yield _Candidate(fact, concepts(text), 1.0, 1_000_000 + position)
+        yield _Candidate(claim_of(fact), 1.0, 1_000_000 + position)
 
 
 def _best(candidates: Sequence[_Candidate]) -> list[_Candidate]:
@@ -153,22 +148,21 @@ def _best(candidates: Sequence[_Candidate]) -> list[_Candidate]:
         if gain <= 0:
             break
         left.remove(best)
-        length = len(best.fact.told) + 1
+        length = len(best.claim.fact.told) + 1
         if length > room or any(
-            later.position > best.position and corrects(later.fact, later.concepts, best.fact, best.concepts)
-            for later in candidates
+            later.position > best.position and corrects(later.claim, best.claim) for later in candidates
         ):
             continue
         chosen.append(best)
-        covered |= best.concepts.all
+        covered |= best.claim.about.all
         room -= length
     return chosen
 
 
 def _gain(candidate: _Candidate, covered: set[str]) -> float:
-    about = candidate.concepts
+    about = candidate.claim.about
     new = Concepts(about.topics - covered, about.figures - covered, about.names - covered)
-    return candidate.weight * _worth(new) / _cost(candidate.fact.text)
+    return candidate.weight * _worth(new) / _cost(candidate.claim.fact.text)
 
 
 def _worth(about: Concepts) -> float:
@@ -180,26 +174,8 @@ def _cost(text: str) -> float:
 
 
 def _superseding(candidate: _Candidate, known: Sequence[KnownFact]) -> Fact:
-    fact = candidate.fact
-    refs = tuple(each.ref for each in known if corrects(fact, candidate.concepts, each.fact, each.about))
+    fact = candidate.claim.fact
+    refs = tuple(each.ref for each in known if corrects(candidate.claim, each.claim))
     if not refs:
         return fact
     return Fact(fact.turn_seq, fact.slot, fact.speaker, fact.at, fact.text, refs, fact.note_id)
-
-
-def corrects(new: Fact, about: Concepts, old: Fact, before: Concepts) -> bool:
-    """Return whether `new` says another value for what `old` says; `about` and `before` are what they are about.
-
-    Both have values (figures, names) and each has one that the other lacks; their other words are largely the
-    same; and the new one announces a change or is nearly word for word the old. Open questions and what is on a
-    screen correct nothing.
-    """
-    shared = about.topics & before.topics
-    if not shared or about.values <= before.values or before.values <= about.values:
-        return False
-    if new.note_id is not None or old.note_id is not None or Slot.THREAD in (new.slot, old.slot):
-        return False
-    alike = len(shared) / len(about.topics | before.topics)
-    if announces_change(new.text):
-        return alike >= _SAME_TOPIC
-    return len(shared) >= 2 and alike >= _SAME_TOPIC_UNANNOUNCED

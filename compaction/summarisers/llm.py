@@ -14,7 +14,8 @@ from compaction.grounding import Ground, ground_of, speaking_part, turn_ground, 
 from compaction.model import Fact
 from compaction.prompt import MODEL_FACTS, LedgerPrompts
 from compaction.summarisers.answer import read_answer
-from compaction.summarisers.extractive import FACTS_CHARS, corrects, extract, gist_of
+from compaction.summarisers.claims import claim_of, corrects
+from compaction.summarisers.extractive import FACTS_CHARS, extract, gist_of
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.wording import as_sentence, concepts, plain, sentences, whole_sentences
 
@@ -98,17 +99,17 @@ def _fact(
     if bare is None:
         return None
     text = as_sentence(bare, MAX_FACT_CHARS)
-    about = concepts(text)
-    if not about.all or ungrounded(text, around | turn_ground([turn])):
+    if not concepts(text).all or ungrounded(text, around | turn_ground([turn])):
         return None
     fact = Fact(turn.seq, told.slot, plain(part.speaker), turn.started_at, text)
+    claim = claim_of(fact)
     named = {
         offered[number - 1].ref
         for number in told.supersedes
         # A number alone is easily invented; what replaces a fact speaks of the same thing.
-        if 0 < number <= len(offered) and about.all & offered[number - 1].about.all
+        if 0 < number <= len(offered) and claim.about.all & offered[number - 1].claim.about.all
     }
-    recognised = {known.ref for known in request.known if corrects(fact, about, known.fact, known.about)}
+    recognised = {known.ref for known in request.known if corrects(claim, known.claim)}
     return Fact(fact.turn_seq, fact.slot, fact.speaker, fact.at, text, tuple(sorted(named | recognised)))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from compaction.model import Fact, Note, Seq, Turn
-    from compaction.wording import Concepts
+    from compaction.summarisers.claims import Claim
 
 # A gist stands for ten turns in lists and archives. MEMORY.md: each batch once, at most 300 characters.
 MAX_GIST_CHARS = 300
@@ -19,12 +19,10 @@ MAX_FACTS = 16
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact of an earlier segment that a new one may supersede. `ref` is `segment_id#index`; `about` is what its
-    text is about, worked out once."""
+    """A fact of an earlier segment that a new one may supersede. `ref` is `segment_id#index`."""
 
     ref: str
-    fact: Fact
-    about: Concepts
+    claim: Claim
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ import json
 
 from compaction.model import Fact, Seq, Slot
 from compaction.prompt import LedgerPrompts, notes_text
+from compaction.summarisers.claims import claim_of
 from compaction.summarisers.port import FoldRequest, KnownFact
-from compaction.wording import concepts
 from tests.compaction.turn_store_contract import T0, note, turn
 
 TURNS = (turn(20, "We rent the cabin. " * 200), turn(21, "The gate code is 7023.", speaker="Bob"))
 KNOWN = tuple(
-    KnownFact(f"s0#{index}", fact, concepts(fact.text))
+    KnownFact(f"s0#{index}", claim_of(fact))
     for index, fact in enumerate(
         (
             Fact(Seq(1), Slot.DECISION, "Ada", T0, "The gate code is 4411."),

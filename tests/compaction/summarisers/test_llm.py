@@ -10,9 +10,9 @@ import pytest
 from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.model import Fact, Seq, Slot
 from compaction.ports import CompletionAnswer, CompletionRequest
+from compaction.summarisers.claims import claim_of
 from compaction.summarisers.llm import LlmSummariser
 from compaction.summarisers.port import MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
-from compaction.wording import concepts
 from tests.compaction.turn_store_contract import T0, note, turn
 from tests.fakes.completion import Mood, MoodyModel
 
@@ -27,7 +27,7 @@ OLD = Fact(Seq(3), Slot.DECISION, "Ada", T0, "The gate code is 4411.")
 
 
 def known(ref: str, fact: Fact) -> KnownFact:
-    return KnownFact(ref, fact, concepts(fact.text))
+    return KnownFact(ref, claim_of(fact))
 
 
 class Says:

@@ -1,0 +1,45 @@
+"""A later claim takes an earlier one's place only when it is plainly the same thing with another value."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.model import Seq
+from compaction.summarisers.claims import claim_of, corrects
+from compaction.summarisers.extractive import extract
+from tests.compaction.turn_store_contract import turn
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("The gate code is 4411.", "The gate code is 7023.", True),
+        ("We meet on Friday at the station.", "Actually we meet on Saturday at the station.", True),
+        ("The budget is 400 pounds.", "The budget went up, it's now 450 pounds.", True),
+        ("The trip is in May.", "Let's move the trip to June instead.", True),
+        # Another subject, the same value, an addition, a question.
+        ("The gate code is 4411.", "The locker number is 7023.", False),
+        ("The gate code is 4411.", "Yes, the gate code is 4411.", False),
+        ("Olga brings 2 tents.", "Olga brings 2 tents and 3 chairs.", False),
+        ("The gate code is 4411.", "The gate code, is it 7023 now?", False),
+        ("Ada scored 41 points.", "Bob is 17 years old now.", False),
+        ("We scored 41 points near Hull.", "We scored 17 points near Leeds.", False),
+        ("We scored 41 points in that round.", "We scored 17 points in that round.", False),
+        ("The red team has 5 points now.", "The blue team has 7 points now.", False),
+        ("Olga brings the tent.", "Ravi brings the tent too.", False),
+        ("Olga's number is 12 in the list.", "Ravi's number is 15 in the list.", False),
+    ],
+)
+def test_corrections_are_told_from_additions(old: str, new: str, expected: bool) -> None:
+    """Another value for the same thing corrects; more of it, or of another thing, doesn't."""
+    (before,), (after,) = extract((turn(0, old),), start=Seq(0)), extract((turn(1, new),), start=Seq(1))
+    assert corrects(claim_of(after), claim_of(before)) is expected
+
+
+def test_people_correct_only_themselves_about_themselves() -> None:
+    """Two birthdays of two people both hold; one person's second one corrects the first."""
+    (adas,) = extract((turn(0, "My birthday is on 14 October."),), start=Seq(0))
+    (bobs,) = extract((turn(1, "My birthday is on 25 October.", speaker="Bob"),), start=Seq(1))
+    (hers,) = extract((turn(2, "My birthday is on 15 October."),), start=Seq(2))
+    assert not corrects(claim_of(bobs), claim_of(adas))
+    assert corrects(claim_of(hers), claim_of(adas))
