@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +26,7 @@ _CLOSE_TIMEOUT_S = 1.0
 # Commits of big groups are tens of kilobytes; a megabyte is hostile.
 _MOST_MESSAGE_BYTES = 1 << 20
 _GOING_AWAY = 1001
+_ENDS = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,11 @@ class Connection:
         self._outbox: asyncio.Queue[str | bytes | Farewell] = asyncio.Queue(_OUTBOX_MESSAGES)
         # The local Discord broke this connection, whatever close code the client answered with.
         self.severed = False
+        # The code of the client's close frame. None when there was none: a process that died says nothing, and
+        # aiohttp's own `close_code` calls that 1000.
+        self.close_code: int | None = None
         # The close that is to be sent when all that was queued before it is out.
         self.farewell: Farewell | None = None
-
-    @property
-    def close_code(self) -> int | None:
-        """The code of the client's close frame; None when there was none."""
-        return self._socket.close_code
 
     def send_json(self, message: Json) -> None:
         """Queue a JSON message."""
@@ -119,6 +119,8 @@ class Switchboard:
 
     def __init__(self) -> None:
         self._open: dict[Connection, web.WebSocketResponse] = {}
+        # TLS transports may outlive their websocket by asyncio's 30 s of waiting for the client's close_notify.
+        self._transports: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
 
     async def serve(self, request: web.Request, speaker: Speaker) -> web.WebSocketResponse:
         """Serve one websocket until it closes."""
@@ -126,6 +128,8 @@ class Switchboard:
         await socket.prepare(request)
         connection = Connection(socket, request.transport)
         self._open[connection] = socket
+        if request.transport is not None:
+            self._transports.add(request.transport)
         try:
             async with asyncio.TaskGroup() as tasks:
                 reader = tasks.create_task(self._read(speaker, connection, socket), name="local-discord-reader")
@@ -144,8 +148,10 @@ class Switchboard:
 
     async def _read(self, speaker: Speaker, connection: Connection, socket: web.WebSocketResponse) -> None:
         speaker.opened(connection)
-        async for message in socket:
+        while (message := await socket.receive()).type not in _ENDS:
             self._hear(speaker, connection, message)
+        if message.type is WSMsgType.CLOSE:
+            connection.close_code = message.data
 
     def _hear(self, speaker: Speaker, connection: Connection, message: WSMessage) -> None:
         if message.type is WSMsgType.BINARY:
@@ -167,6 +173,15 @@ class Switchboard:
         async with asyncio.TaskGroup() as tasks:
             for connection, socket in list(self._open.items()):
                 tasks.create_task(_close(connection, socket, _STOPPED), name="local-discord-close")
+
+    async def settle(self) -> None:
+        """Let go of every socket, after all else is closed: nothing is left for the garbage collector to find."""
+        for transport in list(self._transports):
+            if isinstance(transport, asyncio.WriteTransport):
+                transport.abort()
+        # Transports close their sockets in the loop's next turn; a TLS one passes through two of them.
+        for _ in range(3):
+            await asyncio.sleep(0)
 
 
 _STOPPED = Farewell(_GOING_AWAY, "The local Discord stopped")

@@ -29,8 +29,10 @@ _log = structlog.get_logger()
 
 # protocol.md: "the voice gateway transition timeout", roughly two seconds.
 TRANSITION_TIMEOUT_S = 2.0
-# A batch nobody committed to is revoked and proposed afresh.
+# Proposals that nobody committed to in time are proposed afresh. Each attempt waits twice as long as the one before:
+# a machine that is merely slow must not be interrupted for ever.
 COMMIT_TIMEOUT_S = 2.0
+_MOST_PATIENCE_S = 64.0
 # Transition ids are 16 bits; 0 is the one that executes at once.
 _INITIAL_TRANSITION = 0
 _TRANSITION_IDS = 0xFFFE
@@ -122,7 +124,6 @@ class _Group:
     stale: set[int] = field(default_factory=set)  # leaves that must go
     # Unrevoked proposals of this epoch as each recipient has them: user id -> reference -> change.
     outstanding: dict[int, dict[bytes, _Change]] = field(default_factory=dict)
-    ignored_batches: int = 0  # since the last commit
 
     def members(self) -> dict[int, int]:
         """Return user id -> leaf of those who hold the group's keys and may commit."""
@@ -147,6 +148,7 @@ class DeliveryService:
         self._transitions: dict[int, _Transition] = {}
         self._last_transition = 0
         self._batches = 0
+        self._ignored_batches = 0  # since the last commit
         self._after_downgrade = False
         self._downgrading: int | None = None
         self.version = 1
@@ -257,13 +259,19 @@ class DeliveryService:
         Members whose client died inside a live connection would otherwise keep everybody else out for ever.
         """
         group = self._group
-        if batch != self._batches or not group.epoch or not any(group.outstanding.values()):
+        # Before there is a group, only who offered a key can be expected to commit.
+        asked = [
+            user
+            for user, changes in group.outstanding.items()
+            if changes and (group.epoch or user in self._key_packages)
+        ]
+        if batch != self._batches or not asked:
             return []
-        if group.ignored_batches:
-            _log.info("group_without_committers", epoch=group.epoch, members=len(group.members()))
-            return self.recreate()
-        group.ignored_batches += 1
-        return self._revoke([user for user, changes in group.outstanding.items() if changes]) + self._advance()
+        self._ignored_batches += 1
+        if group.epoch and self._ignored_batches == 1:
+            return self._revoke(asked) + self._advance()
+        _log.info("group_without_committers", epoch=group.epoch, members=len(group.members()))
+        return self.recreate()
 
     # --- what the voice gateway decides ------------------------------------------------------------------------
 
@@ -325,7 +333,7 @@ class DeliveryService:
         transition = _INITIAL_TRANSITION if initial else self._next_transition()
         self._after_downgrade = False
         group.epoch += 1
-        group.ignored_batches = 0
+        self._ignored_batches = 0
         group.outstanding.clear()
         prefix = struct.pack(">H", transition)
         effects: list[Effect] = [
@@ -348,7 +356,8 @@ class DeliveryService:
             # Nobody is left who could commit: those who wait make a new group.
             group = self._group = _Group()
         if group.epoch == 0:
-            return [effect for user in self._connected for effect in self._offer(user)]
+            offers = [effect for user in self._connected for effect in self._offer(user)]
+            return [*offers, self._commit_timer()] if offers else []
         if any(group.outstanding.values()):
             return []
         changes: list[_Change] = [_Removal(leaf) for leaf in sorted(group.stale)]
@@ -360,13 +369,16 @@ class DeliveryService:
         signed = {change: self._sign(change) for change in changes}
         proposed = {proposal.reference: change for change, proposal in signed.items()}
         body = mls.appending([proposal.message for proposal in signed.values()])
-        self._batches += 1
         effects: list[Effect] = []
         for user in group.members():
             group.outstanding[user] = dict(proposed)
             effects.append(SendBinary(user, Opcode.PROPOSALS, body))
-        effects.append(StartCommitTimer(self._batches, COMMIT_TIMEOUT_S))
-        return effects
+        return [*effects, self._commit_timer()]
+
+    def _commit_timer(self) -> StartCommitTimer:
+        self._batches += 1
+        patience_s = min(COMMIT_TIMEOUT_S * 2**self._ignored_batches, _MOST_PATIENCE_S)
+        return StartCommitTimer(self._batches, patience_s)
 
     def _offer(self, user_id: int) -> list[Effect]:
         """Before there is a group: propose to `user_id`'s local group whom it does not have yet."""

@@ -245,6 +245,7 @@ class LocalDiscord:
 
     async def _open(self, stack: contextlib.AsyncExitStack, tls: SSLContext) -> None:
         http_port, voice_port, media_port = self._ports
+        stack.push_async_callback(self._switchboard.settle)
         loop = asyncio.get_running_loop()
         with _port_errors("media_port", media_port):
             await loop.create_datagram_endpoint(lambda: self._forwarder, (HOST, media_port))

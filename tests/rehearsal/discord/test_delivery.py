@@ -23,7 +23,7 @@ _USERS = st.integers(1, 5)
 _COMINGS_AND_GOINGS = st.lists(st.tuples(_USERS, st.integers(0, 12)), min_size=1, max_size=14)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), events=_COMINGS_AND_GOINGS)
 def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tuple[int, int]]) -> None:
     """After any interleaving of joins, leaves and messages, one secret; and no proposal that a client must refuse."""

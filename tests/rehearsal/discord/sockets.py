@@ -1,0 +1,69 @@
+"""Bare websockets into the local Discord, for what no well-behaved client sends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import ssl
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rehearsal.discord import LocalDiscord
+
+_PATIENCE_S = 10.0
+
+
+class Bare:
+    """A websocket that speaks JSON ops."""
+
+    def __init__(self, websocket: aiohttp.ClientWebSocketResponse) -> None:
+        self.websocket = websocket
+
+    async def send(self, opcode: int, data: object = None) -> None:
+        """Send one op."""
+        await self.websocket.send_str(json.dumps({"op": opcode, "d": data}))
+
+    async def receive(self, opcode: int) -> dict[str, Any]:
+        """Return the next message with that op; others are passed over."""
+        async with asyncio.timeout(_PATIENCE_S):
+            async for message in self.websocket:
+                if message.type is aiohttp.WSMsgType.TEXT and (found := json.loads(message.data))["op"] == opcode:
+                    assert isinstance(found, dict)
+                    return found
+        raise AssertionError(f"closed with {self.websocket.close_code} before op {opcode}")
+
+    def kill(self) -> None:
+        """Lose the TCP connection, as a process that dies does."""
+        response = self.websocket._response
+        assert response is not None
+        assert response.connection is not None
+        assert response.connection.transport is not None
+        response.connection.transport.abort()
+
+    async def close_code(self) -> int | None:
+        """Wait for the server to close; return its code."""
+        async with asyncio.timeout(_PATIENCE_S):
+            async for _ in self.websocket:
+                pass
+        return self.websocket.close_code
+
+
+@contextlib.asynccontextmanager
+async def bare_gateway(local: LocalDiscord) -> AsyncIterator[Bare]:
+    """Open the main gateway."""
+    async with aiohttp.ClientSession() as http, http.ws_connect(local.gateway_url) as websocket:
+        yield Bare(websocket)
+
+
+@contextlib.asynccontextmanager
+async def bare_voice(local: LocalDiscord, endpoint: str | None = None) -> AsyncIterator[Bare]:
+    """Open the voice gateway."""
+    tls = ssl.create_default_context(cafile=str(local.certificate_path))
+    url = f"wss://{endpoint or local.voice_endpoint}/?v=8"
+    async with aiohttp.ClientSession() as http, http.ws_connect(url, ssl=tls) as websocket:
+        yield Bare(websocket)

@@ -1,0 +1,190 @@
+"""The control API over HTTP, as its page describes it: what it does, and the sentence for every mistake."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import discord
+import pytest
+
+from rehearsal.discord import LocalDiscord
+from tests.rehearsal.discord.people import guest
+from tests.rehearsal.discord.stock import StockBot, stock_bot
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+BOT, ADA, BEN = 1001, 2001, 2002
+
+
+class _Client:
+    """An HTTP client of the control API."""
+
+    def __init__(self, local: LocalDiscord, http: aiohttp.ClientSession) -> None:
+        self._base = local.control_base
+        self._http = http
+
+    async def post(self, path: str, body: Any = None, *, text: str | None = None) -> tuple[int, dict[str, Any]]:
+        """Return status and answer."""
+        content = {"data": text} if text is not None else {"json": body} if body is not None else {}
+        async with self._http.post(f"{self._base}{path}", **content) as response:
+            assert response.headers["Content-Type"] == "application/json"
+            return response.status, await response.json()
+
+    async def get(self, path: str) -> tuple[int, dict[str, Any]]:
+        """Return status and answer."""
+        async with self._http.get(f"{self._base}{path}") as response:
+            return response.status, await response.json()
+
+
+@contextlib.asynccontextmanager
+async def _control(local: LocalDiscord) -> AsyncIterator[_Client]:
+    async with aiohttp.ClientSession() as http:
+        yield _Client(local, http)
+
+
+@pytest.mark.asyncio
+async def test_a_member_joins_and_leaves() -> None:
+    """The answers are the data of Discord's two events, and the bots are told."""
+    async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT) as bot:
+        status, joined = await control.post(f"/members/{ADA}/join")
+        assert status == 200
+        assert joined["state"]["user_id"] == str(ADA)
+        assert joined["state"]["channel_id"] == "600"
+        assert joined["state"]["session_id"]
+        assert joined["server"] == {
+            "token": joined["server"]["token"],
+            "guild_id": "500",
+            "endpoint": local.voice_endpoint,
+        }
+        status, moved = await control.post(f"/members/{ADA}/join", {"channel_id": 602})
+        assert moved["state"]["channel_id"] == "602"
+        assert moved["state"]["session_id"] != joined["state"]["session_id"]
+        channel = bot.get_channel(602)
+        assert isinstance(channel, discord.VoiceChannel)
+        async with guest(local, BEN):
+            assert {member.display_name for member in channel.members} <= {"Ada"}
+        assert await control.post(f"/members/{ADA}/leave") == (200, {"left": True})
+        status, answer = await control.post(f"/members/{ADA}/leave")
+        assert (status, answer) == (400, {"error": "Ada is in no voice channel. Join first."})
+
+
+@pytest.mark.asyncio
+async def test_the_network_is_set_and_told() -> None:
+    """Any of the three, or none; a mistake sets nothing."""
+    async with LocalDiscord() as local, _control(local) as control:
+        assert await control.post("/network", {}) == (200, {"loss": 0.0, "padding": 0.05, "reorder": 0.0})
+        assert await control.post("/network", {"loss": 0.5}) == (200, {"loss": 0.5, "padding": 0.05, "reorder": 0.0})
+        assert local.network.loss == 0.5
+        for body, says in (
+            ({"loss": 2}, "loss is a share from 0 to 1, for example 0.05; 2 is not."),
+            ({"jam": 1}, "This request has no field 'jam'. Its fields: loss, padding, reorder."),
+            ([1], 'The request\'s body is a JSON object, for example {"loss": 0.05}.'),
+        ):
+            assert await control.post("/network", body) == (400, {"error": says})
+        status, answer = await control.post("/network", text="loss=1")
+        assert (status, answer["error"]) == (400, 'The request\'s body is no JSON. An example: {"loss": 0.05}.')
+        assert local.network.loss == 0.5
+
+
+@pytest.mark.asyncio
+async def test_faults_and_their_options() -> None:
+    """A fault's answer says whom it struck; `user_id` and options come in the body."""
+    async with LocalDiscord() as local, _control(local) as control, guest(local, ADA), guest(local, BEN):
+        status, answer = await control.post("/fault/rtcp", {"user_id": str(ADA), "count": 3})
+        assert (status, answer) == (200, {"fault": "rtcp", "user_ids": [str(ADA)], "packets": 3})
+        status, answer = await control.post("/fault/rtcp")
+        assert sorted(answer["user_ids"]) == [str(ADA), str(BEN)]
+        status, answer = await control.post("/fault/flood")
+        assert status == 400
+        assert answer["error"].startswith("There is no fault 'flood'. The faults are ")
+        status, answer = await control.post("/fault/rtcp", {"name": 1})
+        assert answer == {"error": "The fault rtcp has no option 'name'. Its options: count."}
+        status, answer = await control.post("/fault/rtcp", {"user_id": "Ada"})
+        assert answer == {"error": "user_id is a Discord id, for example 2001; 'Ada' is not."}
+
+
+@pytest.mark.asyncio
+async def test_a_command_is_used_and_its_replies_come_back() -> None:
+    """`replies` waits for more than the first."""
+
+    def prepare(bot: StockBot) -> None:
+        @bot.tree.command(name="count", description="Counts.")
+        async def count(interaction: discord.Interaction, upto: int) -> None:
+            await interaction.response.defer()
+            for number in range(upto):
+                await interaction.followup.send(str(number + 1))
+
+    async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT, prepare=prepare):
+        body = {"name": "count", "options": {"upto": 3}, "replies": 3, "timeout_s": 10}
+        status, answer = await control.post(f"/members/{ADA}/command", body)
+        assert (status, answer["command"], answer["deferred"]) == (200, "count", True)
+        assert [(reply["kind"], reply["content"]) for reply in answer["replies"]] == [
+            ("initial", "1"),
+            ("followup", "2"),
+            ("followup", "3"),
+        ]
+        for wrong, says in (
+            ({}, 'name is a text that is not empty, for example "status".'),
+            ({"name": "count", "options": [1]}, 'options is an object, for example {"limit": 5}.'),
+            ({"name": "count", "replies": 0}, "replies is a number from 1 to 100; 0 is not."),
+            ({"name": "count", "options": {}}, "/count needs the option 'upto'."),
+        ):
+            assert await control.post(f"/members/{ADA}/command", wrong) == (400, {"error": says})
+
+
+@pytest.mark.asyncio
+async def test_a_message_is_posted() -> None:
+    """It is in the text channel and in the status."""
+    async with LocalDiscord() as local, _control(local) as control:
+        status, posted = await control.post(f"/members/{ADA}/message", {"text": "Good evening"})
+        assert (status, posted["author_id"], posted["content"]) == (200, str(ADA), "Good evening")
+        _, told = await control.get("/status")
+        assert told["messages"] == [posted]
+        status, answer = await control.post(f"/members/{ADA}/message", {"text": " "})
+        assert (status, answer["error"]) == (400, 'text is a text that is not empty, for example "Good evening".')
+
+
+@pytest.mark.asyncio
+async def test_the_status_tells_everything() -> None:
+    """Members, voice states, epoch, leaves, packets, network, messages, addresses."""
+    async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT):
+        async with guest(local, ADA) as ada, guest(local, BEN):
+            await ada.meet(BEN)
+            status, told = await control.get("/status")
+        assert status == 200
+        assert told == {**told, "epoch": 1, "network": local.network.as_dict(), "messages": []}
+        assert set(told["leaves"]) == {str(ADA), str(BEN)}
+        assert [state["user_id"] for state in told["voice_states"]] == [str(ADA), str(BEN)]
+        members = {member["name"]: member for member in told["members"]}
+        assert members["Roomtone"] == {
+            "id": str(BOT),
+            "name": "Roomtone",
+            "bot": True,
+            "online": True,
+            "voice_channel_id": None,
+            "voice_connected": False,
+            "ssrc": None,
+        }
+        assert members["Ada"]["voice_connected"]
+        assert told["channels"][0]["dave_version"] == 1
+        assert told["addresses"]["certificate_path"] == str(local.certificate_path)
+        assert set(told["packets"]) == {"in", "out", "dropped", "bad", "injected"}
+
+
+@pytest.mark.asyncio
+async def test_whatever_it_does_not_have_is_said() -> None:
+    """Unknown paths are 404, unknown people 400."""
+    async with LocalDiscord() as local, _control(local) as control:
+        status, answer = await control.get("/weather")
+        assert status == 404
+        assert "has no GET /control/weather" in answer["error"]
+        status, answer = await control.post("/members/9/join")
+        assert status == 400
+        assert answer["error"].startswith("User 9 is no member of the guild.")
+        status, answer = await control.post("/members/somebody/join")
+        assert answer == {"error": "the user id is a Discord id, for example 2001; 'somebody' is not."}
+        status, answer = await control.post(f"/members/{ADA}/join", {"channel_id": "601"})
+        assert answer["error"].startswith("Channel 601 is no voice channel")

@@ -1,0 +1,166 @@
+"""The main gateway: identity, resumption, members on request, and voice states that follow the bot's life."""
+
+from __future__ import annotations
+
+import pytest
+
+from rehearsal.discord import LocalDiscord
+from rehearsal.discord.gateway import bot_of_token
+from rehearsal.discord.guild import GuildSpec
+from rehearsal.discord.world import World
+from tests.rehearsal.discord.sockets import Bare, bare_gateway
+from tests.rehearsal.discord.stock import until
+
+BOT, ADA = 1001, 2001
+_IDENTIFY, _RESUME, _VOICE, _MEMBERS = 2, 6, 4, 8
+_MESSAGE_CONTENT = 1 << 15
+
+
+async def _log_in(gateway: Bare, *, intents: int = _MESSAGE_CONTENT, bot_id: int = BOT) -> dict[str, object]:
+    """Identify; return READY's data, with GUILD_CREATE behind it."""
+    await gateway.send(_IDENTIFY, {"token": f"{bot_id}.t", "intents": intents})
+    ready = await gateway.receive(0)
+    assert (ready["t"], ready["s"]) == ("READY", 1)
+    assert (await gateway.receive(0))["t"] == "GUILD_CREATE"
+    data: dict[str, object] = ready["d"]
+    return data
+
+
+async def _event(gateway: Bare, name: str) -> dict[str, object]:
+    """Return the data of the next event of that name."""
+    while (event := await gateway.receive(0))["t"] != name:
+        pass
+    data: dict[str, object] = event["d"]
+    return data
+
+
+@pytest.mark.asyncio
+async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
+    """4004 for a stranger, 4003 before identifying, 4005 twice, 4002 for no JSON, 4001 for bytes."""
+    async with LocalDiscord() as local:
+        for opcode, data, code in (
+            (_IDENTIFY, {"token": "2001.person"}, 4004),
+            (_IDENTIFY, {}, 4004),
+            (_RESUME, {"token": "5", "session_id": "x"}, 4004),
+            (_VOICE, {}, 4003),
+        ):
+            async with bare_gateway(local) as gateway:
+                await gateway.send(opcode, data)
+                assert await gateway.close_code() == code
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway)
+            await gateway.send(_IDENTIFY, {"token": "1001.t"})
+            assert await gateway.close_code() == 4005
+        async with bare_gateway(local) as gateway:
+            await gateway.websocket.send_str("?")
+            assert await gateway.close_code() == 4002
+        async with bare_gateway(local) as gateway:
+            await gateway.websocket.send_bytes(b"etf")
+            assert await gateway.close_code() == 4001
+
+
+@pytest.mark.parametrize(
+    ("token", "bot"),
+    [
+        ("1001.anything", 1001),
+        ("Bot 1002.x", 1002),
+        ("1001", None),
+        ("2001.x", None),
+        ("", None),
+        ("١٠٠١.x", None),
+        ("9" * 30 + ".x", None),
+        (None, None),
+    ],
+)
+def test_a_token_begins_with_its_bots_id(token: object, bot: int | None) -> None:
+    """And with nobody else's."""
+    assert bot_of_token(World(GuildSpec()), token) == bot
+
+
+@pytest.mark.asyncio
+async def test_a_broken_session_resumes_with_what_it_missed() -> None:
+    """Events after `seq` come again, then RESUMED; an unknown session is invalid (op 9)."""
+    async with LocalDiscord() as local:
+        async with bare_gateway(local) as gateway:
+            session = (await _log_in(gateway))["session_id"]
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            gateway.kill()
+        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
+        await local.post_message(ADA, "are you there?")
+        assert local.status()["voice_states"]
+        async with bare_gateway(local) as gateway:
+            await gateway.send(_RESUME, {"token": "1001.t", "session_id": "nobody's", "seq": 1})
+            assert (await gateway.receive(9))["d"] is False
+            await gateway.send(_RESUME, {"token": "1001.t", "session_id": session, "seq": 4})
+            assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == "are you there?"
+            assert await _event(gateway, "RESUMED") == {}
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_comes_back_afresh_is_out_of_voice_first() -> None:
+    """What a killed process left behind ends when the next one identifies."""
+    async with LocalDiscord() as local:
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway)
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            await gateway.websocket.close(code=4000)
+        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
+        assert local.status()["voice_states"]
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway)
+            assert local.status()["voice_states"] == []
+
+
+@pytest.mark.asyncio
+async def test_texts_of_others_need_the_intent() -> None:
+    """Without message content a bot sees that somebody wrote, and what was written to it."""
+    async with LocalDiscord() as local, bare_gateway(local) as gateway:
+        await _log_in(gateway, intents=0)
+        await local.post_message(ADA, "a secret")
+        assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == ""
+        await local.post_message(ADA, f"<@{BOT}> hello")
+        assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == f"<@{BOT}> hello"
+
+
+@pytest.mark.asyncio
+async def test_members_are_sent_on_request() -> None:
+    """By id or by the beginning of a name (op 8)."""
+    async with LocalDiscord() as local, bare_gateway(local) as gateway:
+        await _log_in(gateway)
+        await gateway.send(3, {"status": "idle"})
+        await gateway.send(1, None)
+        await gateway.receive(11)
+        for asked, found in (
+            ({"query": "ad", "limit": 5}, ["Ada"]),
+            ({"user_ids": ["2002"], "nonce": "n"}, ["Ben"]),
+            ({"user_ids": "2003", "presences": True}, ["Chloe"]),
+        ):
+            await gateway.send(_MEMBERS, {"guild_id": "500", **asked})
+            chunk = await _event(gateway, "GUILD_MEMBERS_CHUNK")
+            members = chunk["members"]
+            assert isinstance(members, list)
+            assert [member["user"]["global_name"] for member in members] == found
+            assert chunk.get("nonce") == asked.get("nonce")
+
+
+@pytest.mark.asyncio
+async def test_op_4_joins_moves_mutes_and_leaves() -> None:
+    """A change of flags is told; the same channel again brings fresh credentials; nonsense is ignored."""
+    async with LocalDiscord() as local, bare_gateway(local) as gateway:
+        await _log_in(gateway)
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+        first = await _event(gateway, "VOICE_SERVER_UPDATE")
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600", "self_mute": True})
+        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["self_mute"] is True
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600", "self_mute": True})
+        again = await _event(gateway, "VOICE_SERVER_UPDATE")
+        assert again["token"] != first["token"]
+        for wrong in ("601", "nowhere", [1]):
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": wrong})
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "602"})
+        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["channel_id"] == "602"
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": None})
+        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["channel_id"] is None
+        assert local.status()["voice_states"] == []

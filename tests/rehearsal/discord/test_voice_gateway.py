@@ -1,0 +1,207 @@
+"""The voice gateway's handshake, and the close code for every way to get it wrong."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.discord import LocalDiscord
+from tests.rehearsal.discord.sockets import Bare, bare_voice
+from tests.rehearsal.discord.stock import until
+
+if TYPE_CHECKING:
+    from rehearsal.discord import VoiceCredentials
+
+ADA, BEN = 2001, 2002
+_MODE = "aead_xchacha20_poly1305_rtpsize"
+
+
+def _identity(joined: VoiceCredentials, **changes: object) -> dict[str, Any]:
+    right = {
+        "server_id": "500",
+        "user_id": joined.state["user_id"],
+        "session_id": joined.state["session_id"],
+        "token": joined.server["token"],
+        "max_dave_protocol_version": 1,
+    }
+    return {**right, **changes}
+
+
+def _choice(mode: str = _MODE, protocol: str = "udp") -> dict[str, Any]:
+    return {"protocol": protocol, "data": {"address": "127.0.0.1", "port": 1, "mode": mode}}
+
+
+async def _enter(voice: Bare, joined: VoiceCredentials) -> dict[str, Any]:
+    """Go through the handshake; return the session description."""
+    await voice.send(0, _identity(joined))
+    await voice.receive(2)
+    await voice.send(1, _choice())
+    described: dict[str, Any] = (await voice.receive(4))["d"]
+    return described
+
+
+@pytest.mark.asyncio
+async def test_the_handshake_in_its_order() -> None:
+    """Hello, ready with the modes, session description, external sender, then who else is here."""
+    async with LocalDiscord() as local:
+        first, second = await local.join(ADA), await local.join(BEN)
+        async with bare_voice(local) as ada, bare_voice(local) as ben:
+            assert (await ada.receive(8))["d"] == {"v": 8, "heartbeat_interval": 13750}
+            await ada.send(0, _identity(first))
+            ready = (await ada.receive(2))["d"]
+            assert ready["modes"] == ["aead_aes256_gcm_rtpsize", "aead_xchacha20_poly1305_rtpsize"]
+            assert ready["ip"] == "127.0.0.1"
+            await ada.send(1, _choice())
+            described = (await ada.receive(4))["d"]
+            assert (described["mode"], described["dave_protocol_version"]) == (_MODE, 1)
+            assert len(described["secret_key"]) == 32
+            sender = await ada.websocket.receive_bytes(timeout=5)
+            assert struct.unpack(">HB", sender[:3]) == (1, 25)
+            await _enter(ben, second)
+            assert (await ben.receive(11))["d"] == {"user_ids": [str(ADA)]}
+            assert (await ada.receive(11)) == {"op": 11, "d": {"user_ids": [str(BEN)]}, "seq": 2}
+            await ada.send(3, {"t": 77, "seq_ack": 2})
+            assert (await ada.receive(6))["d"] == {"t": 77}
+            await ada.send(16, {})
+            assert (await ada.receive(16))["d"]["voice"]
+            await ada.send(5, {"speaking": 0, "ssrc": ready["ssrc"]})
+            await ada.send(5, {"speaking": 1, "ssrc": ready["ssrc"]})
+            assert (await ben.receive(5))["d"] == {"user_id": str(ADA), "ssrc": ready["ssrc"], "speaking": 1}
+            await ben.websocket.close()
+            assert (await ada.receive(13))["d"] == {"user_id": str(BEN)}
+
+
+@pytest.mark.asyncio
+async def test_every_wrong_identity_has_its_close_code() -> None:
+    """4004 for a wrong token, 4006 for a wrong session, 4011 for a wrong guild, 4017 without DAVE."""
+    async with LocalDiscord() as local:
+        joined = await local.join(ADA)
+        for changes, code in (
+            ({"token": "stolen"}, 4004),
+            ({"user_id": str(BEN)}, 4004),
+            ({"user_id": None}, 4004),
+            ({"session_id": "old"}, 4006),
+            ({"server_id": "501"}, 4011),
+            ({"max_dave_protocol_version": 0}, 4017),
+        ):
+            async with bare_voice(local) as voice:
+                await voice.send(0, _identity(joined, **changes))
+                assert await voice.close_code() == code, changes
+
+
+@pytest.mark.asyncio
+async def test_what_comes_out_of_order_closes_the_connection() -> None:
+    """Not identified 4003, identified twice 4005, unknown mode 4016, unknown protocol 4012, no JSON 4002."""
+    async with LocalDiscord() as local:
+        joined = await local.join(ADA)
+        for opcode, data, code in ((5, {"speaking": 1}, 4003), (1, _choice(), 4003), (7, {"session_id": "x"}, 4006)):
+            async with bare_voice(local) as voice:
+                await voice.send(opcode, data)
+                assert await voice.close_code() == code
+        mistakes: tuple[tuple[int, object, int], ...] = (
+            (0, _identity(joined), 4005),
+            (1, _choice(mode="plain"), 4016),
+            (1, _choice(protocol="webrtc"), 4012),
+            (1, {"protocol": "udp", "data": 5}, 4016),
+            (99, None, 4001),
+        )
+        for opcode, wrong, code in mistakes:
+            async with bare_voice(local) as voice:
+                await voice.send(0, _identity(joined))
+                await voice.receive(2)
+                await voice.send(opcode, wrong)
+                assert await voice.close_code() == code
+        for frame in ("no json", "[]", '{"op": "0"}', "{}"):
+            async with bare_voice(local) as voice:
+                await voice.websocket.send_str(frame)
+                assert await voice.close_code() == 4002
+        async with bare_voice(local) as voice:
+            await voice.websocket.send_bytes(b"\x1ahello")
+            assert await voice.close_code() == 4003
+
+
+@pytest.mark.asyncio
+async def test_hostile_messages_inside_a_session_change_nothing() -> None:
+    """Garbage key packages, commits and transition ids are refused; the session lives on."""
+    async with LocalDiscord() as local:
+        joined = await local.join(ADA)
+        async with bare_voice(local) as voice:
+            await _enter(voice, joined)
+            for body in (b"", b"\x1a", b"\x1agarbage", b"\x1cgarbage", b"\x63?"):
+                await voice.websocket.send_bytes(body)
+            for data in (None, 5, {"transition_id": "x"}):
+                await voice.send(23, data)
+                await voice.send(31, data)
+            await voice.send(5, {"speaking": "loud"})
+            await voice.send(1, _choice())
+            await voice.send(3, 12)
+            assert (await voice.receive(6))["d"] == {"t": 12}
+            assert local.status()["epoch"] == 0
+
+
+@pytest.mark.asyncio
+async def test_identifying_again_takes_over() -> None:
+    """One voice session per member: the old connection is told that its session is void."""
+    async with LocalDiscord() as local:
+        joined = await local.join(ADA)
+        async with bare_voice(local) as old, bare_voice(local) as new:
+            await _enter(old, joined)
+            described = await _enter(new, joined)
+            assert described["secret_key"]
+            assert await old.close_code() == 4006
+            assert [member["ssrc"] for member in local.status()["members"] if member["id"] == str(ADA)] == [1004]
+
+
+@pytest.mark.asyncio
+async def test_a_session_resumes_with_what_was_missed() -> None:
+    """Op 7 brings op 9 and every message after the acknowledged one; the token must be right."""
+    async with LocalDiscord() as local:
+        first, second = await local.join(ADA), await local.join(BEN)
+        resume = {"server_id": "500", "session_id": first.state["session_id"], "seq_ack": 1}
+        async with bare_voice(local) as ada, bare_voice(local) as ben:
+            await _enter(ada, first)
+            await _enter(ben, second)
+            async with bare_voice(local) as thief:
+                await thief.send(7, {**resume, "token": "stolen"})
+                assert await thief.close_code() == 4004
+            async with bare_voice(local) as again:
+                await again.send(7, {**resume, "token": first.server["token"]})
+                assert (await again.receive(9))["d"] is None
+                assert (await again.receive(11)) == {"op": 11, "d": {"user_ids": [str(BEN)]}, "seq": 2}
+                assert await ada.close_code() == 1006
+                await again.send(5, {"speaking": 1})
+                assert (await ben.receive(5))["d"]["user_id"] == str(ADA)
+
+
+@pytest.mark.asyncio
+async def test_leaving_by_the_control_side_closes_with_4014() -> None:
+    """Whoever is taken out of voice is disconnected."""
+    async with LocalDiscord() as local:
+        joined = await local.join(ADA)
+        async with bare_voice(local) as voice:
+            await _enter(voice, joined)
+            await local.leave(ADA)
+            assert await voice.close_code() == 4014
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_dies_can_resume_and_one_that_says_goodbye_cannot() -> None:
+    """A lost TCP connection keeps the session for a while; a close frame with 1000 ends it."""
+    async with LocalDiscord() as local:
+        joined = await local.join(ADA)
+
+        def connected() -> dict[str, Any]:
+            ada: dict[str, Any] = next(each for each in local.status()["members"] if each["id"] == str(ADA))
+            return ada
+
+        async with bare_voice(local) as voice:
+            await _enter(voice, joined)
+            voice.kill()
+            await until(lambda: not connected()["voice_connected"], "the loss")
+        assert connected()["ssrc"] is not None
+        async with bare_voice(local) as voice:
+            await _enter(voice, joined)
+            await voice.websocket.close(code=1000)
+            await until(lambda: connected()["ssrc"] is None, "the session's end")
