@@ -183,6 +183,101 @@ class LlmSettings(BaseModel):
         return bool(self.base_url or (self.api_key and self.api_key.get_secret_value()))
 
 
+class RecallSettings(BaseModel):
+    """Finding again what was said: memory search, and quotes of it in the prompt of a reply."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: Annotated[
+        bool,
+        Field(
+            description="Put quotes of what was said earlier into the prompt of a reply where they are about the "
+            "question. Search as such is always there. Takes effect at the next join."
+        ),
+    ] = True
+    scope: Annotated[
+        Literal["session", "channel", "guild"],
+        Field(
+            description="Where the bot looks when it answers: this session, all sessions of this voice channel, or of "
+            "the whole server. Default channel: who may enter another channel is none of this one's business. Takes "
+            "effect at the next join."
+        ),
+    ] = "channel"
+    quotes: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=20,
+            description="Most quotes in the prompt of a reply. Default 4. 0 means none. Takes effect at the next join.",
+        ),
+    ] = 4
+    quote_tokens: Annotated[
+        int,
+        Field(
+            ge=50,
+            le=4_000,
+            description="Tokens that all quotes of a prompt may take together. Default 400, about 1,200 characters. "
+            "Takes effect at the next join.",
+        ),
+    ] = 400
+    wait_ms: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=2_000,
+            description="Milliseconds that a reply waits for quotes; then it goes on with what was found by then. "
+            "Default 100. Takes effect at the next join.",
+        ),
+    ] = 100.0
+    embedder: Annotated[
+        Literal["auto", "minilm", "endpoint", "off"],
+        Field(
+            description="What finds the same thing said in other words: minilm (a local model of 23 MB, `roomtone "
+            "models pull embed`), endpoint (recall.base_url), auto (the endpoint if one is set, else the local model "
+            "if it is there), off (full text alone). Takes effect at start."
+        ),
+    ] = "auto"
+    base_url: Annotated[
+        str,
+        Field(
+            description="URL of an OpenAI-compatible embeddings endpoint, for example http://127.0.0.1:11434/v1; empty "
+            "with recall.embedder = endpoint means OpenAI itself. Takes effect at start."
+        ),
+    ] = ""
+    api_key: Annotated[
+        SecretStr | None,
+        Field(
+            description="The embeddings endpoint's key; without one llm.api_key serves where both are at the same "
+            "address. Takes effect at start."
+        ),
+    ] = None
+    model: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="The embedding model's name at the endpoint. Another one means that everything is embedded "
+            "anew. Takes effect at start.",
+        ),
+    ] = "text-embedding-3-small"
+    timeout_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=120,
+            description="Seconds that one call of the embeddings endpoint may take. Default 10. Takes effect at start.",
+        ),
+    ] = 10.0
+    max_vectors: Annotated[
+        int,
+        Field(
+            ge=1_000,
+            le=5_000_000,
+            description="Most embeddings held in memory, newest first; what is older is found by full text alone. "
+            "Default 200000: 80 MB with the local model. Takes effect at start.",
+        ),
+    ] = 200_000
+
+
 class StorageSettings(BaseModel):
     """Where turns, notes, segments and sessions are kept."""
 

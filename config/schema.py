@@ -13,6 +13,7 @@ from bot.settings import (
     LlmSettings,
     LogsSettings,
     ModelsSettings,
+    RecallSettings,
     RoomSettings,
     StorageSettings,
 )
@@ -48,6 +49,7 @@ class Settings(BaseModel):
     llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
     compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))
     budget: BudgetSettings = Field(default_factory=_defaults(BudgetSettings))
+    recall: RecallSettings = Field(default_factory=_defaults(RecallSettings))
     models: ModelsSettings = Field(default_factory=_defaults(ModelsSettings))
     storage: StorageSettings = Field(default_factory=_defaults(StorageSettings))
     logs: LogsSettings = Field(default_factory=_defaults(LogsSettings))

@@ -41,6 +41,7 @@ _TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSH
 _STALE_WEIGHT = 0.5
 # Corrections are looked for among so many of the best.
 _COMPARED = 24
+_PROBE_TERMS = 8
 # A quote is a turn with its neighbours; a correction by the same person may follow a little later.
 _NEIGHBOURS = 1
 
@@ -170,6 +171,33 @@ def arrange(
         if shown.add(recalled):
             answer.append(recalled)
     return tuple(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What to look for to find corrections that the query itself doesn't: turns said after `after` (epoch seconds)
+    with any of `terms` that announce a change."""
+
+    terms: tuple[str, ...]
+    after: float
+
+
+def probe_terms(asked: Asked, passages: Sequence[Passage], scores: Mapping[PassageId, float]) -> Probe | None:
+    """Return what a correction of the best statement would speak of, or None when nothing was stated.
+
+    A correction names what it corrects by words of the old statement, which need not be those of the question.
+    """
+    stated = [
+        each
+        for each in passages
+        if isinstance(each.source, Turn) and each.source.kind is TurnKind.SPEECH and not asks(each.text)
+    ]
+    if not stated:
+        return None
+    top = max(stated, key=lambda each: (scores.get(each.id, 0.0), each.id))
+    wanted = [term for term in asked.terms if term in top.own]
+    wanted += sorted((term for term in top.own if term not in wanted), key=lambda term: (-len(term), term))
+    return Probe(tuple(wanted[:_PROBE_TERMS]), top.at) if wanted else None
 
 
 @dataclass(slots=True)

@@ -1,0 +1,61 @@
+"""Which embedder finds what was said in other words: an endpoint, the local model, or none."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.embedding.minilm import MiniLmEmbedder
+from bot.errors import ModelError
+from bot.models.catalogue import EMBED_MINILM
+from bot.models.shelf import ModelShelf
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.settings import LlmSettings, ModelsSettings, RecallSettings
+    from compaction.ports import Embedder
+
+log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def chosen_embedder(
+    settings: RecallSettings, *, models: ModelsSettings, llm: LlmSettings
+) -> AsyncIterator[Embedder | None]:
+    """Lend the embedder that the settings name, or None: full text alone serves then.
+
+    Raises `ModelError` when the local model is asked for by name and isn't there; `auto` does without it.
+    """
+    if settings.embedder == "off":
+        yield None
+        return
+    if settings.embedder == "endpoint" or (settings.embedder == "auto" and settings.base_url):
+        # Imported where it is needed: the library takes a second to load.
+        from bot.llm.openai_embeddings import EmbeddingsEndpoint, OpenAIEmbeddings
+
+        endpoint = EmbeddingsEndpoint(settings.base_url, settings.model, _key(settings, llm), settings.timeout_s)
+        async with OpenAIEmbeddings(endpoint) as remote:
+            yield remote
+        return
+    shelf = ModelShelf(models.directory)
+    if not shelf.holds(EMBED_MINILM):
+        if settings.embedder == "minilm":
+            raise ModelError(
+                "The embedding model is not here. Run `roomtone models pull embed`, or set recall.embedder to off."
+            )
+        log.info("no_embedder", search="full text alone")
+        yield None
+        return
+    async with MiniLmEmbedder(shelf.path(EMBED_MINILM)) as local:
+        yield local
+
+
+def _key(settings: RecallSettings, llm: LlmSettings) -> str:
+    """Return the endpoint's key; the chat model's only goes where the chat model is."""
+    if settings.api_key is not None:
+        return settings.api_key.get_secret_value()
+    same_place = settings.base_url.rstrip("/") == llm.base_url.rstrip("/")
+    return llm.api_key.get_secret_value() if llm.api_key is not None and same_place else ""

@@ -1,0 +1,250 @@
+"""Memory search as a service: asks the index and the embedder, and lets `compaction.memory.recall` judge.
+
+The shell of recall. It waits, with a deadline for everything outside, and decides nothing: an embedder that is slow
+or broken costs the likeness of meanings, never the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from compaction.errors import EmbeddingError, StoreError
+from compaction.memory.passage import PassageId, PassageKind, Scope
+from compaction.memory.quotes import quotes_for
+from compaction.memory.recall import (
+    FULL_TEXT_WEIGHT,
+    LIKENESS_WEIGHT,
+    Asked,
+    Choice,
+    Recalled,
+    arrange,
+    ask,
+    best,
+    choose,
+    fuse,
+    probe_terms,
+)
+from compaction.model import Seq, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from compaction.memory.passage import Passage
+    from compaction.memory.quotes import Quote
+    from compaction.model import SessionId
+    from compaction.ports import Embedder, RecallIndex, TurnStore
+
+log = structlog.get_logger()
+
+# How deep each ranking is looked at, and how many of the fused are judged word by word.
+RANKED = 60
+JUDGED = 32
+PROBED = 8
+DEFAULT_LIMIT = 8
+MOST_RECALLED = 50
+# Turns of one word-for-word recall: an hour of talk; more is an export.
+MOST_TURNS = 200
+# The query's own embedding, when nobody waits for a spoken reply.
+EMBED_TIMEOUT_S = 5.0
+EVERYWHERE = Scope()
+
+
+class Recall:
+    """Searches everything stored. Safe for all rooms at once.
+
+    `embedder` None means full text alone.
+    """
+
+    def __init__(self, index: RecallIndex, turns: TurnStore, *, embedder: Embedder | None = None) -> None:
+        self._index = index
+        self._turns = turns
+        self._embedder = embedder
+
+    async def search(
+        self,
+        query: str,
+        scope: Scope = EVERYWHERE,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        embed_within_s: float = EMBED_TIMEOUT_S,
+    ) -> tuple[Recalled, ...]:
+        """Return at most `limit` things recalled, best first, and what holds before what it replaced.
+
+        A query without a searchable word finds what was said last in the scope. Raises `StoreError`.
+        """
+        limit = max(1, min(limit, MOST_RECALLED))
+        asked = ask(query)
+        # Beside the full text, and ended with it whatever happens.
+        embedding = asyncio.create_task(self._embedding(query, within_s=embed_within_s), name="recall-embedding")
+        try:
+            choice, worded = await self._by_words(asked, scope)
+            vector = await embedding
+        finally:
+            embedding.cancel()
+        alike = await self._alike(vector, scope)
+        if not asked.terms and not alike:
+            return await self._last(asked, scope, limit)
+        scores = fuse([(FULL_TEXT_WEIGHT, worded), (LIKENESS_WEIGHT, [passage_id for passage_id, _ in alike])])
+        found = await self._index.passages(best(scores, JUDGED))
+        found = [*found, *await self._possible_corrections(asked, found, scores, scope)]
+        return arrange(asked, choice, found, scores, likeness=dict(alike), limit=limit)
+
+    async def turns(self, session_id: SessionId, first: int, last: int) -> tuple[Turn, ...]:
+        """Return the turns from `first` to `last`, both counted in, word for word. Raises `StoreError`."""
+        last = min(last, first + MOST_TURNS - 1)
+        if first < 0 or last < first:
+            return ()
+        return tuple(await self._turns.turns(session_id, Seq(first), Seq(last + 1)))
+
+    async def _by_words(self, asked: Asked, scope: Scope) -> tuple[Choice, Sequence[PassageId]]:
+        if not asked.terms:
+            return Choice((), {}), ()
+        counts = await self._index.count(asked.terms)
+        choice = choose(asked, counts.passages, counts.total)
+        if not choice.terms:
+            return choice, ()
+        return choice, await self._index.full_text(choice.terms, scope, limit=RANKED, newest=choice.newest)
+
+    async def _embedding(self, query: str, *, within_s: float) -> Sequence[float] | None:
+        if self._embedder is None or not query.strip():
+            return None
+        try:
+            async with asyncio.timeout(within_s):
+                (vector,) = await self._embedder.embed([query], urgent=True)
+                return vector
+        except TimeoutError:
+            log.info("recall_embedding_late", within_s=within_s)
+        except EmbeddingError as error:
+            log.warning("recall_embedding_failed", problem=str(error))
+        return None
+
+    async def _alike(self, vector: Sequence[float] | None, scope: Scope) -> Sequence[tuple[PassageId, float]]:
+        if vector is None or self._embedder is None:
+            return ()
+        return await self._index.alike(vector, scope, model=self._embedder.model, limit=RANKED)
+
+    async def _last(self, asked: Asked, scope: Scope, limit: int) -> tuple[Recalled, ...]:
+        newest = await self._index.newest(scope, limit=limit)
+        found = await self._index.passages(newest)
+        scores = fuse([(FULL_TEXT_WEIGHT, [each.id for each in found])])
+        return arrange(asked, Choice((), {}), found, scores, limit=limit)
+
+    async def _possible_corrections(
+        self, asked: Asked, found: Sequence[Passage], scores: dict[PassageId, float], scope: Scope
+    ) -> Sequence[Passage]:
+        """Return what may correct the best of what was found and was not found itself."""
+        wider = replace(scope, in_view=None, until=None, speaker=None, kinds=frozenset({PassageKind.TURN}))
+        ids: list[PassageId] = []
+        for session_id in dict.fromkeys(each.session_id for each in found if each.replaced_by is not None):
+            seqs = [
+                each.replaced_by for each in found if each.session_id == session_id and each.replaced_by is not None
+            ]
+            ids += await self._index.find_turns(session_id, seqs)
+        probe = probe_terms(asked, found, scores)
+        if probe is not None:
+            later = replace(wider, since=probe.after)
+            ids += await self._index.full_text(probe.terms, later, limit=PROBED, announcing=True)
+        known = {each.id for each in found}
+        return await self._index.passages([each for each in dict.fromkeys(ids) if each not in known])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose memory is searched: the session at hand, and where its sessions take place."""
+
+    session_id: SessionId
+    guild_id: int | None = None
+    channel_id: int | None = None
+
+
+class RoomRecall:
+    """Recall as one room has it: nothing beyond its scope is found, whatever is asked.
+
+    `scope_of`: `session`, `channel` or `guild`, how far the room may look.
+    """
+
+    def __init__(self, recall: Recall, place: Place, *, scope_of: str = "channel") -> None:
+        self._recall = recall
+        self._place = place
+        self._scope = _scope(place, scope_of)
+
+    async def memory_search(
+        self,
+        query: str,
+        *,
+        speaker: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        session: SessionId | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> tuple[Recalled, ...]:
+        """Return what was said about `query`, best first, word for word with who and when.
+
+        `speaker`: a name, words of one, or an id. `since`, `until`: UTC epoch seconds. `session`: only that one.
+        Raises `StoreError`.
+        """
+        scope = replace(self._scope, speaker=speaker, since=since, until=until)
+        if session is not None:
+            if self._scope.session_id not in (None, session):
+                return ()
+            scope = replace(scope, session_id=session)
+        return await self._recall.search(query, scope, limit=limit)
+
+    async def recall_turns(self, first: int, last: int) -> tuple[Turn, ...]:
+        """Return the turns of this session from `first` to `last`, both counted in, word for word.
+
+        Raises `StoreError`.
+        """
+        return await self._recall.turns(self._place.session_id, first, last)
+
+    async def quotes(
+        self,
+        question: Turn,
+        *,
+        in_view_from: Seq,
+        in_view: Sequence[str],
+        within_s: float,
+        most: int,
+        max_tokens: int,
+        zone: tzinfo,
+    ) -> tuple[Quote, ...]:
+        """Return the quotes for the prompt of a reply to `question`: few, about it, and not before the model already.
+
+        `in_view_from`: turns from that seq on are sent word for word; `in_view`: all texts that are sent. Never waits
+        longer than `within_s`, never raises what the store or the embedder do: a reply goes on without quotes.
+        """
+        text = " ".join(part.text for part in question.parts)
+        scope = replace(self._scope, in_view=(self._place.session_id, in_view_from))
+        try:
+            async with asyncio.timeout(within_s):
+                # The embedding has the first half of the time; full text alone is ready in the second.
+                found = await self._recall.search(text, scope, limit=2 * most, embed_within_s=within_s / 2)
+        except TimeoutError:
+            log.info("recall_late", within_s=within_s)
+            return ()
+        except StoreError as error:
+            log.warning("recall_failed", problem=str(error))
+            return ()
+        return quotes_for(
+            found,
+            asked=ask(text),
+            session_id=self._place.session_id,
+            asked_at=question.started_at,
+            in_view=in_view,
+            most=most,
+            max_tokens=max_tokens,
+            zone=zone,
+        )
+
+
+def _scope(place: Place, scope_of: str) -> Scope:
+    if scope_of == "guild" and place.guild_id is not None:
+        return Scope(guild_id=place.guild_id)
+    if scope_of != "session" and place.channel_id is not None:
+        return Scope(guild_id=place.guild_id, channel_id=place.channel_id)
+    return Scope(session_id=place.session_id)
