@@ -1,0 +1,138 @@
+"""The outbox of a websocket: order, a slow client's end, and nothing left open when all is closed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from rehearsal.discord.connection import Connection, Switchboard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class _Echo:
+    """A speaker that does what a test says when a message comes."""
+
+    def __init__(self, answer: Callable[[Connection, dict[str, Any]], None]) -> None:
+        self.answer = answer
+        self.ended = asyncio.Event()
+        self.close_code: int | None = None
+
+    def opened(self, connection: Connection) -> None:
+        """Say hello."""
+        connection.send_json({"op": 8})
+
+    def text(self, connection: Connection, message: dict[str, Any]) -> None:
+        """Answer."""
+        self.answer(connection, message)
+
+    def binary(self, connection: Connection, body: bytes) -> None:
+        """Send it back."""
+        connection.send(body)
+
+    def closed(self, connection: Connection) -> None:
+        """Remember how it ended."""
+        self.close_code = connection.close_code
+        self.ended.set()
+
+
+class _Server:
+    """A switchboard behind a port."""
+
+    def __init__(self, echo: _Echo) -> None:
+        self.switchboard = Switchboard()
+        self._echo = echo
+        application = web.Application()
+        application.router.add_get("/", self._serve)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
+        self.url = ""
+
+    async def _serve(self, request: web.Request) -> web.WebSocketResponse:
+        return await self.switchboard.serve(request, self._echo)
+
+    async def __aenter__(self) -> _Server:
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.switchboard.close_all()
+        await self._runner.cleanup()
+        await self.switchboard.settle()
+
+
+@pytest.mark.asyncio
+async def test_messages_and_the_close_keep_their_order() -> None:
+    """All that was said before `close` arrives, then the code."""
+
+    def answer(connection: Connection, message: dict[str, Any]) -> None:
+        for number in range(50):
+            connection.send_json({"op": number})
+        connection.close(4014, "enough")
+        connection.send_json({"op": 99})
+
+    echo = _Echo(answer)
+    async with _Server(echo) as server, aiohttp.ClientSession() as http, http.ws_connect(server.url) as websocket:
+        await websocket.send_bytes(b"\x01\x02")
+        await websocket.send_str('{"op": 1}')
+        texts: list[int] = []
+        binaries: list[bytes] = []
+        async for message in websocket:
+            if message.type is aiohttp.WSMsgType.BINARY:
+                binaries.append(message.data)
+            else:
+                texts.append(message.json()["op"])
+        assert (texts, binaries) == ([8, *range(50)], [b"\x01\x02"])
+        assert websocket.close_code == 4014
+        await asyncio.wait_for(echo.ended.wait(), 5)
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_lets_messages_pile_up_is_cut_off() -> None:
+    """A thousand unsent messages are enough."""
+
+    def answer(connection: Connection, message: dict[str, Any]) -> None:
+        for _ in range(1100):
+            connection.send("x" * 100)
+
+    echo = _Echo(answer)
+    async with _Server(echo) as server, aiohttp.ClientSession() as http, http.ws_connect(server.url) as websocket:
+        await websocket.send_str('{"op": 1}')
+        await asyncio.wait_for(echo.ended.wait(), 5)
+        assert echo.close_code is None
+
+
+@pytest.mark.asyncio
+async def test_a_client_says_how_it_leaves() -> None:
+    """Its own close code is known; what is no op closes with 4002."""
+    echo = _Echo(lambda connection, message: None)
+    async with _Server(echo) as server, aiohttp.ClientSession() as http:
+        async with http.ws_connect(server.url) as websocket:
+            await websocket.close(code=4000)
+        await asyncio.wait_for(echo.ended.wait(), 5)
+        assert echo.close_code == 4000
+        async with http.ws_connect(server.url) as websocket:
+            await websocket.send_str('"op"')
+            async for _ in websocket:
+                pass
+            assert websocket.close_code == 4002
+
+
+@pytest.mark.asyncio
+async def test_closing_all_ends_who_listens_and_who_does_not() -> None:
+    """Clients are told 1001; one that never answers is cut after its time."""
+    echo = _Echo(lambda connection, message: None)
+    async with aiohttp.ClientSession() as http:
+        async with _Server(echo) as server:
+            websocket = await http.ws_connect(server.url)
+            await websocket.receive()
+        async for _ in websocket:
+            pass
+        assert websocket.close_code in (1001, 1006)
+        assert echo.ended.is_set()

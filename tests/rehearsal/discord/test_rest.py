@@ -1,0 +1,229 @@
+"""The REST API as discord.py and bare HTTP use it: bodies, refusals with Discord's codes, and files."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import discord
+import pytest
+
+from rehearsal.discord import LocalDiscord
+from tests.rehearsal.discord.stock import StockBot, stock_bot, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+BOT, ADA = 1001, 2001
+_TOKEN = {"Authorization": "Bot 1001.t"}
+
+
+class _Api:
+    """Bare HTTP against the API."""
+
+    def __init__(self, local: LocalDiscord, http: aiohttp.ClientSession) -> None:
+        self._base = local.api_base
+        self._http = http
+
+    async def __call__(self, method: str, path: str, *, headers: dict[str, str] | None = None, **content: Any) -> Any:
+        """Return status and decoded body (None for an empty one)."""
+        headers = _TOKEN if headers is None else headers
+        async with self._http.request(method, self._base + path, headers=headers, **content) as response:
+            if response.status == 204:
+                return 204, None
+            assert response.headers["Content-Type"] == "application/json"
+            return response.status, await response.json()
+
+
+@contextlib.asynccontextmanager
+async def _api(local: LocalDiscord) -> AsyncIterator[_Api]:
+    async with aiohttp.ClientSession() as http:
+        yield _Api(local, http)
+
+
+@pytest.mark.asyncio
+async def test_only_bots_are_let_in() -> None:
+    """401 without a token, with a person's, and with a bearer's; the gateway's address is public."""
+    async with LocalDiscord() as local, _api(local) as api:
+        for headers in ({}, {"Authorization": "Bot 2001.x"}, {"Authorization": "Bearer 1001.x"}):
+            assert await api("GET", "/users/@me", headers=headers) == (
+                401,
+                {"message": "401: Unauthorized", "code": 0},
+            )
+        assert await api("GET", "/gateway", headers={}) == (200, {"url": local.gateway_url})
+        status, gateway = await api("GET", "/gateway/bot")
+        assert (status, gateway["shards"], gateway["url"]) == (200, 1, local.gateway_url)
+
+
+@pytest.mark.asyncio
+async def test_what_the_guild_holds_is_told() -> None:
+    """Users, applications, channels, roles, members, commands."""
+    async with LocalDiscord() as local, _api(local) as api:
+        for path, key, value in (
+            ("/users/@me", "id", "1001"),
+            ("/users/2001", "global_name", "Ada"),
+            ("/applications/@me", "id", "1001"),
+            ("/oauth2/applications/@me", "name", "Roomtone"),
+            ("/guilds/500", "owner_id", "2001"),
+            ("/guilds/500/members/2002", "deaf", False),
+            ("/channels/600", "type", 2),
+            ("/channels/601", "type", 0),
+        ):
+            status, body = await api("GET", path)
+            assert (status, body[key]) == (200, value), path
+        for path, count in (
+            ("/guilds/500/channels", 3),
+            ("/guilds/500/roles", 2),
+            ("/guilds/500/members", 8),
+            ("/applications/1001/commands", 0),
+            ("/soundboard-default-sounds", 0),
+        ):
+            status, body = await api("GET", path)
+            assert (status, len(body)) == (200, count), path
+
+
+@pytest.mark.asyncio
+async def test_what_is_not_there_has_discords_code() -> None:
+    """Each refusal names what is unknown, as discord.py reports it."""
+    async with LocalDiscord() as local, _api(local) as api:
+        posted = await local.post_message(ADA, "mine")
+        for method, path, status, code in (
+            ("GET", "/channels/9", 404, 10003),
+            ("GET", "/guilds/9", 404, 10004),
+            ("GET", "/guilds/9/members/1", 404, 10004),
+            ("GET", "/users/9", 404, 10013),
+            ("GET", "/channels/601/messages/9", 404, 10008),
+            ("GET", f"/channels/600/messages/{posted.id}", 404, 10008),
+            ("PATCH", f"/channels/601/messages/{posted.id}", 403, 50005),
+            ("DELETE", f"/channels/601/messages/{posted.id}", 403, 50005),
+            ("GET", "/channels/there", 400, 50035),
+            ("GET", "/applications/1002/commands", 403, 50001),
+            ("GET", "/applications/1001/guilds/9/commands", 404, 10004),
+            ("GET", "/webhooks/1001/nothing/messages/@original", 404, 10015),
+            ("GET", "/stage-instances/1", 404, 0),
+            ("TRACE", "/users/@me", 404, 0),
+        ):
+            answer = await api(method, path, json={"content": "x"} if method == "PATCH" else None)
+            assert (answer[0], answer[1]["code"]) == (status, code), path
+
+
+@pytest.mark.asyncio
+async def test_bodies_that_cannot_be_are_refused() -> None:
+    """No JSON, no object, no text, too much text, commands without names."""
+    async with LocalDiscord() as local, _api(local) as api:
+        messages = "/channels/601/messages"
+        for method, path, content, status, code in (
+            ("POST", messages, {"data": b"?"}, 400, 50109),
+            ("POST", messages, {"data": b"\xff"}, 400, 50109),
+            ("POST", messages, {"json": [1]}, 400, 50035),
+            ("POST", messages, {"json": {"content": "x" * 2001}}, 400, 50035),
+            ("POST", messages, {"json": {"content": 5}}, 400, 50035),
+            ("POST", messages, {"json": {"content": ""}}, 400, 50006),
+            ("PUT", "/applications/1001/commands", {"json": {}}, 400, 50035),
+            ("PUT", "/applications/1001/commands", {"json": [{"description": "nameless"}]}, 400, 50035),
+        ):
+            answer = await api(method, path, **content)
+            assert (answer[0], answer[1]["code"]) == (status, code), content
+        assert local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_small_signs_are_accepted() -> None:
+    """Typing, reactions and a channel's status leave no trace."""
+    async with LocalDiscord() as local, _api(local) as api:
+        for method, path in (
+            ("POST", "/channels/601/typing"),
+            ("PUT", "/channels/600/voice-status"),
+            ("PUT", "/channels/601/messages/1/reactions/x/@me"),
+            ("DELETE", "/channels/601/messages/1/reactions/x/@me"),
+        ):
+            assert await api(method, path) == (204, None)
+
+
+@pytest.mark.asyncio
+async def test_history_is_newest_first_and_files_are_named() -> None:
+    """discord.py sends a form when there are files; name and size are kept."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
+        channel = bot.get_channel(601)
+        assert isinstance(channel, discord.TextChannel)
+        for number in range(3):
+            await channel.send(str(number))
+        await channel.send("notes", file=discord.File(io.BytesIO(b"one two"), filename="notes.txt"))
+        assert [message.content async for message in channel.history(limit=3)] == ["notes", "2", "1"]
+        fetched = await channel.fetch_message(channel.last_message_id or 0)
+        assert [(file.filename, file.size) for file in fetched.attachments] == [("notes.txt", 7)]
+        await channel.typing()
+
+
+@pytest.mark.asyncio
+async def test_an_interaction_is_answered_once_and_its_replies_can_be_changed() -> None:
+    """A second answer is 40060; replies are fetched, edited and deleted through the webhook."""
+    outcome: list[object] = []
+
+    def prepare(bot: StockBot) -> None:
+        @bot.tree.command(name="try", description="Tries everything.")
+        async def attempt(interaction: discord.Interaction) -> None:
+            await interaction.response.send_message("first")
+            second = discord.webhook.async_.async_context.get().create_interaction_response(
+                interaction.id,
+                interaction.token,
+                session=interaction._session,
+                params=discord.webhook.async_.interaction_message_response_params(type=4, content="again"),
+            )
+            try:
+                await second
+            except discord.HTTPException as error:
+                outcome.append(error.code)
+            original = await interaction.original_response()
+            outcome.append(original.content)
+            follow = await interaction.followup.send("more", wait=True, file=discord.File(io.BytesIO(b"x"), "x.txt"))
+            await follow.edit(content="even more")
+            await follow.delete()
+            await interaction.delete_original_response()
+            outcome.append("done")
+
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=prepare):
+        result = await local.invoke(ADA, "try")
+        await until(lambda: outcome[-1:] == ["done"], "the attempts")
+        assert outcome == [40060, "first", "done"]
+        assert [(reply.kind, reply.content) for reply in result.replies] == [
+            ("initial", "first"),
+            ("followup", "more"),
+            ("edit", "even more"),
+        ]
+        assert local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_answers_that_are_no_answers_are_refused() -> None:
+    """Unknown interactions, unknown kinds, and empty messages, seen by a bot that speaks HTTP itself."""
+    async with LocalDiscord(response_timeout_s=5) as local, _api(local) as api, stock_bot(local, BOT) as bot:
+        await api("PUT", "/applications/1001/guilds/500/commands", json=[{"name": "raw", "description": "Raw."}])
+        seen: list[discord.Interaction] = []
+
+        @bot.event
+        async def on_interaction(interaction: discord.Interaction) -> None:
+            seen.append(interaction)
+
+        using = asyncio.create_task(local.invoke(ADA, "raw"))
+        await until(lambda: seen, "the event")
+        callback = f"/interactions/{seen[0].id}/{seen[0].token}/callback"
+        hook = f"/webhooks/1001/{seen[0].token}"
+        for path, body, status, code in (
+            (f"/interactions/5/{seen[0].token}/callback", {"type": 4}, 404, 10062),
+            (f"/interactions/{seen[0].id}/wrong/callback", {"type": 4}, 404, 10062),
+            (callback, {"type": 99}, 400, 50035),
+            (callback, {"type": 9, "data": {}}, 400, 50035),
+            (callback, {"type": 4, "data": {"content": ""}}, 400, 50006),
+            (hook, {"content": "too early"}, 404, 10015),
+        ):
+            answer = await api("POST", path, json=body)
+            assert (answer[0], answer[1]["code"]) == (status, code), (path, body)
+        assert await api("POST", callback, json={"type": 4, "data": {"content": "here"}}) == (204, None)
+        assert (await using).content == "here"
+        status, message = await api("GET", hook + "/messages/@original", headers={})
+        assert (status, message["content"]) == (200, "here")
+        assert (await api("GET", hook + "/messages/123", headers={}))[1]["code"] == 10008

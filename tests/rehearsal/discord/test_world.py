@@ -1,0 +1,112 @@
+"""The guild's state: voice, messages and commands, without anybody to tell."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rehearsal.discord import payloads
+from rehearsal.discord.guild import Channel, GuildSpec, Member
+from rehearsal.discord.world import World
+from rehearsal.errors import LocalDiscordError
+
+ADA = 2001
+
+
+def test_a_stay_keeps_its_session_and_a_move_does_not() -> None:
+    """A change of flags in the same channel is the same voice session."""
+    world = World(GuildSpec())
+    first = world.enter_voice(ADA, 600)
+    muted = world.enter_voice(ADA, 600, self_mute=True)
+    moved = world.enter_voice(ADA, 602)
+    assert first["session_id"] == muted["session_id"] != moved["session_id"]
+    assert (muted["self_mute"], world.voice_channel_of(ADA)) == (True, 602)
+    left = world.leave_voice(ADA)
+    assert left is not None
+    assert left["channel_id"] is None
+    assert (world.leave_voice(ADA), world.voice_state(ADA), world.voice_channel_of(ADA)) == (None, None, None)
+
+
+def test_a_new_token_voids_the_one_before() -> None:
+    """And leaving voids both."""
+    world = World(GuildSpec())
+    world.enter_voice(ADA, 600)
+    first, second = (world.issue_voice_server(ADA, "127.0.0.1:1")["token"] for _ in range(2))
+    assert first != second == world.voice_token(ADA)
+    world.leave_voice(ADA)
+    assert world.voice_token(ADA) is None
+
+
+def test_ids_are_new_and_in_order() -> None:
+    """As Discord's snowflakes, to the millisecond."""
+    world = World(GuildSpec())
+    ids = [world.snowflake() for _ in range(100)]
+    assert len(set(ids)) == 100
+    assert [number >> 22 for number in ids] == sorted(number >> 22 for number in ids)
+
+
+def test_old_messages_are_forgotten() -> None:
+    """A thousand are kept, whatever was deleted in between."""
+    world = World(GuildSpec())
+    for number in range(1, 1203):
+        world.keep_message(
+            payloads.message(world.guild, message_id=number, channel_id=601, author_id=ADA, content=str(number))
+        )
+        if number == 600:
+            assert world.drop_message(500) is not None
+    kept = [message.id for message in world.messages()]
+    assert (kept[0], kept[-1], len(kept)) == (203, 1202, 999)
+    assert world.message(500) is world.drop_message(500) is None
+
+
+def test_commands_are_replaced_per_scope() -> None:
+    """A guild's commands leave the global ones alone, and come first when somebody uses a name of both."""
+    world = World(GuildSpec())
+    world.put_commands(1001, None, [{"name": "ask", "description": "old"}, {"name": "gone"}])
+    world.put_commands(1001, None, [{"name": "ask", "description": "global"}])
+    world.put_commands(1001, 500, [{"name": "ask", "description": "guild"}])
+    assert [command["description"] for command in world.commands(1001, None)] == ["global"]
+    assert [command["description"] for _, command in world.all_commands()] == ["guild", "global"]
+    assert world.commands(1002, None) == []
+
+
+@given(st.integers())
+def test_only_voice_channels_can_be_entered(channel_id: int) -> None:
+    """The sentence names them."""
+    world = World(GuildSpec(voice_channels=(Channel(600, "Evening"),)))
+    if channel_id == 600:
+        return
+    with pytest.raises(LocalDiscordError, match=r"is no voice channel of the guild\. There is 600\."):
+        world.enter_voice(ADA, channel_id)
+    assert world.voice_states() == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"people": ()}, "at least one voice channel and one person"),
+        ({"voice_channels": ()}, "at least one voice channel and one person"),
+        ({"people": (Member(1001, "Twin"),)}, "Two members of the guild share the id 1001"),
+        ({"text_channel": Channel(600, "chat")}, "Two channels of the guild share the id 600"),
+        ({"people": (Member(0, "Nobody"),)}, "positive numbers"),
+    ],
+)
+def test_a_guild_that_cannot_be_is_refused(parts: dict[str, object], says: str) -> None:
+    """Ids are unique and positive, and somebody must be there."""
+    with pytest.raises(LocalDiscordError, match=says):
+        GuildSpec(**parts)  # type: ignore[arg-type]
+
+
+def test_rights_follow_the_role() -> None:
+    """The owner may everything, moderators may mute, everybody may connect and speak."""
+    guild = GuildSpec(people=(Member(1, "Owner"), Member(2, "Mod", moderator=True), Member(3, "Guest")))
+    owner, moderator, anybody = (int(payloads.permission_bits(guild, user)) for user in (1, 2, 3))
+    connect, speak, mute, administrator = 1 << 20, 1 << 21, 1 << 22, 1 << 3
+    assert owner & moderator & anybody & connect
+    assert owner & moderator & anybody & speak
+    assert moderator & mute
+    assert not anybody & mute
+    assert owner & administrator
+    assert not moderator & administrator
+    assert payloads.guild_member(guild, 2)["roles"] == [payloads.roles(guild)[1]["id"]]
