@@ -31,6 +31,9 @@ _log = structlog.get_logger()
 _DISPATCH, _HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE_STATE, _RESUME = 0, 1, 2, 3, 4, 6
 _REQUEST_MEMBERS, _INVALID_SESSION, _HELLO, _HEARTBEAT_ACK = 8, 9, 10, 11
 _HEARTBEAT_INTERVAL_MS = 41_250
+# An answer takes a network's time. discord.py notes when it sent a heartbeat only after sending it: an answer that
+# overtakes the note is taken for one that came a whole interval late ("Can't keep up").
+_HEARTBEAT_ACK_DELAY_S = 0.02
 _REPLAYED_EVENTS = 500
 # Discord keeps a broken session for minutes; a rehearsal that kills the bot wants it gone sooner.
 RESUME_WINDOW_S = 10.0
@@ -169,7 +172,7 @@ class Gateway:
         fields = data if isinstance(data, dict) else {}
         session = self._by_connection.get(connection)
         if opcode == _HEARTBEAT:
-            connection.send_json({"op": _HEARTBEAT_ACK})
+            asyncio.get_running_loop().call_later(_HEARTBEAT_ACK_DELAY_S, connection.send_json, {"op": _HEARTBEAT_ACK})
         elif session is None and opcode == _IDENTIFY:
             self._identify(connection, fields)
         elif session is None and opcode == _RESUME:
