@@ -34,6 +34,24 @@ def whisper_model_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
+def turn_model() -> Path:
+    """The end-of-turn model."""
+    return _small_model("turn", REPO_ROOT / "data" / "models" / "turn-smart" / "smart-turn.onnx")
+
+
+@pytest.fixture(scope="session")
+def stacking_vad_model() -> Path:
+    """The voice-activity model that scores many people in one call."""
+    return _small_model("vad", REPO_ROOT / "data" / "models" / "vad-silero" / "silero-vad.onnx")
+
+
+def _small_model(alias: str, place: Path) -> Path:
+    if not place.is_file():
+        pytest.fail(f"{place} is not here: run `make setup` or `roomtone models pull {alias}`.", pytrace=False)
+    return place
+
+
+@pytest.fixture(scope="session")
 def speech_dir() -> Path:
     """A directory of recordings with a manifest.json of their reference texts."""
     places = (

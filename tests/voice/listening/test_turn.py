@@ -1,0 +1,92 @@
+"""The end-of-turn model tells a finished sentence from a broken-off one, and never holds anybody up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from tests.voice.recordings import bicycle, silence
+from voice.listening.turn import MOST_WAITING, SmartTurn, SmartTurnJudge, TurnModelError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from voice.audio import Pcm
+
+
+def test_a_finished_sentence_sounds_finished(turn_model: Path) -> None:
+    """The whole sentence is over 0.9; broken off in the middle of a phrase it is under 0.1."""
+    model = SmartTurn(turn_model)
+    whole = bicycle()
+    assert model.probability(np.concatenate([whole, silence(0.2)])) > 0.9
+    # 'I bought a green'
+    assert model.probability(whole[: int(len(whole) * 0.45)]) < 0.1
+
+
+def test_only_the_last_eight_seconds_count(turn_model: Path) -> None:
+    """What was said before makes no difference, and short sound is no mistake."""
+    model = SmartTurn(turn_model)
+    spoken = np.concatenate([silence(8), bicycle()])[-8 * 16_000 :]
+    assert model.probability(np.concatenate([bicycle(), spoken])) == model.probability(spoken)
+    assert 0.0 <= model.probability(silence(0)) <= 1.0
+
+
+def test_an_unreadable_model_is_a_plain_sentence(tmp_path: Path) -> None:
+    """A damaged file is named with the remedy."""
+    broken = tmp_path / "smart-turn.onnx"
+    broken.write_bytes(b"not a model")
+    with pytest.raises(TurnModelError, match=r"could not be read; `roomtone models pull turn` brings it"):
+        SmartTurn(broken)
+
+
+class _Model(SmartTurn):
+    """Answers what the test says, when the test says."""
+
+    def __init__(self, answer: float | Exception = 0.7) -> None:
+        self.answer = answer
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def probability(self, pcm: Pcm) -> float:
+        """Return the answer, once the gate is open."""
+        self.gate.wait(10)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.asyncio
+async def test_a_question_is_answered() -> None:
+    """With the model's probability, and counted."""
+    async with SmartTurnJudge(_Model) as judge:
+        assert await judge.judge(silence(1)) == 0.7
+        assert judge.figures.answered == 1
+
+
+@pytest.mark.asyncio
+async def test_too_many_questions_are_shed() -> None:
+    """Under load there is no answer at once instead of a late one; the others are answered."""
+    model = _Model()
+    model.gate.clear()
+    async with SmartTurnJudge(lambda: model) as judge, asyncio.TaskGroup() as tasks:
+        asked = [tasks.create_task(judge.judge(silence(1))) for _ in range(MOST_WAITING)]
+        await asyncio.sleep(0)
+        assert await judge.judge(silence(1)) is None
+        model.gate.set()
+    assert [task.result() for task in asked] == [0.7] * MOST_WAITING
+    assert judge.figures.unanswered == 1
+
+
+@pytest.mark.asyncio
+async def test_a_failing_model_is_told_once() -> None:
+    """Turns end by silence then, so one line is enough."""
+    with capture_logs() as logs:
+        async with SmartTurnJudge(lambda: _Model(TurnModelError("It broke."))) as judge:
+            assert [await judge.judge(silence(1)) for _ in range(3)] == [None] * 3
+    assert [line["event"] for line in logs] == ["turn_model_failed"]
+    assert judge.figures.failed == 3

@@ -1,0 +1,150 @@
+"""Does it sound as if the person has finished? Smart Turn v3.2 hears the last 8 seconds and says how likely it is.
+
+It hears intonation, not words. What follows from its answer is decided in `endpointing`; without the model, and
+whenever it gives no answer in time, silence alone ends a turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+import onnxruntime
+import structlog
+
+from voice.audio import LISTEN_RATE_HZ
+from voice.errors import VoiceError
+from voice.listening.mel import log_mel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import TracebackType
+
+    from voice.audio import Pcm
+
+HEARD_S = 8
+INT16_FULL_SCALE = 32_768.0
+# Added to the variance before the root, as in the model's training.
+VARIANCE_FLOOR = 1e-7
+MODEL_FILE = "smart-turn.onnx"
+# An answer takes 30 ms. Four people who pause at once are served within the 300 ms that an answer has; a fifth is
+# better off without than late.
+MOST_WAITING = 4
+# After this the longest silence that ends a turn has passed, and the answer is of no use.
+ANSWER_TIMEOUT_S = 0.8
+
+_log: Any = structlog.get_logger()
+
+
+class TurnModelError(VoiceError):
+    """The end-of-turn model is missing or not the one we know: the operator brings it, or does without."""
+
+
+class TurnJudge(Protocol):
+    """Says whether a turn sounds finished. Safe to call from many tasks."""
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """Return the probability (0-1) that the turn ends with `pcm` (mono int16, 16 kHz, some silence last).
+
+        None when no answer is to be had soon: too many ask, or the model failed. Never raises.
+        """
+
+
+class SmartTurn:
+    """The model. Blocks while it computes (about 30 ms); used from one thread. Raises `TurnModelError`."""
+
+    def __init__(self, model_file: Path) -> None:
+        options = onnxruntime.SessionOptions()
+        # Two threads would halve nothing: the work is many small steps.
+        options.inter_op_num_threads = 1
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 4
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(model_file), sess_options=options, providers=["CPUExecutionProvider"]
+            )
+            names = {node.name for node in self._session.get_inputs()}
+        except Exception as exc:
+            raise TurnModelError(
+                f"The end-of-turn model {model_file} could not be read; `roomtone models pull turn` brings it."
+            ) from exc
+        if names != {"input_features"}:
+            raise TurnModelError(
+                f"The end-of-turn model {model_file} takes {sorted(names)} and not input_features; "
+                "`roomtone models pull turn --again` brings the one that is meant."
+            )
+
+    def probability(self, pcm: Pcm) -> float:
+        """Return how likely (0-1) the turn is over at the end of `pcm`, of which the last 8 s are heard."""
+        sound = pcm[-HEARD_S * LISTEN_RATE_HZ :].astype(np.float32) / INT16_FULL_SCALE
+        # What is missing goes before: the end of the sound is always in the same place.
+        whole = np.pad(sound, (HEARD_S * LISTEN_RATE_HZ - len(sound), 0))
+        level = (whole - whole.mean()) / np.sqrt(whole.var() + VARIANCE_FLOOR)
+        try:
+            answer = self._session.run(None, {"input_features": log_mel(level)[None]})
+        except Exception as exc:
+            raise TurnModelError(f"The end-of-turn model failed: {exc}") from exc
+        return float(answer[0][0, 0])
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFigures:
+    """What became of the questions so far. `unanswered`: shed or too late. `failed`: the model's own failures."""
+
+    answered: int = 0
+    unanswered: int = 0
+    failed: int = 0
+
+
+class SmartTurnJudge:
+    """`TurnJudge` over a model in a thread of its own, for all rooms. An async context manager.
+
+    *Ownership*: the thread. *Cancellation*: a cancelled question leaves the queue; one in the model is answered
+    to nobody.
+    """
+
+    def __init__(self, load: Callable[[], SmartTurn]) -> None:
+        self._load = load
+        self._model: SmartTurn | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="turn-model")
+        self._waiting = 0
+        self.figures = JudgeFigures()
+
+    async def __aenter__(self) -> Self:
+        """Load the model. Raises `TurnModelError`."""
+        self._model = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # Not waited for: a question takes 30 ms, and nobody needs its answer any more.
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """See `TurnJudge.judge`."""
+        assert self._model is not None, "entered before it is asked"
+        if self._waiting >= MOST_WAITING:
+            self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)
+            return None
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                answer = await asyncio.get_running_loop().run_in_executor(self._thread, self._model.probability, pcm)
+        except TimeoutError:
+            self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)
+            return None
+        except TurnModelError as exc:
+            if not self.figures.failed:
+                # Once is enough: turns end by silence from then on, and the figures count the rest.
+                _log.warning("turn_model_failed", problem=str(exc))
+            self.figures = replace(self.figures, failed=self.figures.failed + 1)
+            return None
+        finally:
+            self._waiting -= 1
+        self.figures = replace(self.figures, answered=self.figures.answered + 1)
+        return answer
