@@ -143,6 +143,8 @@ class Segment:
     created_at: float = 0.0
     original_tokens: int = 0
     compressed_tokens: int = 0
+    # Its time in the archive is over: its facts are gone, its gist stands for it.
+    pruned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

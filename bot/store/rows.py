@@ -95,6 +95,7 @@ def segment_values(session_id: SessionId, segment: Segment) -> dict[str, object]
         "created_at": segment.created_at,
         "original_tokens": segment.original_tokens,
         "compressed_tokens": segment.compressed_tokens,
+        "pruned": segment.pruned,
     }
 
 
@@ -116,6 +117,7 @@ def segment_from_row(row: Row[Any]) -> Segment:
         created_at=row.created_at,
         original_tokens=row.original_tokens,
         compressed_tokens=row.compressed_tokens,
+        pruned=row.pruned,
     )
 
 

@@ -21,36 +21,24 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     String,
     Table,
     Text,
-    TypeDecorator,
     event,
     text,
 )
 from sqlalchemy.dialects.sqlite import insert
 
+# Named here too, so that who makes all tables finds all of them described.
+from bot.store import kept as kept
+from bot.store.base import Prose as Prose
+from bot.store.base import metadata as metadata
+from bot.store.kept_step import KEPT_STEP
 from bot.store.search_step import SEARCH_OBJECTS, SEARCH_STEP
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Dialect
     from sqlalchemy.ext.asyncio import AsyncConnection
-
-metadata = MetaData()
-
-
-class Prose(TypeDecorator[str]):
-    """Text from outside. A lone surrogate, which no encoding of text can hold, becomes the replacement character."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Return `value` as it can be stored."""
-        return None if value is None else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
 
 # A session is made by the first word stored in it, so guild and channel may still be unknown (a replay has none).
 sessions = Table(
@@ -126,6 +114,7 @@ segments = Table(
     Column("created_at", Float, nullable=False),
     Column("original_tokens", Integer, nullable=False),
     Column("compressed_tokens", Integer, nullable=False),
+    Column("pruned", Boolean, nullable=False, server_default="0"),
     Index(
         "one_segment_a_range",
         "session_id",
@@ -272,6 +261,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
     ),
     SEARCH_STEP,
+    KEPT_STEP,
 )
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import func, select, update
 
 from bot.store import rows
 from bot.store.indexing import index_source
+from bot.store.kept import landings
 from bot.store.schema import add_once, notes, segments, sessions, turns
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Seq
@@ -104,6 +105,7 @@ class SqlTurnStore:
             if landing.segment is not None and not await _add_segment(connection, session_id, landing.segment):
                 return False
             await _store_state(connection, session_id, landing.state)
+            await _note_landing(connection, landing)
             await _move_notes(connection, session_id, landing.folded_note_ids, before="pending", after="folded")
             return True
 
@@ -173,6 +175,20 @@ async def _add_segment(connection: AsyncConnection, session_id: SessionId, segme
         return False
     await index_source(connection, session_id, segment)
     return True
+
+
+async def _note_landing(connection: AsyncConnection, landing: Landing) -> None:
+    """Keep what the summary says from now on, so that what a model saw can be shown when it says something else."""
+    state, segment = landing.state, landing.segment
+    values: dict[str, object] = {
+        "session_id": landing.session_id,
+        "revision": state.revision,
+        "cursor": state.cursor,
+        "landed_at": state.last_at or 0.0,
+        "segment_id": None if segment is None else segment.id,
+        "summary": state.summary,
+    }
+    await add_once(connection, landings, values)
 
 
 async def _next_position(connection: AsyncConnection, table: Table, session_id: SessionId) -> int:

@@ -1,0 +1,184 @@
+"""The record by which a folded segment is kept, listed and exported: spec 3's fields and nothing else. Pure.
+
+Topic, key decisions, key files and flags are read off the segment by rules, so that the same segment always has
+the same record. `compressed_content` is its gist, without what has been superseded since.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from compaction.budget.tokens import estimate_text_tokens
+from compaction.model import Fact, Segment, SegmentId, SessionId, Slot
+from compaction.summarisers.extractive import gist_of
+from compaction.wording import as_sentence, concepts, durability, plain, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+MAX_TOPIC_CHARS = 80
+MAX_KEY_DECISIONS = 8
+MAX_KEY_FILES = 16
+# What a topic is taken from first: what was settled says more of a batch than what was chatted.
+_TOPIC_ORDER = (Slot.DECISION, Slot.ACTIVITY, Slot.THREAD, Slot.PEOPLE, Slot.BACKGROUND)
+# A path, or a name with an ending that files have; `3.5` and `e.g.` have none.
+_FILE = re.compile(
+    r"(?<![\w@])(?:[\w.-]+[/\\])*[\w-][\w.-]*\.(?:[ch]pp|css|csv|docx?|gif|go|html?|ini|ipynb|java|jpe?g|json[l]?|jsx?|kt|"
+    r"lock|log|lua|md|mp[34]|ogg|pdf|php|png|pptx?|py|rb|rs|sh|sql|svg|swift|toml|tsx?|txt|wav|xlsx?|xml|ya?ml|zip|[ch])\b",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"```|`[^`\n]+`|\b(?:def|class|import|return|SELECT|function)\b[^.?!]*[({;=]|=>|\w\(\)|[{}]\s*$")
+_ERRORS = re.compile(
+    r"\b(?:error|exception|traceback|stack trace|crash(?:e[sd]|ing)?|fail(?:s|ed|ure|ing)?|bug|broken|segfault|"
+    r"timed? ?out|doesn't work|not working)\b",
+    re.IGNORECASE,
+)
+# A first guess of how likely a segment is to be asked for again: all have something, lasting facts have more.
+_LEAST_RELEVANCE = 0.3
+_DURABLE = 1.6
+# Each retrieval takes the score so much nearer to 1.
+_RELEVANCE_STEP = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class RecordMetadata:
+    """Three things worth knowing of a segment before it is read."""
+
+    contains_code: bool
+    contains_errors: bool
+    task_completed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRecord:
+    """One segment as spec 3 keeps it. Turns `start_turn <= seq <= end_turn`; times are UTC epoch seconds.
+
+    A segment of notes alone covers no turn: its `end_turn` is `start_turn - 1`. `relevance_score` is 0.0-1.0.
+    """
+
+    segment_id: SegmentId
+    topic: str
+    session_id: SessionId
+    start_turn: int
+    end_turn: int
+    original_tokens: int
+    compressed_tokens: int
+    compression_ratio: float
+    compressed_at: float
+    last_accessed: float
+    access_count: int
+    relevance_score: float
+    compressed_content: str
+    key_decisions: tuple[str, ...]
+    key_files: tuple[str, ...]
+    metadata: RecordMetadata
+
+
+def record_of(
+    segment: Segment, *, superseded: Collection[str] = (), task_completed: bool = False, at: float
+) -> SegmentRecord:
+    """Return the record of a segment as it stands at `at` (UTC epoch seconds).
+
+    `superseded`: refs of facts (`segment_id#index`) that no longer hold; they are left out. `task_completed`: none
+    of its threads is open.
+    """
+    holding = tuple(
+        fact for index, fact in enumerate(segment.facts) if fact.text and f"{segment.id}#{index}" not in superseded
+    )
+    content = segment.gist if len(holding) == len(segment.facts) or not holding else gist_of(holding, ())
+    texts = [content, *(fact.text for fact in holding)]
+    compressed = estimate_text_tokens(content)
+    return SegmentRecord(
+        segment_id=segment.id,
+        topic=topic_of(segment.gist, holding),
+        session_id=segment.session_id,
+        start_turn=segment.start,
+        end_turn=segment.end - 1,
+        original_tokens=segment.original_tokens,
+        compressed_tokens=compressed,
+        compression_ratio=compression_ratio(segment.original_tokens, compressed),
+        compressed_at=at,
+        last_accessed=at,
+        access_count=0,
+        relevance_score=relevance_of(holding),
+        compressed_content=content,
+        key_decisions=tuple(fact.told for fact in holding if fact.slot is Slot.DECISION)[:MAX_KEY_DECISIONS],
+        key_files=files_in(texts),
+        metadata=RecordMetadata(
+            contains_code=any(_CODE.search(text) for text in texts),
+            contains_errors=any(_ERRORS.search(text) for text in texts),
+            task_completed=task_completed,
+        ),
+    )
+
+
+def accessed(record: SegmentRecord, at: float) -> SegmentRecord:
+    """Return the record after one retrieval at `at` (UTC epoch seconds)."""
+    return replace(
+        record,
+        access_count=record.access_count + 1,
+        last_accessed=max(record.last_accessed, at),
+        relevance_score=more_relevant(record.relevance_score),
+    )
+
+
+def pruned(record: SegmentRecord) -> SegmentRecord:
+    """Return what is left of a record whose time in the archive is over: its content, and where it is from."""
+    return replace(
+        record,
+        topic=topic_of(record.compressed_content, ()),
+        key_decisions=(),
+        key_files=(),
+        metadata=RecordMetadata(
+            contains_code=False, contains_errors=False, task_completed=record.metadata.task_completed
+        ),
+    )
+
+
+def topic_of(gist: str, facts: Sequence[Fact]) -> str:
+    """Return a line of at most 80 characters that says what a segment is about: its weightiest fact, shortened."""
+    spoken = [fact for fact in facts if fact.text]
+    if spoken:
+        best = min(
+            spoken,
+            key=lambda fact: (
+                _TOPIC_ORDER.index(fact.slot),
+                -durability(fact.text) * _density(fact.text),
+                fact.turn_seq,
+            ),
+        )
+        text = best.text
+    else:
+        text = next(iter(sentences(gist)), "")
+    return as_sentence(text, MAX_TOPIC_CHARS).rstrip(".!…") or "Nothing that needs keeping"
+
+
+def files_in(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the files that are named in these texts, in order, without repetition."""
+    found = (match.group() for text in texts for match in _FILE.finditer(plain(text)))
+    return tuple(dict.fromkeys(found))[:MAX_KEY_FILES]
+
+
+def relevance_of(facts: Sequence[Fact]) -> float:
+    """Return how likely a segment is to be asked for again, 0.0-1.0, before anybody has."""
+    if not facts:
+        return _LEAST_RELEVANCE
+    lasting = sum(durability(fact.text) >= _DURABLE for fact in facts) / len(facts)
+    return round(_LEAST_RELEVANCE + (0.9 - _LEAST_RELEVANCE) * lasting, 3)
+
+
+def more_relevant(score: float) -> float:
+    """Return the relevance after one more retrieval: nearer to 1, never beyond."""
+    return round(min(1.0, score + _RELEVANCE_STEP * (1.0 - score)), 3)
+
+
+def compression_ratio(original_tokens: int, compressed_tokens: int) -> float:
+    """Return how many times shorter a segment has become; 0.0 where nothing is left."""
+    return round(original_tokens / compressed_tokens, 1) if compressed_tokens else 0.0
+
+
+def _density(text: str) -> float:
+    about = concepts(text)
+    return float((len(about.topics) + 2 * len(about.values)) / max(len(text), 12) ** 0.7)

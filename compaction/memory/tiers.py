@@ -1,0 +1,270 @@
+"""Where folded segments are kept as a session grows: when one is queued, compressed, archived, pruned. Pure.
+
+L1 (hot) is the window and none of this page's business. L2 (warm) are the stored segments, searched as a matter of
+course; L3 (cold) is the archive, searched only when asked for. Numbers and conditions: spec 3, 'Triggers'. Archiving
+never changes what the summary says: the summary is bounded anyway, and a fact may outlast its segment's tier.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from compaction.memory.segments import SegmentRecord, record_of
+from compaction.model import Segment, SegmentId, Slot, TurnKind
+from compaction.wording import concepts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from compaction.model import Turn
+
+# Spec 3, 'Triggers' and 'Hook configuration'.
+CHECK_EVERY_TURNS = 10
+PRUNE_EVERY_TURNS = 50
+QUEUE_ABOVE = 0.6
+ARCHIVE_ABOVE = 0.8
+COLD_AFTER_TURNS = 20
+ARCHIVE_AFTER_TURNS = 50
+LEAST_MESSAGES = 5
+PRUNE_AFTER_S = 30 * 24 * 3600.0
+# A question that nobody came back to for so long is closed: people seldom say that they drop one.
+DROPPED_AFTER_TURNS = 100
+# A turn speaks of a segment when it shares two things with it, or one that hardly any other segment has.
+_SHARED = 2
+_RARE = 2
+# What every fifth segment speaks of is what the session is always about, and tells nothing.
+_COMMON_SHARE = 0.2
+_COMMON_LEAST = 4
+# An answer shares this much of what its question is about.
+_ANSWERS = 0.5
+_SPOKEN = frozenset({TurnKind.SPEECH, TurnKind.ASSISTANT})
+
+
+class Tier(StrEnum):
+    """Where a folded segment is."""
+
+    WARM = "warm"
+    COLD = "cold"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A folded segment and how it is kept.
+
+    `message_count`: its turns in which somebody spoke. `last_mention`: the last seq that spoke of it, itself at
+    first. `queued_at_turn`: it waits for compression since then. `record`: there once it is compressed;
+    `compressed_at_turn` then says when. `archived_at`: UTC epoch seconds, None while it is warm.
+    """
+
+    segment: Segment
+    message_count: int
+    last_mention: int
+    queued_at_turn: int | None = None
+    queued_at: float | None = None
+    record: SegmentRecord | None = None
+    compressed_at_turn: int | None = None
+    archived_at: float | None = None
+    pruned_at: float | None = None
+
+    @property
+    def tier(self) -> Tier:
+        """Return where it is."""
+        return Tier.WARM if self.archived_at is None else Tier.COLD
+
+    @property
+    def covers_turns(self) -> bool:
+        """Return whether any turn is folded in it."""
+        return self.segment.start < self.segment.end
+
+    def turns_since_mention(self, total_turns: int) -> int:
+        """Return how many turns came since it was last spoken of."""
+        return max(0, total_turns - 1 - self.last_mention)
+
+    def age(self, total_turns: int) -> int:
+        """Return how many turns came since its own last one."""
+        return max(0, total_turns - self.segment.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one check decides. `queue`: wait for compression from now on. `release`: are spoken of again and wait
+    no longer. `compress`: the records of what has waited. `archive`: go to the archive."""
+
+    queue: tuple[SegmentId, ...] = ()
+    release: tuple[SegmentId, ...] = ()
+    compress: tuple[SegmentRecord, ...] = ()
+    archive: tuple[SegmentId, ...] = ()
+
+    @property
+    def tokens_before(self) -> int:
+        """Return what the compressed segments were as talk."""
+        return sum(record.original_tokens for record in self.compress)
+
+    @property
+    def tokens_after(self) -> int:
+        """Return what they are now."""
+        return sum(record.compressed_tokens for record in self.compress)
+
+    def report(self) -> str:
+        """Return the completion report, in the words of spec 3; empty when nothing was compressed."""
+        if not self.compress:
+            return ""
+        count = len(self.compress)
+        before, after = self.tokens_before, self.tokens_after
+        return (
+            f"Compressed {count} segment{'' if count == 1 else 's'} ({before:,} tokens -> {after:,} tokens); "
+            f"about {max(0, before - after):,} tokens of talk need not be read again."
+        )
+
+
+class Subjects:
+    """What a session's segments are about, for telling whether a turn speaks of one and a question was answered.
+
+    Grows by `add`; a lookup costs what the words of one turn lead to, not the number of segments.
+    """
+
+    def __init__(self, segments: Iterable[Segment] = ()) -> None:
+        self._known: set[SegmentId] = set()
+        self._holders: defaultdict[str, set[SegmentId]] = defaultdict(set)
+        # Facts that state something, by concept: refs `segment_id#index`.
+        self._statements: defaultdict[str, set[str]] = defaultdict(set)
+        self._order: dict[str, tuple[int, int]] = {}
+        self._superseded: set[str] = set()
+        self._roster: set[str] = set()
+        for segment in segments:
+            self.add(segment)
+
+    @property
+    def superseded(self) -> frozenset[str]:
+        """Return the refs of all facts that no longer hold."""
+        return frozenset(self._superseded)
+
+    def add(self, segment: Segment) -> None:
+        """Take one more segment in; one that is known already changes nothing."""
+        if segment.id in self._known:
+            return
+        self._known.add(segment.id)
+        for index, fact in enumerate(segment.facts):
+            self._superseded.update(fact.supersedes)
+            if not fact.text:
+                continue
+            self._roster.update(concepts(fact.speaker).all)
+            ref = f"{segment.id}#{index}"
+            self._order[ref] = (fact.turn_seq, index)
+            for concept in concepts(fact.text).all:
+                self._holders[concept].add(segment.id)
+                if fact.slot is not Slot.THREAD:
+                    self._statements[concept].add(ref)
+
+    def mentioned(self, turn: Turn) -> frozenset[SegmentId]:
+        """Return the segments that a turn speaks of."""
+        if turn.kind not in _SPOKEN or turn.tombstone:
+            return frozenset()
+        common = max(_COMMON_LEAST, _COMMON_SHARE * len(self._known))
+        shared: Counter[SegmentId] = Counter()
+        for concept in {each for part in turn.parts for each in concepts(part.text).all} - self._roster:
+            holders = self._holders.get(concept, ())
+            if 0 < len(holders) <= common:
+                shared.update(dict.fromkeys(holders, _SHARED if len(holders) <= _RARE else 1))
+        return frozenset(each for each, weight in shared.items() if weight >= _SHARED)
+
+    def threads_closed(self, segment: Segment, *, turns_since_mention: int) -> bool:
+        """Return whether no thread of the segment is open: each was superseded, answered, or dropped long ago."""
+        if turns_since_mention >= DROPPED_AFTER_TURNS:
+            return True
+        return all(
+            f"{segment.id}#{index}" in self._superseded or self._answered(f"{segment.id}#{index}", fact.text)
+            for index, fact in enumerate(segment.facts)
+            if fact.slot is Slot.THREAD and fact.text
+        )
+
+    def _answered(self, ref: str, question: str) -> bool:
+        about = concepts(question).all - self._roster
+        if not about:
+            return True
+        shared: Counter[str] = Counter()
+        for concept in about:
+            shared.update(each for each in self._statements.get(concept, ()) if self._order[each] > self._order[ref])
+        needed = max(1 if len(about) == 1 else 2, round(_ANSWERS * len(about)))
+        return any(count >= needed for count in shared.values())
+
+
+def check(
+    kept: Sequence[Kept],
+    subjects: Subjects,
+    *,
+    total_turns: int,
+    context_tokens: int,
+    max_input_tokens: int,
+    now: float,
+    regardless: bool = False,
+) -> Check:
+    """Return what is to be done with a session's segments.
+
+    `context_tokens`: what the last prompt cost, of at most `max_input_tokens`; its share decides whether anything
+    is done at all. `now`: UTC epoch seconds. `regardless`: as if the context were full, and without letting what is
+    queued wait for the next check.
+    """
+    filled = 1.0 if regardless else context_tokens / max(1, max_input_tokens)
+    queue: list[SegmentId] = []
+    release: list[SegmentId] = []
+    compress: list[SegmentRecord] = []
+    archive: list[SegmentId] = []
+    for each in kept:
+        if each.archived_at is not None:
+            continue
+        cold = is_cold(each, subjects, total_turns=total_turns)
+        if each.queued_at_turn is not None and each.record is None:
+            if not cold:
+                release.append(each.segment.id)
+            elif regardless or total_turns > each.queued_at_turn:
+                compress.append(_record(each, subjects, now))
+        elif each.record is None:
+            if cold and filled > QUEUE_ABOVE:
+                queue.append(each.segment.id)
+                if regardless:
+                    compress.append(_record(each, subjects, now))
+        elif cold and filled > ARCHIVE_ABOVE and each.age(total_turns) > ARCHIVE_AFTER_TURNS:
+            archive.append(each.segment.id)
+    return Check(tuple(queue), tuple(release), tuple(compress), tuple(archive))
+
+
+def is_cold(kept: Kept, subjects: Subjects, *, total_turns: int) -> bool:
+    """Return whether a segment is cold: not spoken of for 20 turns or more, no thread of it open, and at least 5
+    messages in it."""
+    silent = kept.turns_since_mention(total_turns)
+    return (
+        kept.message_count >= LEAST_MESSAGES
+        and silent >= COLD_AFTER_TURNS
+        and subjects.threads_closed(kept.segment, turns_since_mention=silent)
+    )
+
+
+def due(total_turns: int, last_turn: int, *, every: int = CHECK_EVERY_TURNS) -> bool:
+    """Return whether so many turns came since `last_turn` that it is time again."""
+    return total_turns - last_turn >= every
+
+
+def to_prune(kept: Iterable[Kept], *, now: float, after_s: float = PRUNE_AFTER_S) -> tuple[SegmentId, ...]:
+    """Return the archived segments whose time in the archive is over. `now`: UTC epoch seconds."""
+    return tuple(
+        each.segment.id
+        for each in kept
+        if each.archived_at is not None and each.pruned_at is None and now - each.archived_at >= after_s
+    )
+
+
+def mentions(subjects: Subjects, turns: Iterable[Turn]) -> dict[SegmentId, int]:
+    """Return the last of `turns` that speaks of each segment, for those that any speaks of."""
+    found: dict[SegmentId, int] = {}
+    for turn in turns:
+        for segment_id in subjects.mentioned(turn):
+            found[segment_id] = max(turn.seq, found.get(segment_id, turn.seq))
+    return found
+
+
+def _record(kept: Kept, subjects: Subjects, now: float) -> SegmentRecord:
+    return record_of(kept.segment, superseded=subjects.superseded, task_completed=True, at=now)
