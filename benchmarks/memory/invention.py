@@ -171,7 +171,7 @@ def _spoken_times(words: list[str]) -> set[str]:
             past = minutes[first] if second == "past" else 60 - minutes[first]
             hour = _UNITS[third] - (second == "to")
             for each in (hour % 12 or 12, hour % 12 + 12):
-                found |= {f"{each}:{past:02}", str(each), str(past)}
+                found |= {f"{each}:{past:02}", str(each)}
     for first, second in pairwise(words):
         if first in _UNITS and (second in _TENS or second in {"o", "fifteen"}) and second != "o":
             minute = _TENS.get(second, 15)

@@ -64,13 +64,14 @@ class PlainWindows:
 
     async def add(self, lines: Sequence[Line]) -> None:
         """Take in further turns."""
+        # What was indexed last gets new neighbours.
+        self._indexed = max(0, self._indexed - _NEIGHBOURS)
+        self._database.execute("DELETE FROM windows WHERE rowid > ?", (self._indexed,))
         self._lines.extend(lines)
-        # The last one waits for the turn after it, and search indexes it then.
-        self._index(len(self._lines) - _NEIGHBOURS)
+        self._index()
 
     async def search(self, query: str, *, limit: int) -> Sequence[Quote]:
         """Return at most `limit` windows, best first."""
-        self._index(len(self._lines))
         terms = [term for term in _TERM.findall(query.casefold()) if term not in _EMPTY_WORDS]
         if not terms:
             return []
@@ -80,10 +81,10 @@ class PlainWindows:
         )
         return [Quote(row[0] - 1, self._window(row[0] - 1)) for row in found]
 
-    def _index(self, end: int) -> None:
-        for seq in range(self._indexed, end):
+    def _index(self) -> None:
+        for seq in range(self._indexed, len(self._lines)):
             self._database.execute("INSERT INTO windows(rowid, text) VALUES (?, ?)", (seq + 1, self._window(seq)))
-        self._indexed = max(self._indexed, end)
+        self._indexed = len(self._lines)
 
     def _window(self, seq: int) -> str:
         around = self._lines[max(0, seq - _NEIGHBOURS) : seq + _NEIGHBOURS + 1]

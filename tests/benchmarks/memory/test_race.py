@@ -1,0 +1,111 @@
+"""One contender through one conversation."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.memory.contenders import Cost, LastTurns, Standing, Stored, our_memory
+from benchmarks.memory.conversation import Conversation, Line
+from benchmarks.memory.evenings import TemplateSet, evening
+from benchmarks.memory.race import folds_in, run_course, turns_for
+from benchmarks.progress import Silence
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+
+EVENING = evening(1, TemplateSet.TUNING, lines=turns_for(6))
+
+
+class Fixed:
+    """A contender that always knows the same."""
+
+    def __init__(self, injected: str, *, cursor: int = 1_000, stored: Stored | None = None) -> None:
+        self._standing = Standing(injected, 1, cursor)
+        self._stored = stored
+        self.cost = Cost()
+
+    async def hear(self, line: Line) -> None:
+        """Forget it."""
+
+    async def standing(self) -> Standing:
+        """Return the same as ever."""
+        return self._standing
+
+    async def stored(self) -> Stored | None:
+        """Return what was given."""
+        return self._stored
+
+
+def all_told(evening: Conversation) -> str:
+    """Return every word of an evening."""
+    return "\n".join(f"{line.speaker}: {line.text}" for line in evening.lines)
+
+
+@pytest.mark.asyncio
+async def test_our_memory_folds_as_often_as_is_due_and_keeps_to_its_budget() -> None:
+    """At each checkpoint it stands where it should, with a summary within 1,200 characters and nothing invented."""
+    async with our_memory(ExtractiveSummariser(), CompactionSettings(), started_at=EVENING.lines[0].at) as memory:
+        course = await run_course(memory, EVENING, (3, 6), Silence())
+    assert [(each.folds_due, each.folds, each.cursor) for each in course.checkpoints] == [(3, 3, 30), (6, 6, 60)]
+    assert all(0 < each.raw_chars <= 1_200 for each in course.checkpoints)
+    assert (course.overlong, course.unfinished, course.payloads_over_budget) == (0, 0, 0)
+    assert course.summaries == 6
+    assert not course.invented_names
+    assert not course.invented_numbers
+    assert course.cost is not None
+    assert len(course.cost.fold_s) == 6
+    last = course.checkpoints[-1]
+    assert last.stored is not None
+    assert last.stored.kept >= last.injected.kept
+
+
+@pytest.mark.asyncio
+async def test_bare_window_knows_nothing_of_what_left_it() -> None:
+    """It makes no claims, so it has no summary to be wrong."""
+    course = await run_course(LastTurns(), EVENING, (6,), Silence(), claims=False)
+    (checkpoint,) = course.checkpoints
+    assert checkpoint.injected.facts > 0
+    assert checkpoint.injected.kept == 0
+    assert checkpoint.cursor == 60
+    assert course.summaries == 0
+
+
+@pytest.mark.asyncio
+async def test_only_what_fits_counts() -> None:
+    """Who says everything in too many characters is judged by the first 1,200, and the excess is counted."""
+    course = await run_course(Fixed("…" * 1_300 + all_told(EVENING)), EVENING, (6,), Silence())
+    assert course.checkpoints[0].injected.kept == 0
+    assert course.overlong == 1
+
+
+@pytest.mark.asyncio
+async def test_inventions_and_unfinished_sentences_are_noticed() -> None:
+    """A name nobody said, and a summary that breaks off."""
+    course = await run_course(Fixed("They met Zebulon and"), EVENING, (6,), Silence())
+    assert course.invented_names == {"Zebulon"}
+    assert course.unfinished == 1
+
+
+@pytest.mark.asyncio
+async def test_who_is_behind_is_asked_about_less() -> None:
+    """What is still in the window word for word is not lost."""
+    course = await run_course(Fixed("", cursor=0), EVENING, (6,), Silence())
+    assert course.checkpoints[0].injected.facts == 0
+
+
+@pytest.mark.asyncio
+async def test_what_is_stored_is_judged_beside_what_is_injected() -> None:
+    """Old values count only where nothing marks them as replaced."""
+    told = all_told(EVENING)
+    course = await run_course(Fixed("", stored=Stored(told, "")), EVENING, (6,), Silence())
+    stored = course.checkpoints[0].stored
+    assert stored is not None
+    assert stored.kept == stored.facts > 0
+    assert stored.stale == 0
+
+
+def test_length_and_folds_agree() -> None:
+    """A conversation made for n folds is long enough for n, and not for one more."""
+    for folds in (1, 5, 20):
+        made = Conversation("one", "made up", tuple(Line("Ada", "…", 0.0) for _ in range(turns_for(folds))))
+        assert folds_in(made) == folds
+    assert folds_in(Conversation("none", "made up", ())) == 0

@@ -1,0 +1,28 @@
+"""What the reply pays, in a small session."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.memory import replypath
+from benchmarks.progress import Silence
+from compaction import payload
+from compaction.budget.tokens import estimate_text_tokens
+from compaction.settings import CompactionSettings
+
+
+@pytest.mark.asyncio
+async def test_figures_are_told_and_the_meter_is_taken_off_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokenising is told apart, the session's size on the way is noted, and nothing stays patched."""
+    monkeypatch.setattr(replypath, "_REPLIES", 20)
+    told = await replypath.measure_reply_path(100, CompactionSettings(), Silence())
+    assert told["turns"] == 100
+    for name in ("trigger_ms", "payload_ms", "trigger_and_payload_ms", "tokenising_ms"):
+        spread = told[name]
+        assert isinstance(spread, dict)
+        assert isinstance(spread["p99"], float)
+        assert spread["p99"] > 0.0
+    growth = told["growth"]
+    assert isinstance(growth, list)
+    assert [each["turns"] for each in growth if isinstance(each, dict)] == [10, 50, 100]
+    assert vars(payload)["estimate_text_tokens"] is estimate_text_tokens

@@ -1,0 +1,36 @@
+"""Shares over all conversations."""
+
+from __future__ import annotations
+
+from benchmarks.memory.contenders import Cost
+from benchmarks.memory.finding import Found
+from benchmarks.memory.judge import Tally
+from benchmarks.memory.race import Checkpoint, Course
+from benchmarks.memory.scores import found_scores, kept, scores
+
+
+def course(kept_facts: int, *, names: frozenset[str] = frozenset()) -> Course:
+    """Return a course with one checkpoint."""
+    tally = Tally(10, kept_facts, 4, 1, kept_facts, 0)
+    checkpoint = Checkpoint(20, 20, 200, tally, tally, 5, 20, 1_000, "Told.")
+    return Course([checkpoint], summaries=20, invented_names=set(names), cost=Cost(fold_s=[1.0, 3.0]))
+
+
+def test_shares_are_over_facts_not_over_conversations() -> None:
+    """Ten of twenty facts, whichever evening they were from."""
+    figures = scores([course(8, names=frozenset({"Max"})), course(2)])
+    assert kept(figures, 20) == 0.5
+    assert kept(figures, 100) is None
+    assert figures["invented_names"] == ["Max"]
+    assert figures["summaries"] == 40
+    after = figures["after_folds"]
+    assert isinstance(after, dict)
+    at = after["20"]
+    assert isinstance(at, dict)
+    assert (at["stale"], at["speaker_right"], at["entities"], at["in_segments"]) == (0.25, 1.0, 0.25, 0.5)
+
+
+def test_found_facts_are_summed() -> None:
+    """Old values are a share of the corrected facts alone."""
+    told = found_scores([Found(10, 9, 4, 1, 10), Found(10, 10, 0, 0, 10)])
+    assert told == {"facts": 20, "found": 0.95, "told_or_found": 1.0, "corrected": 4, "old_value_first": 0.25}

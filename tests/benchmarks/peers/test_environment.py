@@ -1,0 +1,50 @@
+"""Environments of their own for other libraries."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.errors import PeerError
+from benchmarks.peers.environment import FOLDER, PEERS, PeerLibrary, peer_python
+from benchmarks.progress import Silence
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("library", PEERS, ids=lambda library: str(library.name))
+def test_every_requirement_is_exact(library: PeerLibrary) -> None:
+    """Nothing else can come in tomorrow; and the module that drives it is there."""
+    lines = library.requirements.read_text("utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert len(pins) > 10
+    assert all(line.count("==") == 1 for line in pins)
+    assert (FOLDER / f"{library.module}.py").is_file()
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_installed_is_told(tmp_path: Path) -> None:
+    """With pip's own reason."""
+    requirements = tmp_path / "none.txt"
+    requirements.write_text("--no-index\nno-such-package==1.0\n", "utf-8")
+    with pytest.raises(PeerError, match="other could not be installed: ERROR"):
+        await peer_python(PeerLibrary("other", requirements, "other_peer"), tmp_path, Silence())
+
+
+@pytest.mark.asyncio
+async def test_environment_is_made_once(tmp_path: Path) -> None:
+    """The second time it is there already; other requirements get another one."""
+    requirements = tmp_path / "nothing.txt"
+    requirements.write_text("--no-index\n", "utf-8")
+    library = PeerLibrary("empty", requirements, "empty_peer")
+    first = await peer_python(library, tmp_path, Silence())
+    assert first.is_file()
+    made_at = first.lstat().st_mtime_ns
+    assert await peer_python(library, tmp_path, Silence()) == first
+    assert first.lstat().st_mtime_ns == made_at
+    requirements.write_text("--no-index\n# another\n", "utf-8")
+    assert await peer_python(library, tmp_path, Silence()) != first
+    assert sys.prefix not in str(first)

@@ -1,0 +1,28 @@
+"""What figures were measured on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.machine import describe_machine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_machine_is_read_from_the_system(tmp_path: Path) -> None:
+    """Processor and memory come from where Linux tells them."""
+    cpuinfo, meminfo = tmp_path / "cpuinfo", tmp_path / "meminfo"
+    cpuinfo.write_text("processor: 0\nmodel name\t: A Processor\n")
+    meminfo.write_text("MemTotal:       16000000 kB\nMemFree: 1 kB\n")
+    machine = describe_machine(cpuinfo=cpuinfo, meminfo=meminfo)
+    assert machine.cpu == "A Processor"
+    assert machine.memory_gb == 16.0
+    assert machine.cores >= 1
+
+
+def test_silent_system_is_no_failure(tmp_path: Path) -> None:
+    """Where nothing is told, the figures say so."""
+    machine = describe_machine(cpuinfo=tmp_path / "absent", meminfo=tmp_path / "absent")
+    assert machine.cpu
+    assert machine.memory_gb == 0.0
