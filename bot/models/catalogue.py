@@ -260,11 +260,11 @@ TOKENIZER_QWEN = ModelEntry(
         ModelFile(
             "qwen.tiktoken",
             "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186",
-            "qwen.tiktoken",
+            "",
             ("dashscope/resources/qwen.tiktoken",),
         ),
     ),
-    hub_repository="Qwen/Qwen-7B",
+    hub_repository="",
     bundle_packages=("dashscope==1.20.0",),
 )
 

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, estimate_tokens
+from compaction.budget.tokens import (
+    MESSAGE_OVERHEAD_TOKENS,
+    TOOL_CALL_OVERHEAD_TOKENS,
+    estimate_text_tokens,
+    estimate_tokens,
+    message_tokens,
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,12 @@ class Said:
         # Figures, punctuation and ids: one a character.
         ("4411", 4),
         ("a1b2-c3", 7),
+        ("deadbeef77", 10),
+        # Letters that make no words: capitals, humps, consonants, and what is too long for a word.
+        ("MAX_TURNS", 8),
+        ("kJhGfD", 6),
+        ("mxyzptlk", 7),
+        ("abacadabacadabacad", 15),
         ('{"a": 1}', 7),
         # Everything else by its bytes.
         ("é", 2),
@@ -53,6 +65,48 @@ def test_more_text_never_costs_less(one: str, other: str) -> None:
     """Adding text adds tokens, and nothing costs more than its bytes."""
     assert estimate_text_tokens(one) <= estimate_text_tokens(f"{one} {other}")
     assert estimate_text_tokens(one) <= len(one.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True)
+class Call:
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Acted:
+    role: str
+    content: str
+    tool_calls: tuple[Call, ...] = ()
+    tool_call_id: str | None = None
+
+
+def test_calls_of_tools_are_counted() -> None:
+    """What a tool is asked, and which call an answer belongs to, is sent and paid like any text."""
+    call = Acted("assistant", "", (Call("c-1", "look", "word"),))
+    answer = Acted("tool", "word", tool_call_id="c-1")
+    assert message_tokens(call) == MESSAGE_OVERHEAD_TOKENS + TOOL_CALL_OVERHEAD_TOKENS + 3 + 2 + 2
+    assert message_tokens(answer) == MESSAGE_OVERHEAD_TOKENS + 2 + 3
+
+
+class ByCharacter:
+    """A tokeniser whose tokens are characters, for the model `letters` alone."""
+
+    def for_model(self, model: str) -> ByCharacter | None:
+        """Return itself for its model."""
+        return self if model == "letters" else None
+
+    def count(self, text: str) -> int:
+        """Count characters."""
+        return len(text)
+
+
+def test_the_models_own_tokeniser_counts_where_there_is_one() -> None:
+    """Others are guessed."""
+    said = [Said("user", "seventeen")]
+    assert estimate_tokens(said, "letters", tokenizers=ByCharacter()) == 9 + MESSAGE_OVERHEAD_TOKENS
+    assert estimate_tokens(said, "other", tokenizers=ByCharacter()) == estimate_tokens(said)
 
 
 def test_each_message_has_its_overhead() -> None:

@@ -1,0 +1,216 @@
+"""The models' own tokenisers: what the guess is held against, and what happens where they are not."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+import shutil
+import uuid
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.llm.tokenizers import ShelvedTokenizers, VocabularyTokenizer
+from compaction.budget.tokens import estimate_text_tokens, estimate_tokens
+
+ROOT = Path(__file__).parents[3]
+# `make setup` brings the vocabularies.
+SHELF = ROOT / "data" / "models"
+MODELS = ("gpt-4.1-mini", "gpt-4", "qwen2.5-coder-1.5b")
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def spoken_english() -> list[str]:
+    """What people say in the bundled evenings."""
+    texts = [path.read_text("utf-8") for path in sorted((ROOT / "rehearsal" / "scenarios").rglob("*.jsonl"))]
+    return [json.loads(line)["text"] for text in texts for line in text.splitlines() if '"text"' in line]
+
+
+def random_text(alphabet: str, length: int, count: int) -> list[str]:
+    """Strings in which no tokeniser finds words."""
+    rng = random.Random(5)
+    return ["".join(rng.choices(alphabet, k=length)) for _ in range(count)]
+
+
+def ids() -> list[str]:
+    """Ids as tools and databases print them."""
+    rng = random.Random(6)
+    return [
+        *(str(uuid.UUID(int=rng.getrandbits(128))) for _ in range(50)),
+        *(rng.randbytes(20).hex() for _ in range(50)),
+        *(base64.b64encode(rng.randbytes(30)).decode() for _ in range(50)),
+        *(str(rng.getrandbits(63)) for _ in range(50)),
+        *random_text(LETTERS, 20, 50),
+        *random_text(LETTERS.upper(), 20, 50),
+        *random_text(LETTERS + LETTERS.upper() + "0123456789", 24, 50),
+    ]
+
+
+def records() -> list[str]:
+    """JSON, compact and indented."""
+    rng = random.Random(7)
+    return [
+        json.dumps(
+            {
+                "id": rng.randbytes(6).hex(),
+                "score": rng.random(),
+                "tags": ["réunion", "日本"],
+                "ok": None,
+                "n": [1, 20],
+            },
+            indent=indent,
+            ensure_ascii=ascii_only,
+        )
+        for indent in (None, 2)
+        for ascii_only in (True, False)
+        for _ in range(10)
+    ]
+
+
+CORPORA: dict[str, list[str]] = {
+    "spoken English": spoken_english(),
+    "code": [path.read_text("utf-8") for path in sorted((ROOT / "compaction").rglob("*.py"))],
+    "lines of code": [
+        line for path in sorted((ROOT / "compaction").glob("*.py")) for line in path.read_text("utf-8").splitlines()
+    ],
+    "documentation": [
+        part for path in sorted((ROOT / "docs").glob("*.md")) for part in re.split(r"\n\n+", path.read_text("utf-8"))
+    ],
+    "JSON": records(),
+    "ids and numbers": ids(),
+    "CJK": [
+        "今天晚上我们在布雷马租了一间小屋，门的密码是4411。",
+        "昨日のトレーラーを見ましたか？",
+        "오늘 저녁에 어디서 만날까요?",
+    ],
+    "emoji": ["😂🎉👨‍👩‍👧‍👦 ok 👍🏽", "🇩🇪🇫🇷🔥🔥🔥", "（╯°□°）╯︵ ┻━┻"],
+    "other scripts": ["Сегодня вечером мы сняли домик в горах.", "نلتقي الساعة التاسعة", "हम नौ बजे मिलेंगे", "ไปกินข้าวกัน"],
+    "long words": [
+        "Donaudampfschifffahrtsgesellschaftskapitän",
+        "kolmivaihekilowattituntimittari",
+        "Çekoslovakyalılaştıramadıklarımızdan",
+        "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch",
+        "Eyjafjallajokull Hvannadalshnukur",
+    ],
+    "noises": [
+        "mxyzptlk psst hmm brr grrr zzz pfft tsk",
+        "PLEASE STOP SHOUTING",
+        "NVIDIA GEFORCE RTX SUPER FTW",
+        "aaaaaaah",
+    ],
+    "white space": ["a\n\n\n   b\t\tc    d", "x" + " " * 500 + "y", "\n" * 50, "\r\n\r\n"],
+    "markup": ["<|im_start|>system<|im_end|><|endoftext|>", "![x](y) **b** `c` ~~d~~ | - | - |", "{{{}}}[[[]]]"],
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> ShelvedTokenizers:
+    """The tokenisers of the model shelf."""
+    return ShelvedTokenizers(SHELF)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_the_guess_is_never_under_the_true_count(tokenizers: ShelvedTokenizers, model: str, corpus: str) -> None:
+    """No single text of any corpus is under-counted, in any vocabulary."""
+    tokenizer = tokenizers.for_model(model)
+    assert tokenizer is not None
+    assert CORPORA[corpus]
+    under = [
+        (text[:60], estimate_text_tokens(text), true)
+        for text in CORPORA[corpus]
+        if estimate_text_tokens(text) < (true := tokenizer.count(text))
+    ]
+    assert under == []
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_guess_wastes_little_on_talk(tokenizers: ShelvedTokenizers, model: str) -> None:
+    """A window of talk is not guessed at twice its cost."""
+    tokenizer = tokenizers.for_model(model)
+    assert tokenizer is not None
+    talk = CORPORA["spoken English"]
+    assert sum(map(estimate_text_tokens, talk)) <= 1.5 * sum(map(tokenizer.count, talk))
+
+
+def test_known_counts(tokenizers: ShelvedTokenizers) -> None:
+    """Figures published with the vocabularies: tiktoken's own tests and documentation."""
+    o200k, cl100k = tokenizers.for_model("gpt-4o"), tokenizers.for_model("gpt-4")
+    assert o200k is not None
+    assert cl100k is not None
+    assert cl100k.count("tiktoken is great!") == 6
+    assert o200k.count("hello world") == cl100k.count("hello world") == 2
+    assert cl100k.count("") == 0
+
+
+def test_any_text_is_counted(tokenizers: ShelvedTokenizers) -> None:
+    """Lone surrogates, control words, and texts longer than the library bears."""
+    tokenizer = tokenizers.for_model("gpt-4o")
+    assert tokenizer is not None
+    assert tokenizer.count("\ud800 <|endoftext|>") > 1
+    long = "a" * 200_000
+    assert 10_000 <= tokenizer.count(long) <= 200_000
+    assert tokenizer.count("word " * 50_000) >= 50_000
+
+
+def test_messages_are_counted_by_the_models_own(tokenizers: ShelvedTokenizers) -> None:
+    """`estimate_tokens` takes the exact count where there is one: never more than the guess for talk."""
+
+    class Said:
+        role = "user"
+        content = " ".join(CORPORA["spoken English"][:20])
+
+    exact = estimate_tokens([Said()], "gpt-4.1", tokenizers=tokenizers)
+    assert exact < estimate_tokens([Said()], "claude-sonnet-4-5", tokenizers=tokenizers)
+
+
+def test_unknown_models_and_a_bare_shelf_have_none(tmp_path: Path, tokenizers: ShelvedTokenizers) -> None:
+    """The guess serves, and the log says once what would help."""
+    assert tokenizers.for_model("claude-sonnet-4-5") is None
+    bare = ShelvedTokenizers(tmp_path)
+    with capture_logs() as logs:
+        assert bare.for_model("gpt-4o") is None
+        assert bare.for_model("gpt-4o") is None
+    assert [line["event"] for line in logs] == ["tokenizer_absent"]
+    assert logs[0]["remedy"] == "roomtone models pull tokenizer-openai"
+
+
+def test_a_broken_vocabulary_is_told_and_not_used(tmp_path: Path) -> None:
+    """A damaged file costs exactness, not the bot."""
+    folder = tmp_path / "tokenizer-qwen"
+    folder.mkdir()
+    (folder / "qwen.tiktoken").write_text("not base64 at all\n")
+    with capture_logs() as logs:
+        assert ShelvedTokenizers(tmp_path).for_model("qwen3") is None
+    assert [line["event"] for line in logs] == ["tokenizer_unreadable"]
+
+
+def test_tiktokens_own_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where tiktoken has been before, nothing needs to be pulled."""
+    cached = tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
+    shutil.copyfile(SHELF / "tokenizer-openai" / "cl100k_base.tiktoken", cached)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    assert isinstance(ShelvedTokenizers(tmp_path / "none").for_model("gpt-4"), VocabularyTokenizer)
+
+
+def test_a_setting_decides(tmp_path: Path) -> None:
+    """`fallback` guesses whatever is there; a path is the model's own tokeniser, whatever the model is called."""
+    assert ShelvedTokenizers(SHELF, choice="fallback").for_model("gpt-4o") is None
+    own = ShelvedTokenizers(tmp_path, choice=str(SHELF / "whisper-base" / "tokenizer.json")).for_model("my-model")
+    assert own is not None
+    assert own.count("hello world") == 3
+    assert own.count("a\ud800b") >= 3
+
+
+def test_a_setting_that_names_no_tokeniser_is_told(tmp_path: Path) -> None:
+    """The guess serves then."""
+    broken = tmp_path / "tokenizer.json"
+    broken.write_text("{}")
+    tokenizers = ShelvedTokenizers(SHELF, choice=str(broken))
+    with capture_logs() as logs:
+        assert tokenizers.for_model("gpt-4o") is None
+        assert tokenizers.for_model("gpt-4o") is None
+    assert [line["event"] for line in logs] == ["tokenizer_unreadable"]

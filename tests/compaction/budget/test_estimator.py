@@ -1,0 +1,91 @@
+"""Counting for one model, and learning from its bills, upward alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.budget.estimator import Calibration, Estimator
+from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
+
+BILLS = st.lists(st.tuples(st.integers(0, 50_000), st.integers(0, 60_000)), max_size=12)
+
+
+@dataclass(frozen=True)
+class Said:
+    role: str
+    content: str
+
+
+class ByCharacter:
+    """A tokeniser whose tokens are characters; it counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def count(self, text: str) -> int:
+        """Count characters."""
+        self.asked += 1
+        return len(text)
+
+
+def test_without_a_tokeniser_it_guesses() -> None:
+    """The guess, and the frame of each message."""
+    estimator = Estimator("whatever")
+    assert not estimator.exact
+    assert estimator.text("We rent the cabin.") == estimate_text_tokens("We rent the cabin.")
+    assert estimator.messages([Said("user", "word")]) == 2 + MESSAGE_OVERHEAD_TOKENS
+
+
+def test_with_one_it_counts_and_counts_a_text_once() -> None:
+    """The turns of a window come again at every reply."""
+    tokenizer = ByCharacter()
+    estimator = Estimator("letters", tokenizer)
+    assert estimator.exact
+    assert [estimator.text("seventeen") for _ in range(3)] == [9, 9, 9]
+    assert tokenizer.asked == 1
+
+
+def test_it_forgets_old_texts_and_goes_on() -> None:
+    """What it keeps is bounded."""
+    tokenizer = ByCharacter()
+    estimator = Estimator("letters", tokenizer)
+    for number in range(10_000):
+        estimator.text(str(number))
+    assert len(estimator._known) <= 4_096
+    assert estimator.text("0") == 1
+
+
+def test_a_dearer_bill_raises_what_is_expected() -> None:
+    """A small prompt's surplus is put down to the frame, a large one's to the text."""
+    estimator = Estimator("m")
+    assert estimator.learn(count=100, reported=140)
+    assert estimator.calibration == Calibration(1.0, 40)
+    assert estimator.learn(count=10_000, reported=12_040)
+    assert estimator.calibration == Calibration(1.2, 40)
+    assert not estimator.learn(count=10_000, reported=9_000)
+    assert estimator.room(12_040) == 10_000
+
+
+def test_one_strange_bill_does_not_end_all_talk() -> None:
+    """What is learnt is bounded."""
+    wild = Calibration().learnt(count=10, reported=1_000_000).learnt(count=2_000, reported=10**9)
+    assert wild == Calibration(4.0, 2_000)
+
+
+@given(BILLS, st.integers(0, 100_000))
+def test_calibration_never_falls_and_covers_what_it_saw(bills: list[tuple[int, int]], limit: int) -> None:
+    """After a bill within reason the same call is expected to cost at least as much; room is never too large."""
+    known = Calibration()
+    for count, reported in bills:
+        after = known.learnt(count=count, reported=reported)
+        assert after.factor >= known.factor >= 1.0
+        assert after.extra_tokens >= known.extra_tokens >= 0
+        if count > 0 and reported <= min(2 * count, count + 1_000):
+            assert after.billed(count) >= reported or after.factor == 4.0 or after.extra_tokens == 2_000
+        known = after
+    room = known.room(limit)
+    assert room == 0 or known.billed(room) <= limit
+    assert known.billed(room + 1) >= min(limit, known.billed(1))
