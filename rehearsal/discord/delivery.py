@@ -13,13 +13,15 @@ survives:
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import structlog
 
 from rehearsal.discord import mls
+from rehearsal.discord.group import Addition, Change, Group, Removal
+from rehearsal.discord.transitions import INITIAL_TRANSITION, Transitions
 from rehearsal.errors import MlsError
 
 if TYPE_CHECKING:
@@ -33,9 +35,6 @@ TRANSITION_TIMEOUT_S = 2.0
 # a machine that is merely slow must not be interrupted for ever.
 COMMIT_TIMEOUT_S = 2.0
 _MOST_PATIENCE_S = 64.0
-# Transition ids are 16 bits; 0 is the one that executes at once.
-_INITIAL_TRANSITION = 0
-_TRANSITION_IDS = 0xFFFE
 # The epoch that op 24 names when a group is made anew.
 _NEW_GROUP = 1
 
@@ -93,63 +92,18 @@ class StartCommitTimer:
 Effect: TypeAlias = SendBinary | SendJson | StartTransitionTimer | StartCommitTimer
 
 
-@dataclass(frozen=True, slots=True)
-class _Addition:
-    user_id: int
-    key_package: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class _Removal:
-    leaf: int
-
-
-_Change: TypeAlias = _Addition | _Removal
-
-
-@dataclass(slots=True)
-class _Transition:
-    """An announced transition: who is told when it is executed, and who is not ready yet."""
-
-    recipients: tuple[int, ...]
-    waiting: set[int]
-
-
-@dataclass(slots=True)
-class _Group:
-    """The group as the delivery service knows it; epoch 0 is a group that nobody has committed yet."""
-
-    epoch: int = 0
-    leaves: dict[int, int] = field(default_factory=dict)  # leaf index -> user id
-    stale: set[int] = field(default_factory=set)  # leaves that must go
-    # Unrevoked proposals of this epoch as each recipient has them: user id -> reference -> change.
-    outstanding: dict[int, dict[bytes, _Change]] = field(default_factory=dict)
-
-    def members(self) -> dict[int, int]:
-        """Return user id -> leaf of those who hold the group's keys and may commit."""
-        return {user: leaf for leaf, user in self.leaves.items() if leaf not in self.stale}
-
-    def leftmost_blank(self) -> int:
-        """Return the leaf that the next added member gets (RFC 9420 section 7.7)."""
-        leaf = 0
-        while leaf in self.leaves:
-            leaf += 1
-        return leaf
-
-
 class DeliveryService:
     """One voice channel's group. Not thread-safe; call it from one task at a time, which no `await` interrupts."""
 
     def __init__(self, channel_id: int) -> None:
         self._sender = mls.ExternalSender(channel_id)
-        self._group = _Group()
+        self._group = Group()
         self._connected: dict[int, None] = {}  # in order of arrival
         self._key_packages: dict[int, bytes] = {}  # of pending members
-        self._transitions: dict[int, _Transition] = {}
-        self._last_transition = 0
+        self._transitions = Transitions()
         self._batches = 0
         self._ignored_batches = 0  # since the last commit
-        self._after_downgrade = False
+        self._group_replaces_another = False
         self._downgrading: int | None = None
         self.version = 1
 
@@ -166,7 +120,7 @@ class DeliveryService:
     @property
     def pending_transitions(self) -> tuple[int, ...]:
         """Transitions that were announced and not executed."""
-        return tuple(self._transitions)
+        return self._transitions.ids
 
     # --- what clients do ---------------------------------------------------------------------------------------
 
@@ -178,8 +132,7 @@ class DeliveryService:
     def disconnect(self, user_id: int) -> list[Effect]:
         """A client left the voice channel, or its connection is gone for good."""
         self._connected.pop(user_id, None)
-        for transition in self._transitions.values():
-            transition.waiting.discard(user_id)
+        self._transitions.gone(user_id)
         effects = self._forget(user_id)
         group = self._group
         sole = len(self._connected) == 1 and group.members().keys() == self._connected.keys()
@@ -214,28 +167,17 @@ class DeliveryService:
         if refusal:
             _log.debug("commit_refused", user_id=user_id, reason=refusal, epoch=parts.epoch, current=group.epoch)
             return []
-        # RFC 9420 section 12.3: removals free their leaves before additions take the leftmost blank ones.
         if group.epoch == 0:
             group.leaves = {0: user_id}
             self._key_packages.pop(user_id, None)
-        ordered = [changes[reference] for reference in parts.proposal_references]
-        for change in ordered:
-            if isinstance(change, _Removal):
-                group.leaves.pop(change.leaf, None)
-                group.stale.discard(change.leaf)
-        old_members = list(group.members())
-        added: list[int] = []
-        for change in ordered:
-            if isinstance(change, _Addition):
-                group.leaves[group.leftmost_blank()] = change.user_id
-                self._key_packages.pop(change.user_id, None)
-                added.append(change.user_id)
-        return self._announce(parts, old_members, added)
+        stayed, added = group.apply([changes[reference] for reference in parts.proposal_references])
+        for user in added:
+            self._key_packages.pop(user, None)
+        return self._announce(parts, stayed, added)
 
     def transition_ready(self, user_id: int, transition_id: int) -> list[Effect]:
         """A client is ready for a transition (op 23)."""
-        if transition_id in self._transitions:
-            self._transitions[transition_id].waiting.discard(user_id)
+        self._transitions.ready(user_id, transition_id)
         return self._execute_ready_transitions()
 
     def invalid_commit(self, user_id: int) -> list[Effect]:
@@ -248,9 +190,7 @@ class DeliveryService:
 
     def transition_timed_out(self, transition_id: int) -> list[Effect]:
         """The transition is executed without those who never said that they are ready."""
-        if transition_id not in self._transitions:
-            return []
-        self._transitions[transition_id].waiting.clear()
+        self._transitions.overdue(transition_id)
         return self._execute_ready_transitions()
 
     def commit_timed_out(self, batch: int) -> list[Effect]:
@@ -280,9 +220,11 @@ class DeliveryService:
         if self.version == 0:
             return []
         self.version = 0
-        self._after_downgrade = True
-        transition = self._downgrading = self._next_transition()
-        return self._prepare_transition(transition)
+        self._group_replaces_another = True
+        transition = self._downgrading = self._transitions.announce(self._connected)
+        data = {"protocol_version": 0, "transition_id": transition}
+        effects: list[Effect] = [SendJson(user, Opcode.PREPARE_TRANSITION, data) for user in self._connected]
+        return [*effects, StartTransitionTimer(transition, TRANSITION_TIMEOUT_S)]
 
     def upgrade(self) -> list[Effect]:
         """Announce version 1 again: everybody makes a new group."""
@@ -290,7 +232,7 @@ class DeliveryService:
             return []
         self.version = 1
         if self._downgrading is not None:
-            self._transitions.pop(self._downgrading, None)
+            self._transitions.call_off(self._downgrading)
             self._downgrading = None
         return self.recreate()
 
@@ -298,14 +240,14 @@ class DeliveryService:
         """Have everybody make the group anew (op 24 with epoch 1)."""
         if self.version == 0:
             return []
-        self._after_downgrade = True
-        self._group = _Group()
+        self._group_replaces_another = True
+        self._group = Group()
         self._key_packages.clear()
         return [self._prepare_epoch(user) for user in self._connected]
 
     # --- helpers -----------------------------------------------------------------------------------------------
 
-    def _refusal(self, user_id: int, parts: mls.CommitWelcome, changes: dict[bytes, _Change]) -> str:
+    def _refusal(self, user_id: int, parts: mls.CommitWelcome, changes: dict[bytes, Change]) -> str:
         """Return why a commit is dropped, or '' (protocol.md, "Voice Gateway Commit Validity")."""
         group = self._group
         if self.version == 0:
@@ -318,31 +260,25 @@ class DeliveryService:
         if not changes or set(parts.proposal_references) != set(changes):
             return "not the proposals that were broadcast"
         wanted = {
-            mls.key_package_reference(change.key_package)
-            for change in changes.values()
-            if isinstance(change, _Addition)
+            mls.key_package_reference(change.key_package) for change in changes.values() if isinstance(change, Addition)
         }
         if parts.welcomed != wanted:
             return "the welcome is not for those who were added"
         return ""
 
-    def _announce(self, parts: mls.CommitWelcome, old_members: list[int], added: list[int]) -> list[Effect]:
+    def _announce(self, parts: mls.CommitWelcome, stayed: list[int], added: list[int]) -> list[Effect]:
         """Start the next epoch: the commit to those who were members, the welcome to those who were added."""
         group = self._group
-        initial = group.epoch == 0 and not self._after_downgrade
-        transition = _INITIAL_TRANSITION if initial else self._next_transition()
-        self._after_downgrade = False
+        initial = group.epoch == 0 and not self._group_replaces_another
+        transition = INITIAL_TRANSITION if initial else self._transitions.announce(group.members())
+        self._group_replaces_another = False
         group.epoch += 1
         self._ignored_batches = 0
         group.outstanding.clear()
         prefix = struct.pack(">H", transition)
-        effects: list[Effect] = [
-            SendBinary(user, Opcode.ANNOUNCE_COMMIT, prefix + parts.commit) for user in old_members
-        ]
+        effects: list[Effect] = [SendBinary(user, Opcode.ANNOUNCE_COMMIT, prefix + parts.commit) for user in stayed]
         effects += [SendBinary(user, Opcode.WELCOME, prefix + parts.welcome) for user in added]
-        if transition != _INITIAL_TRANSITION:
-            members = tuple(group.members())
-            self._transitions[transition] = _Transition(recipients=members, waiting=set(members))
+        if transition != INITIAL_TRANSITION:
             effects.append(StartTransitionTimer(transition, TRANSITION_TIMEOUT_S))
         _log.debug("epoch_started", epoch=group.epoch, members=len(group.members()), transition_id=transition)
         return effects + self._advance()
@@ -354,13 +290,13 @@ class DeliveryService:
         group = self._group
         if group.epoch and not group.members():
             # Nobody is left who could commit: those who wait make a new group.
-            group = self._group = _Group()
+            group = self._group = Group()
         if group.epoch == 0:
             offers = [effect for user in self._connected for effect in self._offer(user)]
             return [*offers, self._commit_timer()] if offers else []
         if any(group.outstanding.values()):
             return []
-        changes: list[_Change] = [_Removal(leaf) for leaf in sorted(group.stale)]
+        changes: list[Change] = [Removal(leaf) for leaf in sorted(group.stale)]
         # Someone whose old leaf is still there is added in the commit after the one that removes it.
         still_there = set(group.leaves.values())
         changes += self._additions(besides=still_there)
@@ -382,8 +318,8 @@ class DeliveryService:
 
     def _offer(self, user_id: int) -> list[Effect]:
         """Before there is a group: propose to `user_id`'s local group whom it does not have yet."""
+        proposed = self._group.proposed_additions(user_id)
         outstanding = self._group.outstanding.setdefault(user_id, {})
-        proposed = {change.user_id for change in outstanding.values() if isinstance(change, _Addition)}
         messages: list[bytes] = []
         for change in self._additions(besides=proposed | {user_id}):
             proposal = self._sign(change)
@@ -391,12 +327,12 @@ class DeliveryService:
             messages.append(proposal.message)
         return [SendBinary(user_id, Opcode.PROPOSALS, mls.appending(messages))] if messages else []
 
-    def _additions(self, *, besides: set[int]) -> list[_Addition]:
+    def _additions(self, *, besides: set[int]) -> list[Addition]:
         waiting = self._key_packages.items()
-        return [_Addition(user, package) for user, package in waiting if user not in besides]
+        return [Addition(user, package) for user, package in waiting if user not in besides]
 
-    def _sign(self, change: _Change) -> mls.Proposal:
-        if isinstance(change, _Addition):
+    def _sign(self, change: Change) -> mls.Proposal:
+        if isinstance(change, Addition):
             return self._sender.add(self._group.epoch, change.key_package)
         return self._sender.remove(self._group.epoch, change.leaf)
 
@@ -410,12 +346,8 @@ class DeliveryService:
     def _withdraw_addition(self, user_id: int) -> list[Effect]:
         """Drop a client's key package, and revoke the proposals that hold it."""
         self._key_packages.pop(user_id, None)
-        about_user = [
-            user
-            for user, changes in self._group.outstanding.items()
-            if any(isinstance(change, _Addition) and change.user_id == user_id for change in changes.values())
-        ]
-        return self._revoke(about_user)
+        group = self._group
+        return self._revoke([user for user in group.outstanding if user_id in group.proposed_additions(user)])
 
     def _revoke(self, users: Iterable[int]) -> list[Effect]:
         """Take all proposals back from `users`, not only the one that is void: see the module's docstring."""
@@ -428,40 +360,27 @@ class DeliveryService:
     def _reset_sole_member(self) -> list[Effect]:
         """Make the last member start anew (protocol.md, "Sole member reset")."""
         (user,) = self._connected
-        self._group = _Group()
+        self._group = Group()
         self._key_packages.clear()
         self._transitions.clear()
-        executed = {"protocol_version": self.version, "transition_id": _INITIAL_TRANSITION}
+        executed = {"protocol_version": self.version, "transition_id": INITIAL_TRANSITION}
         return [self._prepare_epoch(user), SendJson(user, Opcode.PREPARE_TRANSITION, executed)]
 
     def _prepare_epoch(self, user_id: int) -> SendJson:
         data = {"protocol_version": self.version, "epoch": _NEW_GROUP}
         return SendJson(user_id, Opcode.PREPARE_EPOCH, data)
 
-    def _prepare_transition(self, transition_id: int) -> list[Effect]:
-        data = {"protocol_version": self.version, "transition_id": transition_id}
-        users = tuple(self._connected)
-        self._transitions[transition_id] = _Transition(recipients=users, waiting=set(users))
-        effects: list[Effect] = [SendJson(user, Opcode.PREPARE_TRANSITION, data) for user in self._connected]
-        effects.append(StartTransitionTimer(transition_id, TRANSITION_TIMEOUT_S))
-        return effects
-
     def _execute_ready_transitions(self) -> list[Effect]:
         effects: list[Effect] = []
-        for transition_id in [key for key, value in self._transitions.items() if not value.waiting]:
-            transition = self._transitions.pop(transition_id)
-            users = [user for user in transition.recipients if user in self._connected]
+        for transition_id, recipients in self._transitions.take_ready():
             data = {"transition_id": transition_id}
-            effects += [SendJson(user, Opcode.EXECUTE_TRANSITION, data) for user in users]
+            present = [user for user in recipients if user in self._connected]
+            effects += [SendJson(user, Opcode.EXECUTE_TRANSITION, data) for user in present]
             if transition_id == self._downgrading:
                 self._downgrading = None
-                self._group = _Group()
+                self._group = Group()
                 self._key_packages.clear()
         return effects
-
-    def _next_transition(self) -> int:
-        self._last_transition = self._last_transition % _TRANSITION_IDS + 1
-        return self._last_transition
 
 
 def read_transition_id(data: object) -> int:
