@@ -13,16 +13,22 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.instructions import Instructions
+from bot.brain.quoting import Quoting
 from bot.brain.responder import ModelResponder
 from bot.clock import SystemClock
 from bot.discord.client import connected, translated
+from bot.embedding.choice import chosen_embedder
+from bot.indexer import Indexer
 from bot.llm.embedded import EmbeddedResponder
 from bot.models.catalogue import VOICE_JOE
 from bot.models.shelf import ModelShelf
+from bot.recall import Recall, RoomRecall
 from bot.room import Means, Room
 from bot.store.database import open_database
+from bot.store.search import SqlRecallIndex
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
+from bot.store.vectorshelf import VectorShelf
 from bot.summarising import summariser_for
 from bot.supervisor import KNOWN_ERRORS, RoomSupervisor
 from compaction.session import SessionMemory
@@ -44,14 +50,17 @@ if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
     from bot.llm.openai_chat import OpenAIChat
     from bot.place import Place
+    from bot.recall import Place as RecallPlace
     from bot.settings import (
         BrainSettings,
         DiscordSettings,
         LlmSettings,
         ModelsSettings,
+        RecallSettings,
         RoomSettings,
         StorageSettings,
     )
+    from bot.store.database import Database
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.ports import TurnStore
@@ -77,6 +86,7 @@ class BotSettings:
     compaction: CompactionSettings
     budget: BudgetSettings
     models: ModelsSettings
+    recall: RecallSettings
     storage: StorageSettings
 
 
@@ -124,6 +134,7 @@ async def running_bot(
             )
         )
         sessions = Sessions(database, clock)
+        store = SqlTurnStore(database, clock)
         recognizer = await stack.enter_async_context(
             QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr)
         )
@@ -132,7 +143,7 @@ async def running_bot(
         means = Means(
             sessions=sessions,
             open_memory=_memories(
-                SqlTurnStore(database, clock),
+                store,
                 summariser_for(settings.compaction.summariser, model, settings.compaction),
                 settings.compaction,
                 clock,
@@ -151,6 +162,7 @@ async def running_bot(
             listening=settings.listening,
             asr=settings.asr,
             mind=f"the language model {model.model}" if model else "what I heard, without a language model",
+            quoting=await _open_recall(stack, settings, database, store, clock, zone),
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
         client = await stack.enter_async_context(connected(settings.discord, settings.transport, supervisor))
@@ -159,6 +171,31 @@ async def running_bot(
         if rejoin:
             await _rejoin(client, supervisor, sessions, settings.room)
         yield Running(client, supervisor)
+
+
+async def _open_recall(
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    database: Database,
+    store: TurnStore,
+    clock: Clock,
+    zone: tzinfo,
+) -> Callable[[RecallPlace], Quoting | None]:
+    """Start memory search and what keeps it complete, and return what finds the quotes for a room's replies."""
+    embedder = await stack.enter_async_context(
+        chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
+    )
+    vectors = VectorShelf(database, most=settings.recall.max_vectors)
+    await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
+    recall = Recall(SqlRecallIndex(database, vectors), store, embedder=embedder)
+
+    def quoting(place: RecallPlace) -> Quoting | None:
+        if not settings.recall.enabled or not settings.recall.quotes:
+            return None
+        room = RoomRecall(recall, place, reach=settings.recall.scope)
+        return Quoting(recall, room, settings.recall, max_input_tokens=settings.budget.max_input_tokens, zone=zone)
+
+    return quoting
 
 
 def _memories(

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from compaction.errors import EmbeddingError, StoreError
+from compaction.errors import EmbeddingError
 from compaction.memory.passage import PassageId, PassageKind, Scope
-from compaction.memory.quotes import quotes_for
 from compaction.memory.recall import (
     FULL_TEXT_WEIGHT,
     LIKENESS_WEIGHT,
@@ -32,10 +31,8 @@ from compaction.model import Seq, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import tzinfo
 
     from compaction.memory.passage import Passage
-    from compaction.memory.quotes import Quote
     from compaction.model import SessionId
     from compaction.ports import Embedder, RecallIndex, TurnStore
 
@@ -165,13 +162,27 @@ class Place:
 class RoomRecall:
     """Recall as one room has it: nothing beyond its scope is found, whatever is asked.
 
-    `scope_of`: `session`, `channel` or `guild`, how far the room may look.
+    `reach`: `session`, `channel` or `guild`, how far the room may look.
     """
 
-    def __init__(self, recall: Recall, place: Place, *, scope_of: str = "channel") -> None:
+    def __init__(self, recall: Recall, place: Place, *, reach: str = "channel") -> None:
         self._recall = recall
         self._place = place
-        self._scope = _scope(place, scope_of)
+        self._scope = _scope(place, reach)
+
+    @property
+    def place(self) -> Place:
+        """Return whose memory it is."""
+        return self._place
+
+    @property
+    def scope(self) -> Scope:
+        """Return how far it looks."""
+        return self._scope
+
+    def scope_beyond(self, seq: Seq) -> Scope:
+        """Return where it looks, without the turns of its own session from `seq` on."""
+        return replace(self._scope, in_view=(self._place.session_id, seq))
 
     async def memory_search(
         self,
@@ -202,49 +213,10 @@ class RoomRecall:
         """
         return await self._recall.turns(self._place.session_id, first, last)
 
-    async def quotes(
-        self,
-        question: Turn,
-        *,
-        in_view_from: Seq,
-        in_view: Sequence[str],
-        within_s: float,
-        most: int,
-        max_tokens: int,
-        zone: tzinfo,
-    ) -> tuple[Quote, ...]:
-        """Return the quotes for the prompt of a reply to `question`: few, about it, and not before the model already.
 
-        `in_view_from`: turns from that seq on are sent word for word; `in_view`: all texts that are sent. Never waits
-        longer than `within_s`, never raises what the store or the embedder do: a reply goes on without quotes.
-        """
-        text = " ".join(part.text for part in question.parts)
-        scope = replace(self._scope, in_view=(self._place.session_id, in_view_from))
-        try:
-            async with asyncio.timeout(within_s):
-                # The embedding has the first half of the time; full text alone is ready in the second.
-                found = await self._recall.search(text, scope, limit=2 * most, embed_within_s=within_s / 2)
-        except TimeoutError:
-            log.info("recall_late", within_s=within_s)
-            return ()
-        except StoreError as error:
-            log.warning("recall_failed", problem=str(error))
-            return ()
-        return quotes_for(
-            found,
-            asked=ask(text),
-            session_id=self._place.session_id,
-            asked_at=question.started_at,
-            in_view=in_view,
-            most=most,
-            max_tokens=max_tokens,
-            zone=zone,
-        )
-
-
-def _scope(place: Place, scope_of: str) -> Scope:
-    if scope_of == "guild" and place.guild_id is not None:
+def _scope(place: Place, reach: str) -> Scope:
+    if reach == "guild" and place.guild_id is not None:
         return Scope(guild_id=place.guild_id)
-    if scope_of != "session" and place.channel_id is not None:
+    if reach != "session" and place.channel_id is not None:
         return Scope(guild_id=place.guild_id, channel_id=place.channel_id)
     return Scope(session_id=place.session_id)

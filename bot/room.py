@@ -19,6 +19,7 @@ from bot.brain.decider import Said, decide
 from bot.brain.reply import Question, Replier, Reply
 from bot.hearing import Hearing, SpokenText
 from bot.minutes import Minutes
+from bot.recall import Place as RecallPlace
 from compaction.errors import StoreError
 from compaction.events import Failed, Landed
 from voice.asr.glossary import choose_glossary
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.decider import Decision
     from bot.brain.instructions import Instructions
+    from bot.brain.quoting import Quoting
     from bot.brain.responder import Responder
     from bot.clock import Clock
     from bot.place import Link, Moved, Place
@@ -82,6 +84,8 @@ class Means:
     asr: AsrSettings
     # What /status says it thinks with, for example `the language model gpt-4.1-mini`.
     mind: str
+    # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
+    quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
 
 
 class Room:
@@ -103,6 +107,7 @@ class Room:
         self._opened_at = self._clock.monotonic()
         self._expelled = False
         self._memory: SessionMemory | None = None
+        self._quoting: Quoting | None = None
         self._minutes: Minutes | None = None
         self._playback = Playback(monotonic=self._clock.monotonic)
         self._hearing = self._new_hearing()
@@ -126,6 +131,9 @@ class Room:
         with structlog.contextvars.bound_contextvars(session_id=session_id, guild_id=self._place.guild_id):
             async with self._means.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
                 self._memory = memory
+                self._quoting = self._means.quoting(
+                    RecallPlace(session_id, self._place.guild_id, self._place.channel_id)
+                )
                 minutes = self._minutes = Minutes(
                     memory,
                     self._place,
@@ -339,6 +347,7 @@ class Room:
 
     async def _build_context(self, question: Question) -> ModelContext:
         assert self._memory is not None, "the memory is opened before anything is asked"
+        quotes = () if self._quoting is None else await self._quoting.quotes(question.turn, self._memory)
         context = build_context_messages(
             self._memory,
             question.turn,
@@ -346,6 +355,7 @@ class Room:
             max_input_tokens=self._means.max_input_tokens,
             now=self._clock.now(),
             zone=self._means.zone,
+            quotes=quotes,
         )
         self._observe(events.ContextBuilt(context.parts, question.turn.seq, self._clock.monotonic()))
         return context

@@ -266,6 +266,11 @@ class SessionMemory:
         return self._timeline.since(self.cursor)
 
     @property
+    def live_notes(self) -> tuple[Note, ...]:
+        """Return what is on a shared screen now and lately, oldest first."""
+        return self._compactor.state.notes.live
+
+    @property
     def summary(self) -> RenderedSummary | None:
         """Return the summary with the sources of its sentences, or None before the first landing."""
         return self._compactor.rendered

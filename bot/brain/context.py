@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from compaction.context import SessionContext
+    from compaction.memory.quotes import Quote
     from compaction.model import Turn
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
@@ -30,6 +31,8 @@ class ModelContext:
     parts: tuple[PayloadPart, ...]
     messages: tuple[ChatMessage, ...]
     now: float
+    # What the recalled parts were made of; not all of them need have had room.
+    quotes: tuple[Quote, ...] = ()
 
 
 def build_context_messages(
@@ -40,15 +43,16 @@ def build_context_messages(
     max_input_tokens: int,
     now: float,
     zone: tzinfo,
+    quotes: Sequence[Quote] = (),
 ) -> ModelContext:
     """Return what a model is sent to answer `current`, and log `model_context_built`.
 
-    System prompts, the summary, the window word for word, live notes, the current turn: within
+    System prompts, the summary, the window word for word, live notes, recalled quotes, the current turn: within
     `max_input_tokens`. This is where the session asks itself whether a batch is due for folding; that happens in
     the background and never delays the answer. Raises `ContextOverflowError`.
     """
     session = memory.context(current=current, max_input_tokens=max_input_tokens)
-    parts = build_payload(session, system=system, zone=zone)
+    parts = build_payload(session, system=system, recall=[quote.part for quote in quotes], zone=zone)
     memory.log_context_built(parts)
     messages = tuple(ChatMessage(Role(part.role), part.content) for part in parts)
-    return ModelContext(session=session, current=current, parts=parts, messages=messages, now=now)
+    return ModelContext(session=session, current=current, parts=parts, messages=messages, now=now, quotes=tuple(quotes))

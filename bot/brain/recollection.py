@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.evidence import Evidence, Origin
+from compaction.memory.passage import PassageKind
 from compaction.model import TurnKind
 from compaction.payload import PartKind
 from compaction.wording import sentences
@@ -35,13 +36,13 @@ _Found = tuple[str, Origin, str | None, float | None, float | None]
 
 def _spoken(context: ModelContext, own_names: Collection[str]) -> Iterator[_Found]:
     turns = {turn.seq: turn for turn in context.session.window}
+    # What was said before the window stands after it in the payload; as evidence it is older.
+    yield from _recalled(context)
     for part in context.parts:
         if part.kind is PartKind.SUMMARY:
             yield from _summarised(context, part.content, own_names)
         elif part.kind is PartKind.NOTE:
             yield _after_clock(part.content), Origin.NOTE, None, part.timestamp, part.timestamp
-        elif part.kind is PartKind.RECALL:
-            yield _after_clock(part.content), Origin.TURN, None, part.timestamp, part.timestamp
         elif part.kind is PartKind.TURN and part.seq_from is not None and part.seq_from in turns:
             turn = turns[part.seq_from]
             if turn.kind is TurnKind.SPEECH:
@@ -49,6 +50,20 @@ def _spoken(context: ModelContext, own_names: Collection[str]) -> Iterator[_Foun
                     for sentence in sentences(said.text):
                         if sentence in part.content:
                             yield sentence, Origin.TURN, said.speaker, turn.started_at, turn.ended_at
+
+
+def _recalled(context: ModelContext) -> Iterator[_Found]:
+    """Yield the sentences of the quotes that had room, oldest first; what was corrected later is no answer."""
+    sent = {part.content for part in context.parts if part.kind is PartKind.RECALL}
+    for quote in sorted(context.quotes, key=lambda each: each.recalled.at):
+        recalled = quote.recalled
+        if quote.part.content not in sent or recalled.superseded_by is not None:
+            continue
+        if recalled.kind is PassageKind.NOTE:
+            yield quote.text, Origin.NOTE, None, recalled.at, recalled.at
+            continue
+        for sentence in sentences(quote.text):
+            yield sentence.removeprefix("… "), Origin.TURN, recalled.speaker, recalled.at, recalled.at
 
 
 def _summarised(context: ModelContext, content: str, own_names: Collection[str]) -> Iterator[_Found]:

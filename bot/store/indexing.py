@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from compaction.memory.passage import Source
 
 # Things indexed in one transaction of a catch-up: short, since turns wait to be written meanwhile.
-CATCH_UP_BATCH = 200
+CATCH_UP_BATCH = 50
 
 
 async def index_source(connection: AsyncConnection, session_id: SessionId, source: Source) -> None:

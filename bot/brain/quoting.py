@@ -1,0 +1,108 @@
+"""What a reply is reminded of: a few quotes of what was said before the window, found while the answer is prepared.
+
+The reply never waits for long and never fails for it. What the model has before it anyway is not repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from compaction.budget.tokens import estimate_text_tokens
+from compaction.errors import StoreError
+from compaction.memory.quotes import quotes_for
+from compaction.memory.recall import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from bot.recall import Recall, RoomRecall
+    from bot.settings import RecallSettings
+    from compaction.memory.quotes import Quote
+    from compaction.model import Turn
+    from compaction.session import SessionMemory
+
+log = structlog.get_logger()
+
+# What an evicted window keeps is four fifths of its room; system prompts and summary take of the rest.
+SURE_SHARE = 0.6
+# Name, clock time and the message itself.
+TURN_OVERHEAD_TOKENS = 16
+# Found for each quote that is wanted: what is in view already is left out of them.
+SEARCHED = 3
+
+
+class Quoting:
+    """Finds quotes for the replies of one room. `max_input_tokens` and `zone` are those of its prompts."""
+
+    def __init__(
+        self, recall: Recall, room: RoomRecall, settings: RecallSettings, *, max_input_tokens: int, zone: tzinfo
+    ) -> None:
+        self._recall = recall
+        self._room = room
+        self._settings = settings
+        self._max_input_tokens = max_input_tokens
+        self._zone = zone
+
+    async def quotes(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
+        """Return the quotes for a reply to `question`, best first; none when nothing else is about it, when the
+        search took longer than `recall.wait_ms`, or when it failed."""
+        settings = self._settings
+        within_s = settings.wait_ms / 1000
+        text = " ".join(part.text for part in question.parts)
+        sent = surely_sent(memory.window, max_input_tokens=self._max_input_tokens)
+        seen_from = sent[0].seq if sent else question.seq
+        try:
+            async with asyncio.timeout(within_s):
+                found = await self._recall.search(
+                    text,
+                    self._room.scope_beyond(seen_from),
+                    limit=SEARCHED * settings.quotes,
+                    # The embedding has the first half of the time; without it the full text is ready in the second.
+                    embed_within_s=within_s / 2,
+                )
+        except TimeoutError:
+            log.info("recall_late", within_s=within_s)
+            return ()
+        except StoreError as error:
+            log.warning("recall_failed", problem=str(error))
+            return ()
+        quotes = quotes_for(
+            found,
+            asked=ask(text),
+            session_id=self._room.place.session_id,
+            asked_at=question.started_at,
+            in_view=_texts_in_view(memory, sent),
+            most=settings.quotes,
+            max_tokens=settings.quote_tokens,
+            zone=self._zone,
+        )
+        log.debug(
+            "recall_joined", found=len(found), quotes=len(quotes), tokens=sum(each.part.tokens for each in quotes)
+        )
+        return quotes
+
+
+def surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn, ...]:
+    """Return the newest turns of a window, as far as they will have room in a prompt whatever else is in it.
+
+    Mostly all of them. Where the window is about to be evicted, its older turns are as good as not sent.
+    """
+    room = SURE_SHARE * max_input_tokens
+    kept: list[Turn] = []
+    for turn in reversed(window):
+        room -= estimate_text_tokens(" ".join(part.text for part in turn.parts)) + TURN_OVERHEAD_TOKENS
+        if room < 0:
+            break
+        kept.append(turn)
+    return tuple(reversed(kept))
+
+
+def _texts_in_view(memory: SessionMemory, sent: Sequence[Turn]) -> list[str]:
+    texts = [part.text for turn in sent for part in turn.parts]
+    texts += [sentence.text for sentence in memory.summary.sentences] if memory.summary is not None else []
+    texts += [note.what for note in memory.live_notes]
+    return texts

@@ -1,0 +1,103 @@
+"""Keeps memory search complete in the background: old rows indexed, embeddings made, forgotten words wiped.
+
+One task for the process. What is said is searchable by its words at once, in the transaction that stores it; the
+likeness of meanings follows here, newest first, so that after a restart or a change of model the evening at hand is
+embedded before last year's. Nothing ever waits for it, and it gives way to whoever waits for the embedder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.store.indexing import catch_up
+from compaction.errors import EmbeddingError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.clock import Clock
+    from bot.store.database import Database
+    from bot.store.vectorshelf import VectorShelf
+    from compaction.ports import Embedder
+
+log = structlog.get_logger()
+
+# Passages of one step: under 100 ms with the local model, one call at an endpoint.
+BATCH = 8
+# How soon what was said is like something: nobody asks for it sooner, since it is in the window still.
+IDLE_S = 2.0
+# An endpoint's answer to one step; the local model takes a tenth of a second.
+EMBED_TIMEOUT_S = 60.0
+FIRST_RETRY_S = 2.0
+LONGEST_RETRY_S = 300.0
+
+
+class Indexer:
+    """Does one thing after the other in `run`. `embedder` None: there is nothing to embed with."""
+
+    def __init__(self, database: Database, vectors: VectorShelf, *, embedder: Embedder | None, clock: Clock) -> None:
+        self._database = database
+        self._vectors = vectors
+        self._embedder = embedder
+        self._clock = clock
+
+    @classmethod
+    @asynccontextmanager
+    async def running(
+        cls, database: Database, vectors: VectorShelf, *, embedder: Embedder | None, clock: Clock
+    ) -> AsyncIterator[None]:
+        """Run while the block is. *Ownership*: the task ends with it; what isn't done is done next time."""
+        indexer = cls(database, vectors, embedder=embedder, clock=clock)
+        task = asyncio.create_task(indexer.run(), name="recall-indexer")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def run(self) -> None:
+        """Index, embed and wipe for ever; a failure is told once and tried again, later and later."""
+        failures = 0
+        prepared = False
+        while True:
+            try:
+                if not prepared:
+                    await self._prepare()
+                    prepared = True
+                busy = await self.step()
+                failures = 0
+            except (StoreError, EmbeddingError, TimeoutError) as error:
+                failures += 1
+                retry_s = min(FIRST_RETRY_S * 2 ** (failures - 1), LONGEST_RETRY_S)
+                if isinstance(error, EmbeddingError) and not error.retryable:
+                    retry_s = LONGEST_RETRY_S
+                if failures == 1:
+                    log.warning("recall_indexing_failed", problem=str(error) or "no answer in time", retry_s=retry_s)
+                await self._clock.sleep(retry_s)
+                continue
+            if not busy:
+                await self._clock.sleep(IDLE_S)
+
+    async def step(self) -> bool:
+        """Embed a few passages, or wipe what was forgotten; return whether there was anything to do."""
+        if self._embedder is not None:
+            waiting = await self._vectors.waiting(limit=BATCH)
+            if waiting:
+                texts = [text for _, text in waiting if text is not None]
+                async with asyncio.timeout(EMBED_TIMEOUT_S):
+                    vectors = iter(await self._embedder.embed(texts) if texts else ())
+                embedded = {each: None if text is None else next(vectors) for each, text in waiting}
+                await self._vectors.store(self._embedder.model, embedded)
+                return True
+        return await self._vectors.purge()
+
+    async def _prepare(self) -> None:
+        count = await catch_up(self._database)
+        if count:
+            log.info("recall_index_caught_up", count=count)
+        if self._embedder is not None:
+            await self._vectors.adopt(self._embedder.model)
