@@ -1,0 +1,72 @@
+"""A whole small run with a language model behind the real client library: answering, stalling, babbling, away."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.servers.chat import ChatConduct, ChatMode, LocalChatServer
+from tests.scenarios.program import Program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.scenarios.program import Outcome
+
+pytestmark = pytest.mark.rehearsal
+
+ANSWER = "You bought a green one. I would ride it every day."
+
+
+async def hello_with(base_url: str, folder: Path) -> Outcome:
+    """Play the small scenario with a language model at `base_url`."""
+    settings = (f"llm.base_url={base_url}", "llm.model=local-chat", "llm.first_token_timeout_s=3.0")
+    options = [word for setting in settings for word in ("--set", setting)]
+    return await asyncio.to_thread(Program.rehearse(folder, "hello", *options).wait)
+
+
+def assert_nobody_was_lost(played: Outcome) -> None:
+    """Whatever the model does, people are heard, each as themselves, and nothing undecrypted."""
+    for name in ("reached_the_end", "every_utterance_heard_once", "attributed", "dave_failures"):
+        assert played.expectation(name)["passed"], played.printed
+    assert "Traceback" not in played.printed
+
+
+@pytest.mark.asyncio
+async def test_the_models_words_are_spoken_and_heard(tmp_path: Path) -> None:
+    """What the model streams is what another participant hears, and the model was sent what had been said."""
+    async with LocalChatServer(ChatConduct(answer=lambda call: ANSWER)) as server:
+        played = await hello_with(server.base_url, tmp_path)
+    assert_nobody_was_lost(played)
+    assert played.status == 0, played.printed
+    assert "ride it every day" in played.report["bot_turns"][-1]["heard_by_others"].lower()
+    asked = [call for call in server.calls if call.stream][-1]
+    assert "green bicycle at the market" in str(asked.messages)
+
+
+@pytest.mark.asyncio
+async def test_a_failing_model_is_told_and_nobody_is_lost(tmp_path: Path) -> None:
+    """A model that stalls, babbles, breaks or is away costs its answers alone, and the room is told."""
+
+    async def failing(mode: ChatMode) -> Outcome:
+        async with LocalChatServer(ChatConduct(answer=lambda call: ANSWER, mode=mode)) as server:
+            return await hello_with(server.base_url, tmp_path / mode)
+
+    async def away() -> Outcome:
+        async with LocalChatServer() as server:
+            gone = server.base_url
+        return await hello_with(gone, tmp_path / "away")
+
+    modes = (ChatMode.STALL, ChatMode.GARBAGE_STREAM, ChatMode.BROKEN)
+    for played in await asyncio.gather(away(), *(failing(mode) for mode in modes)):
+        assert_nobody_was_lost(played)
+        assert_apologised(played)
+
+
+def assert_apologised(played: Outcome) -> None:
+    """The failure was spoken, or written where it could not be."""
+    told = [turn["text"] for turn in played.report["bot_turns"]] + [str(one) for one in played.report["messages"][1:]]
+    assert told, played.printed
+    assert not any("ride it every day" in text for text in told)
