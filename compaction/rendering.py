@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from compaction.model import Fact, Segment, SegmentId, Seq, Slot
 from compaction.summarisers.claims import claim_of
 from compaction.summarisers.port import MAX_FACT_CHARS, KnownFact
-from compaction.wording import as_sentence, durability, whole_sentences
+from compaction.wording import as_sentence, durability, sentences, slot_of, whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -267,9 +267,27 @@ def _same(one: _Candidate, other: _Candidate) -> bool:
 
 
 def _candidates(segment: Segment, age_rank: int) -> tuple[_Candidate, ...]:
+    if segment.pruned:
+        return tuple(_gist_candidates(segment, age_rank))
     return tuple(
         _candidate(_fact_sentence(segment, index, fact), fact, age_rank) for index, fact in enumerate(segment.facts)
     )
+
+
+def _gist_candidates(segment: Segment, age_rank: int) -> Iterator[_Candidate]:
+    """Yield the sentences of a gist whose facts are gone from the archive; they keep their place in the summary."""
+    for index, text in enumerate(sentences(segment.gist)):
+        fact = Fact(segment.start, slot_of(text), "", segment.ended_at, as_sentence(text, MAX_FACT_CHARS + 60))
+        sentence = RenderedSentence(
+            text=fact.text,
+            segment_ids=(segment.id,),
+            turn_seqs=tuple(Seq(seq) for seq in range(segment.start, segment.end)),
+            slot=fact.slot,
+            speaker="",
+            at=fact.at,
+            refs=(f"{segment.id}#gist{index}",),
+        )
+        yield _candidate(sentence, fact, age_rank)
 
 
 def _fact_sentence(segment: Segment, index: int, fact: Fact) -> RenderedSentence:

@@ -179,3 +179,21 @@ def test_any_segments_make_a_short_whole_paragraph(written: list[tuple[list[Fact
     assert "\n" not in summary.text
     assert summary.text == " ".join(sentence.text for sentence in summary.sentences)
     assert render(segments) == summary
+
+
+def test_the_gist_of_a_pruned_segment_stays_in_the_summary() -> None:
+    """Its facts are gone from the archive; its gist has their place, and a later correction still replaces it."""
+    old = replace(batch(0, gist="Ada: We rent the cabin in Braemar."), pruned=True)
+    newer = [
+        batch(number, fact(number * 10, f"We bought {number} tents for {number * 7} pounds.")) for number in (1, 2)
+    ]
+    summary = render([old, *newer])
+    assert summary is not None
+    assert "Ada: We rent the cabin in Braemar." in summary.text
+    (sentence,) = [each for each in summary.sentences if "Braemar" in each.text]
+    assert sentence.segment_ids == (old.id,)
+    assert sentence.turn_seqs == tuple(range(10))
+    corrected = batch(3, fact(31, "Actually we rent the house in Perth.", supersedes=sentence.refs))
+    after = render([old, *newer, corrected])
+    assert after is not None
+    assert "Braemar" not in after.text

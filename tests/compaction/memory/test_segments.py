@@ -1,0 +1,137 @@
+"""The record of a folded segment: spec 3's fields, read off by rules."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.memory.segments import (
+    MAX_TOPIC_CHARS,
+    SegmentRecord,
+    accessed,
+    files_in,
+    more_relevant,
+    pruned,
+    record_of,
+    topic_of,
+)
+from compaction.model import Fact, Segment, SegmentId, Seq, SessionId, Slot
+
+NOW = 1_760_000_000.0
+
+
+def fact(seq: int, text: str, slot: Slot = Slot.DECISION, supersedes: tuple[str, ...] = ()) -> Fact:
+    return Fact(Seq(seq), slot, "Ada", NOW, text, supersedes)
+
+
+def segment(*facts: Fact, gist: str = "Ada: We take the cabin in Braemar.") -> Segment:
+    return Segment(
+        SegmentId("evening:0-10"),
+        SessionId("evening"),
+        Seq(0),
+        Seq(10),
+        NOW,
+        NOW + 60,
+        gist,
+        facts,
+        (),
+        "extractive",
+        original_tokens=240,
+    )
+
+
+def test_a_record_has_exactly_the_fields_of_the_specification() -> None:
+    """Whoever reads an export finds what spec 3 promises."""
+    assert [each.name for each in fields(SegmentRecord)] == [
+        "segment_id",
+        "topic",
+        "session_id",
+        "start_turn",
+        "end_turn",
+        "original_tokens",
+        "compressed_tokens",
+        "compression_ratio",
+        "compressed_at",
+        "last_accessed",
+        "access_count",
+        "relevance_score",
+        "compressed_content",
+        "key_decisions",
+        "key_files",
+        "metadata",
+    ]
+
+
+def test_a_record_is_read_off_its_segment() -> None:
+    """Topic, decisions, files and flags come from the facts; the ratio from what it weighs before and after."""
+    record = record_of(
+        segment(
+            fact(1, "We take the cabin in Braemar."),
+            fact(4, "The build fails in src/auth/oauth2.ts.", Slot.ACTIVITY),
+            fact(5, "What about the boat?", Slot.THREAD),
+        ),
+        task_completed=False,
+        at=NOW,
+    )
+    assert record.topic == "We take the cabin in Braemar"
+    assert (record.start_turn, record.end_turn) == (0, 9)
+    assert record.key_decisions == ("Ada: We take the cabin in Braemar.",)
+    assert record.key_files == ("src/auth/oauth2.ts",)
+    assert record.metadata.contains_errors
+    assert not record.metadata.contains_code
+    assert not record.metadata.task_completed
+    assert record.compressed_content == "Ada: We take the cabin in Braemar."
+    assert record.compression_ratio == round(240 / record.compressed_tokens, 1)
+    assert (record.access_count, record.last_accessed) == (0, NOW)
+
+
+def test_what_was_superseded_is_not_in_the_record() -> None:
+    """A stale value would outlive its correction in an archive otherwise."""
+    record = record_of(
+        segment(fact(1, "The gate code is 4411."), fact(2, "We leave at nine."), gist="Ada: The gate code is 4411."),
+        superseded={"evening:0-10#0"},
+        at=NOW,
+    )
+    assert "4411" not in record.compressed_content
+    assert "We leave at nine." in record.compressed_content
+    assert record.key_decisions == ("Ada: We leave at nine.",)
+
+
+def test_a_pruned_record_keeps_its_content_alone() -> None:
+    """Decisions, files and flags go; what it said in short stays."""
+    whole = record_of(segment(fact(1, "We edit `main.py` on Friday.")), at=NOW)
+    left = pruned(whole)
+    assert left.compressed_content == whole.compressed_content
+    assert (left.key_decisions, left.key_files) == ((), ())
+    assert not left.metadata.contains_code
+
+
+def test_retrieval_moves_count_time_and_relevance() -> None:
+    """Each retrieval counts, is dated, and makes the segment more relevant, never beyond 1."""
+    record = record_of(segment(fact(1, "We leave at nine.")), at=NOW)
+    once = accessed(record, NOW + 5)
+    assert (once.access_count, once.last_accessed) == (1, NOW + 5)
+    assert record.relevance_score < once.relevance_score <= 1.0
+
+
+@given(st.floats(0.0, 1.0))
+def test_relevance_stays_a_share(score: float) -> None:
+    """However often it is asked for."""
+    assert score <= more_relevant(score) + 0.001
+    assert 0.0 <= more_relevant(score) <= 1.0
+
+
+def test_a_file_is_a_name_with_an_ending_that_files_have() -> None:
+    """Numbers, abbreviations and addresses are none."""
+    texts = ["See docs/memory.md and main.py, e.g. version 3.5, not ada@example.py; again main.py."]
+    assert files_in(texts) == ("docs/memory.md", "main.py")
+
+
+@given(st.text(max_size=400), st.lists(st.text(max_size=200), max_size=4))
+def test_a_topic_is_one_short_line_of_whatever_was_said(gist: str, texts: list[str]) -> None:
+    """Also of a gist without a letter in it."""
+    topic = topic_of(gist, [fact(index, text) for index, text in enumerate(texts)])
+    assert 0 < len(topic) <= MAX_TOPIC_CHARS
+    assert "\n" not in topic

@@ -1,0 +1,205 @@
+"""When a folded segment is queued, compressed, archived and pruned: spec 3's conditions, all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.memory.segments import record_of
+from compaction.memory.tiers import (
+    ARCHIVE_AFTER_TURNS,
+    COLD_AFTER_TURNS,
+    DROPPED_AFTER_TURNS,
+    LEAST_MESSAGES,
+    PRUNE_AFTER_S,
+    Check,
+    Kept,
+    Subjects,
+    Tier,
+    check,
+    due,
+    is_cold,
+    mentions,
+    to_prune,
+)
+from compaction.model import Fact, Segment, SegmentId, Seq, SessionId, Slot, Turn, TurnKind, TurnPart
+
+NOW = 1_760_000_000.0
+EVENING = SessionId("evening")
+
+
+def segment(number: int, *facts: Fact) -> Segment:
+    start = 10 * number
+    return Segment(
+        SegmentId(f"evening:{start}-{start + 10}"),
+        EVENING,
+        Seq(start),
+        Seq(start + 10),
+        NOW + start,
+        NOW + start + 9,
+        " ".join(each.told for each in facts) or "Ada talked; nothing in it needs keeping.",
+        facts,
+        (),
+        "extractive",
+        original_tokens=200,
+    )
+
+
+def fact(seq: int, text: str, slot: Slot = Slot.DECISION, supersedes: tuple[str, ...] = ()) -> Fact:
+    return Fact(Seq(seq), slot, "Ada", NOW + seq, text, supersedes)
+
+
+def turn(seq: int, text: str, speaker: str = "Bob") -> Turn:
+    return Turn(Seq(seq), TurnKind.SPEECH, NOW + seq, NOW + seq + 1, (TurnPart(f"id-{speaker}", speaker, text),))
+
+
+CABIN = segment(0, fact(1, "We take the cabin in Braemar."))
+
+
+def kept(what: Segment = CABIN, **others: object) -> Kept:
+    values: dict[str, object] = {"message_count": 10, "last_mention": what.end - 1} | others
+    return Kept(what, **values)  # type: ignore[arg-type]
+
+
+def judged(*each: Kept, total: int, share: float, regardless: bool = False) -> Check:
+    subjects = Subjects(one.segment for one in each)
+    return check(
+        each,
+        subjects,
+        total_turns=total,
+        context_tokens=round(1000 * share),
+        max_input_tokens=1000,
+        now=NOW,
+        regardless=regardless,
+    )
+
+
+def test_a_segment_is_cold_when_all_three_hold() -> None:
+    """Twenty turns of silence, no open thread, five messages; one short of any is not cold."""
+    subjects = Subjects([CABIN])
+    cold = kept()
+    silent = cold.last_mention + COLD_AFTER_TURNS + 1
+    assert is_cold(cold, subjects, total_turns=silent)
+    assert not is_cold(cold, subjects, total_turns=silent - 1)
+    assert not is_cold(replace(cold, message_count=LEAST_MESSAGES - 1), subjects, total_turns=silent)
+    asking = segment(0, fact(1, "Who brings the big tent?", Slot.THREAD))
+    assert not is_cold(kept(asking), Subjects([asking]), total_turns=silent)
+
+
+def test_a_thread_closes_when_it_is_superseded_answered_or_dropped() -> None:
+    """Each alone will do."""
+    asking = segment(0, fact(1, "Who brings the big tent?", Slot.THREAD))
+    superseding = segment(1, fact(11, "Forget the camping.", supersedes=(f"{asking.id}#0",)))
+    answering = segment(1, fact(11, "I bring the tent, the big one."))
+    off_topic = segment(1, fact(11, "The music is by Mozart."))
+    for later, closed in ((superseding, True), (answering, True), (off_topic, False)):
+        assert Subjects([asking, later]).threads_closed(asking, turns_since_mention=30) is closed
+    assert Subjects([asking]).threads_closed(asking, turns_since_mention=DROPPED_AFTER_TURNS)
+
+
+def test_nothing_is_queued_while_there_is_room() -> None:
+    """Sixty per cent exactly is not above sixty per cent."""
+    assert judged(kept(), total=100, share=0.6) == Check()
+    assert judged(kept(), total=100, share=0.61).queue == (CABIN.id,)
+
+
+def test_a_check_by_hand_does_not_ask_how_full_the_context_is() -> None:
+    """It queues and compresses at once, and tells the tokens before and after."""
+    done = judged(kept(), total=100, share=0.0, regardless=True)
+    assert done.queue == (CABIN.id,)
+    assert [record.segment_id for record in done.compress] == [CABIN.id]
+    assert done.report().startswith(f"Compressed 1 segment (200 tokens -> {done.tokens_after} tokens)")
+
+
+def test_what_is_queued_is_compressed_at_the_next_check() -> None:
+    """Between the two it may be spoken of again, and then it leaves the queue."""
+    queued = kept(queued_at_turn=90, queued_at=NOW)
+    assert [each.segment_id for each in judged(queued, total=100, share=0.0).compress] == [CABIN.id]
+    again = replace(queued, last_mention=95)
+    assert judged(again, total=100, share=0.9) == Check(release=(CABIN.id,))
+
+
+def test_only_what_is_compressed_and_old_goes_to_the_archive() -> None:
+    """More than fifty turns old, and more than four fifths of the context used."""
+    record = record_of(CABIN, at=NOW)
+    compressed = kept(record=record, compressed_at_turn=50)
+    old = CABIN.end + ARCHIVE_AFTER_TURNS + 1
+    assert judged(compressed, total=old, share=0.81).archive == (CABIN.id,)
+    assert judged(compressed, total=old - 1, share=0.81).archive == ()
+    assert judged(compressed, total=old, share=0.8).archive == ()
+    assert judged(kept(), total=old, share=0.81).archive == ()
+    assert judged(replace(compressed, archived_at=NOW), total=old, share=0.9) == Check()
+
+
+def test_the_archive_is_pruned_after_thirty_days() -> None:
+    """To the second, and once."""
+    archived = kept(record=record_of(CABIN, at=NOW), archived_at=NOW)
+    assert archived.tier is Tier.COLD
+    assert to_prune([archived], now=NOW + PRUNE_AFTER_S) == (CABIN.id,)
+    assert to_prune([archived], now=NOW + PRUNE_AFTER_S - 1) == ()
+    assert to_prune([replace(archived, pruned_at=NOW)], now=NOW + 2 * PRUNE_AFTER_S) == ()
+    assert to_prune([kept()], now=NOW + 2 * PRUNE_AFTER_S) == ()
+
+
+def test_a_turn_speaks_of_a_segment_by_what_the_segment_is_about() -> None:
+    """Names and rare words tell; what every segment has, who speaks, and movements don't."""
+    others = [segment(number, fact(10 * number, f"We buy {number * 7} apples.")) for number in range(1, 12)]
+    subjects = Subjects([CABIN, *others])
+    said = [
+        turn(130, "Is the cabin in Braemar still free?"),
+        turn(131, "Ada, what do you think?"),
+        turn(132, "We buy something."),
+        replace(turn(133, "The cabin!"), kind=TurnKind.MEMBERSHIP),
+    ]
+    assert mentions(subjects, said) == {CABIN.id: 130}
+    assert subjects.mentioned(replace(said[0], tombstone=True)) == frozenset()
+
+
+def test_a_check_is_due_every_ten_turns() -> None:
+    """Not at nine."""
+    assert [total for total in range(41) if due(total, 20)] == list(range(30, 41))
+
+
+@st.composite
+def held(draw: st.DrawFn) -> Kept:
+    """Return a segment in any state it can be in."""
+    number = draw(st.integers(0, 30))
+    slot = draw(st.sampled_from(list(Slot)))
+    what = segment(number, fact(10 * number, draw(st.sampled_from(["Who brings it?", "The code is 7.", ""])), slot))
+    state = draw(st.sampled_from(["folded", "queued", "compressed", "archived", "pruned"]))
+    one = Kept(what, draw(st.integers(0, 10)), draw(st.integers(what.end - 1, 400)))
+    if state == "folded":
+        return one
+    one = replace(one, queued_at_turn=draw(st.integers(0, 400)), queued_at=NOW)
+    if state == "queued":
+        return one
+    one = replace(one, record=record_of(what, at=NOW), compressed_at_turn=350)
+    if state == "compressed":
+        return one
+    one = replace(one, archived_at=NOW - draw(st.floats(0, 2 * PRUNE_AFTER_S)))
+    return one if state == "archived" else replace(one, pruned_at=NOW)
+
+
+@given(st.lists(held(), max_size=8, unique_by=lambda each: each.segment.id), st.integers(0, 500), st.floats(0, 1.2))
+def test_each_move_has_all_its_conditions(every: list[Kept], total: int, share: float) -> None:
+    """Whatever the state: nothing moves twice at once, nothing moves without its reasons, the archive stays."""
+    moves = judged(*every, total=total, share=share)
+    by_id = {each.segment.id: each for each in every}
+    subjects = Subjects(each.segment for each in every)
+    moved = [*moves.queue, *moves.release, *(record.segment_id for record in moves.compress), *moves.archive]
+    assert len(moved) == len(set(moved))
+    for name in moves.queue:
+        assert share > 0.6 - 0.001
+        assert is_cold(by_id[name], subjects, total_turns=total)
+        assert by_id[name].queued_at_turn is None
+    for record in moves.compress:
+        assert by_id[record.segment_id].queued_at_turn is not None
+        assert is_cold(by_id[record.segment_id], subjects, total_turns=total)
+    for name in moves.archive:
+        assert share > 0.8 - 0.001
+        assert by_id[name].record is not None
+        assert total - by_id[name].segment.end > ARCHIVE_AFTER_TURNS
+    assert not set(moved) & {each.segment.id for each in every if each.archived_at is not None}
+    assert moves.tokens_before == sum(record.original_tokens for record in moves.compress)
