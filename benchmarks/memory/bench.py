@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from benchmarks.errors import PeerError
+from benchmarks.errors import BenchmarkError, PeerError
 from benchmarks.machine import describe_machine
 from benchmarks.memory.bargein import SUMMARY_S, TURN_S, interrupt_ours
 from benchmarks.memory.equipment import find_embedder, find_endpoint, find_pythons
@@ -66,7 +66,7 @@ async def run(options: Options, progress: Progress) -> Report:
             if endpoint is not None:
                 entrants += with_model(endpoint)
                 entrants += [peer_entrant(library, python, endpoint) for library, python in pythons.items()]
-            for entrant in entrants:
+            for entrant in _chosen(entrants, options.only):
                 await measuring.race(entrant)
     return Report(
         bench="memory",
@@ -76,6 +76,17 @@ async def run(options: Options, progress: Progress) -> Report:
         targets=memory_targets(measuring.ours),
         remarks=tuple(measuring.remarks),
     )
+
+
+def _chosen(entrants: Sequence[Entrant], only: Sequence[str]) -> list[Entrant]:
+    """Return those of the names in `only`, or all. Raises BenchmarkError for a name that nobody has."""
+    unknown = set(only) - {entrant.name for entrant in entrants}
+    if unknown:
+        there = ", ".join(entrant.name for entrant in entrants)
+        raise BenchmarkError(
+            f"Nobody here is called {', '.join(sorted(unknown))}. Who can be heard in this run: {there}."
+        )
+    return [entrant for entrant in entrants if not only or entrant.name in only]
 
 
 @dataclass(slots=True)

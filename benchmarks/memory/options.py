@@ -18,7 +18,8 @@ class Options:
     `folds`: the longest course of who needs no model; `model_folds` of who does, since a small local model takes
     half a minute a fold. `evenings`: made-up evenings of each template set; `model_evenings` for who needs a model,
     of the held-out set alone unless `model_tuning`.
-    `base_url` and `model` name an endpoint that is there already; without them one is started where it can be.
+    `only` names the contenders to hear; all of them
+    without. `base_url` and `model` name an endpoint that is there already; without them one is started where it can be.
     `transcripts`: a directory of conversations to measure with instead of made-up ones. `peers`: install and run
     other libraries too; `peers_dir` keeps their environments for the next run.
     """
@@ -28,6 +29,7 @@ class Options:
     evenings: int = 4
     model_evenings: int = 1
     model_tuning: bool = False
+    only: tuple[str, ...] = ()
     seed: int = 1
     base_url: str = ""
     model: str = ""

@@ -58,6 +58,9 @@ def memory(
     model_tuning: Annotated[
         bool, typer.Option("--model-tuning", help="Let who asks a model hear the tuning evenings too.")
     ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Hear this contender alone, for example ledger; may be given again.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The first evening's seed; the same seed makes the same evening.")] = 1,
     base_url: Annotated[
         str, typer.Option(help="An OpenAI-compatible endpoint, for example http://127.0.0.1:11434/v1.")
@@ -96,6 +99,7 @@ def memory(
         evenings=evenings,
         model_evenings=model_evenings,
         model_tuning=model_tuning,
+        only=tuple(only or ()),
         seed=seed,
         base_url=base_url,
         model=model,

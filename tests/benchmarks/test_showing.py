@@ -14,7 +14,18 @@ def test_view_tells_figures_targets_and_remarks() -> None:
     report = Report(
         "memory",
         MACHINE,
-        {"ledger": {"held_out": {"kept": 0.75, "names": ["Max"], "example": "x" * 300}}},
+        {
+            "reply": {"ms": {"p99": 0.75}, "growth": [{"turns": 10}], "names": ["Max"], "example": "x" * 300},
+            "ledger": {
+                "held_out": {
+                    "after_folds": {"5": {"facts": 3, "kept": 1.0}, "20": {"facts": 9, "kept": 0.5, "stale": None}},
+                    "invented_names": ["Max"],
+                    "invented_numbers": [],
+                    "summaries_over_1200_chars": 2,
+                    "cost": {"fold_p50_s": 1.5},
+                }
+            },
+        },
         {"other": {"failed": "It would not install."}},
         (Target("names", "0", 1, met=False), Target("speed", "<= 1 ms", "not measured", None)),
         ("Nothing else was running.",),
@@ -23,7 +34,10 @@ def test_view_tells_figures_targets_and_remarks() -> None:
     with console.capture() as captured:
         console.print(report_view(report))
     told = captured.get()
-    assert "kept 0.75" in told
+    assert "p99 0.75" in told
+    assert "turns 10" in told
+    compared = [line.split() for line in told.splitlines() if "50%" in line]
+    assert compared == [["20", "9", "50%", "-", "-", "-", "-", "-", "1", "+", "0", "2", "1.5"]]
     assert "[Max]" in told
     assert "It would not install." in told
     assert "not met" in told
