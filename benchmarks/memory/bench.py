@@ -26,7 +26,7 @@ from benchmarks.memory.replypath import measure_reply_path
 from benchmarks.memory.roomsearch import room_search
 from benchmarks.memory.scores import recall_scores, scores
 from benchmarks.memory.searching import measure_finding
-from benchmarks.memory.searchspeed import measure_search
+from benchmarks.memory.searchspeed import fill, measure_search
 from benchmarks.memory.targets import memory_targets
 from benchmarks.peers.process import peer_process
 from benchmarks.report import Report
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from benchmarks.peers.environment import PeerLibrary
     from benchmarks.progress import Progress
     from benchmarks.report import Json
+    from compaction.ports import Embedder
 
 __all__ = ["Options", "run"]
 
@@ -108,13 +109,24 @@ class _Measuring:
     async def measure_ours(self, stack: AsyncExitStack) -> None:
         """Measure what is ours alone: the reply's cost, and the search."""
         self.ours["reply_path"] = await measure_reply_path(self.options.turns, CompactionSettings(), self.progress)
-        async with room_search() as retriever:
-            self.ours["search_speed"] = await measure_search(retriever, self.options.search_turns, self.progress)
         embedder = await find_embedder(self.options, stack, self.remark)
+        await self._measure_search_speed(embedder)
         found = await measure_finding(self.material.sets(needs_model=False), embedder, self.progress)
         for retriever_name, figures in found.items():
             side = self.peers if retriever_name.startswith("plain") else self.ours
             side[f"search: {retriever_name}"] = figures
+
+    async def _measure_search_speed(self, embedder: Embedder | None) -> None:
+        async with room_search() as by_words:
+            filled = await fill(by_words, self.options.search_turns, self.progress)
+            self.ours["search_speed"] = await measure_search(by_words, filled, self.progress)
+            if embedder is None:
+                return
+            fused = by_words.with_embedder(embedder)
+            (vector,) = await embedder.embed(["How wide is a vector?"])
+            self.progress.step("vectors for the search", total=self.options.search_turns)
+            await fused.embed_at_random(len(vector), self.progress)
+            self.ours["search_speed_with_embeddings"] = await measure_search(fused, filled, self.progress)
 
     async def measure_barge_in(self, pythons: Mapping[PeerLibrary, Path]) -> None:
         """Let every reply of an evening be talked over: ours, and each library's, all with equally slow summaries."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.retrieval import Quote
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from benchmarks.memory.conversation import Line
+    from benchmarks.progress import Progress
     from bot.store.database import Database
     from compaction.memory.recall import Recalled
     from compaction.ports import Embedder
@@ -50,6 +52,10 @@ class RoomSearch:
         if self._embedder is None:
             return "memory_search, full text alone"
         return f"memory_search, full text and {self._embedder.model}"
+
+    def with_embedder(self, embedder: Embedder) -> RoomSearch:
+        """Return a search over the same database that compares meanings too."""
+        return RoomSearch(self._database, embedder)
 
     async def add(self, lines: Sequence[Line]) -> None:
         """Store further turns, many in one transaction. Not needed where a memory stores its turns here itself."""
@@ -80,6 +86,15 @@ class RoomSearch:
             count += len(waiting)
         return count
 
+    async def embed_at_random(self, width: int, progress: Progress) -> None:
+        """Give everything that isn't embedded a random vector: as slow to search as real ones, and made at once."""
+        assert self._embedder is not None, "vectors are of some model"
+        random = Random(0)  # noqa: S311 - the same vectors each time
+        while waiting := await self._vectors.waiting(limit=_BATCH):
+            made = {passage_id: None if text is None else _unit(random, width) for passage_id, text in waiting}
+            await self._vectors.store(self._embedder.model, made)
+            progress.advance(len(waiting))
+
     async def search(self, query: str, *, limit: int) -> Sequence[Quote]:
         """Return at most `limit` quotes, best first."""
         return [_quote(each) for each in await self._recall.search(query, Scope(), limit=limit)]
@@ -92,6 +107,12 @@ async def room_search(embedder: Embedder | None = None) -> AsyncIterator[RoomSea
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-bench-"))
         database = await stack.enter_async_context(open_database(Path(folder) / "search.db", synchronous="normal"))
         yield RoomSearch(database, embedder)
+
+
+def _unit(random: Random, width: int) -> list[float]:
+    vector = [random.gauss(0.0, 1.0) for _ in range(width)]
+    length = sum(each * each for each in vector) ** 0.5
+    return [each / length for each in vector]
 
 
 def _turn(line: Line, seq: int) -> Turn:

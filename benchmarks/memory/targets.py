@@ -35,7 +35,7 @@ def memory_targets(ours: dict[str, Json]) -> tuple[Target, ...]:
             _number(ours, "reply_path", "trigger_and_payload_ms", "p99"),
             1.0,
         ),
-        at_most("memory search over 100,000 turns, P95 ms", "<= 50 ms", _number(ours, "search_speed", "p95_ms"), 50.0),
+        at_most("memory search over 100,000 turns, P95 ms", "<= 50 ms", _search_p95(ours), 50.0),
     )
 
 
@@ -83,6 +83,12 @@ def _of_sets(ours: dict[str, Json]) -> Iterator[dict[str, Json]]:
                 of_set = figures.get(templates.value)
                 if isinstance(of_set, dict) and "summaries" in of_set:
                     yield of_set
+
+
+def _search_p95(ours: dict[str, Json]) -> float | None:
+    """Return the time of the search with all that it can have."""
+    fused = _number(ours, "search_speed_with_embeddings", "p95_ms")
+    return _number(ours, "search_speed", "p95_ms") if fused is None else fused
 
 
 def _best_search(ours: dict[str, Json]) -> float | None:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.memory.retrieval import PlainWindows
 from benchmarks.memory.roomsearch import room_search
-from benchmarks.memory.searchspeed import measure_search
+from benchmarks.memory.searchspeed import fill, measure_search
 from benchmarks.progress import Silence
 
 
@@ -15,7 +15,7 @@ async def test_both_searches_can_be_measured() -> None:
     """The plain one and ours, through the same port."""
     async with room_search() as ours:
         for retriever in (ours, PlainWindows()):
-            told = await measure_search(retriever, 150, Silence())
+            told = await measure_search(retriever, await fill(retriever, 150, Silence()), Silence())
             assert told["turns"] == 150
             assert told["retriever"] == retriever.name
             assert isinstance(told["p95_ms"], float)

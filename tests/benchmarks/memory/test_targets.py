@@ -31,7 +31,8 @@ def test_whole_run_meets_or_misses_each_target() -> None:
         "search: words": {"held_out": {"20": {"told_or_found": 0.9}}},
         "search: words and meaning": {"held_out": {"20": {"told_or_found": 0.97}}},
         "reply_path": {"trigger_and_payload_ms": {"p99": 0.8}},
-        "search_speed": {"p95_ms": 60.0},
+        "search_speed": {"p95_ms": 40.0},
+        "search_speed_with_embeddings": {"p95_ms": 60.0},
     }
     met = [target.met for target in memory_targets(ours)]
     values = [target.value for target in memory_targets(ours)]
