@@ -54,6 +54,7 @@ def build_payload(
     *,
     system: Sequence[str] = (),
     recall: Sequence[PayloadPart] = (),
+    participants: Sequence[PayloadPart] = (),
     max_input_tokens: int | None = None,
     zone: tzinfo = UTC,
     searchable: bool = False,
@@ -61,8 +62,9 @@ def build_payload(
     """Return the messages for one model call, in order, costing at most `max_input_tokens` (the context's own
     unless given).
 
-    `system`: prompts and tool rules, one message each, never cut. `recall`: quotes found by memory search. `zone`:
-    whose clock the times are told in. `searchable`: the model has memory search, so an eviction note points there.
+    `system`: prompts and tool rules, one message each, never cut. `recall`: quotes found by memory search.
+    `participants`: what is known of the people present (compaction.memory.people). `zone`: whose clock the times
+    are told in. `searchable`: the model has memory search, so an eviction note points there.
     Raises ContextOverflowError when not even the system prompts and the current turn fit. Deterministic.
     """
     limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
@@ -149,7 +151,7 @@ def _turn_part(turn: Turn, kind: PartKind, zone: tzinfo) -> PayloadPart:
 
 def _note_part(note: Note, zone: tzinfo) -> PayloadPart:
     text = f"[{clock_text(note.at, zone)}] On {plain(note.who)}'s screen: {plain(note.what)}"
-    return part("system", PartKind.NOTE, text, timestamp=note.at)
+    return part("system", PartKind.NOTE, text, timestamp=note.at, refs=(note.id,))
 
 
 def _eviction_note(cut: Cut[PayloadPart], zone: tzinfo, *, searchable: bool) -> PayloadPart:

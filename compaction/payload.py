@@ -23,6 +23,7 @@ class PartKind(StrEnum):
 
     SYSTEM = "system"
     SUMMARY = "summary"
+    PARTICIPANTS = "participants"
     EVICTION_NOTE = "eviction_note"
     TURN = "turn"
     NOTE = "note"
@@ -34,7 +35,8 @@ class PartKind(StrEnum):
 class PayloadPart:
     """One message for the model. It holds, or stands for, turns `seq_from <= seq <= seq_to` (None: no turns).
 
-    `timestamp`: UTC epoch seconds of the first thing in it, where it has one.
+    `timestamp`: UTC epoch seconds of the first thing in it, where it has one. `refs`: what it was made of beyond
+    turns, by id: notes, facts about people, what was recalled.
     """
 
     role: str
@@ -44,6 +46,7 @@ class PayloadPart:
     tokens: int
     content: str
     timestamp: float | None = None
+    refs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +68,11 @@ def part(
     seq_from: Seq | None = None,
     seq_to: Seq | None = None,
     timestamp: float | None = None,
+    refs: tuple[str, ...] = (),
 ) -> PayloadPart:
     """Return one message with its cost counted."""
     tokens = MESSAGE_OVERHEAD_TOKENS + estimate_text_tokens(content)
-    return PayloadPart(role, kind, seq_from, seq_to, tokens, content, timestamp)
+    return PayloadPart(role, kind, seq_from, seq_to, tokens, content, timestamp, refs)
 
 
 def coverage(payload: Iterable[PayloadPart], total_turns: int) -> Coverage:
