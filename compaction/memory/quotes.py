@@ -7,13 +7,14 @@ recalled is ever folded again.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from compaction.memory.passage import PassageKind
 from compaction.memory.terms import terms
-from compaction.model import TurnKind
+from compaction.model import SessionId, TurnKind
 from compaction.payload import PartKind, PayloadPart, part
 from compaction.wording import plain, sentences
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from compaction.memory.recall import Asked, Recalled
-    from compaction.model import SessionId
 
 # Less of what was asked than this, and less alike: it is about something else.
 LEAST_RELEVANCE = 0.34
@@ -31,6 +31,49 @@ LEAST_LIKENESS = 0.45
 SAID_ALREADY = 0.8
 MAX_QUOTE_CHARS = 400
 _FOUND = frozenset({TurnKind.SPEECH})
+_REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+?)(?:@(?P<chosen>[\d,]*)(?P<replaced>!)?)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """Where a quote is from, and how it was taken. `key`: the seq of a turn, or the id of a note. `chosen`: which of
+    its sentences, all when empty. `replaced`: it was corrected later. `at`: UTC epoch seconds."""
+
+    kind: PassageKind
+    session_id: SessionId
+    key: str
+    speaker: str
+    at: float
+    chosen: tuple[int, ...]
+    replaced: bool
+
+    @property
+    def ref(self) -> str:
+        """Return it as a log line may have it: none of the words."""
+        how = ",".join(map(str, self.chosen)) + ("!" if self.replaced else "")
+        return f"{self.kind.value}:{self.session_id}#{self.key}" + (f"@{how}" if how else "")
+
+
+@dataclass(frozen=True, slots=True)
+class CitedRef:
+    """A `Cited.ref` read back: everything but what its source says itself."""
+
+    kind: PassageKind
+    session_id: SessionId
+    key: str
+    chosen: tuple[int, ...]
+    replaced: bool
+
+
+def read_ref(ref: str) -> CitedRef | None:
+    """Return what a `Cited.ref` says, or None when it is none."""
+    found = _REF.match(ref)
+    if found is None:
+        return None
+    chosen = tuple(int(index) for index in (found["chosen"] or "").split(",") if index)
+    return CitedRef(
+        PassageKind(found["kind"]), SessionId(found["session"]), found["key"], chosen, found["replaced"] is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +110,12 @@ def quotes_for(
             break
         if not _is_about(each) or each.at >= asked_at:
             continue
-        text = _new_words(each, frozenset(asked.terms), seen)
-        if not text:
+        chosen = _new_words(each, frozenset(asked.terms), seen)
+        if chosen is None:
             continue
-        made = _part(each, text, session_id, zone)
+        cited = _cited(each, chosen)
+        text = _wording(each.text, chosen)
+        made = quote_part(cited, each.text, session_id=session_id, zone=zone)
         if tokens + made.tokens > max_tokens:
             continue
         tokens += made.tokens
@@ -86,14 +131,20 @@ def _is_about(recalled: Recalled) -> bool:
     return recalled.relevance >= LEAST_RELEVANCE or alike
 
 
-def _new_words(recalled: Recalled, asked: frozenset[str], seen: Sequence[frozenset[str]]) -> str:
-    """Return the quote without the sentences that are in view already; nothing when no other is about the question."""
+def _new_words(recalled: Recalled, asked: frozenset[str], seen: Sequence[frozenset[str]]) -> tuple[int, ...] | None:
+    """Return which of its sentences are not in view already (empty: all of them); None when there is none, or no new
+    one is about the question."""
     said = sentences(recalled.text)
-    new = [sentence for sentence in said if not _said(sentence, seen)]
-    about = [sentence for sentence in said if asked.intersection(terms(sentence))]
-    if not new or (about and not any(sentence in new for sentence in about)):
-        return ""
-    text = plain(recalled.text) if len(new) == len(said) else f"… {' … '.join(new)}"
+    new = tuple(index for index, sentence in enumerate(said) if not _said(sentence, seen))
+    about = [index for index, sentence in enumerate(said) if asked.intersection(terms(sentence))]
+    if not new or (about and not any(index in new for index in about)):
+        return None
+    return () if len(new) == len(said) else new
+
+
+def _wording(whole: str, chosen: Sequence[int]) -> str:
+    said = sentences(whole)
+    text = f"… {' … '.join(said[index] for index in chosen)}" if chosen else plain(whole)
     if len(text) > MAX_QUOTE_CHARS:
         text = f"{text[:MAX_QUOTE_CHARS].rsplit(' ', 1)[0]} … [cut]"
     return text
@@ -104,13 +155,34 @@ def _said(sentence: str, seen: Sequence[frozenset[str]]) -> bool:
     return not own or any(len(own & each) >= SAID_ALREADY * len(own) for each in seen)
 
 
-def _part(recalled: Recalled, text: str, session_id: SessionId, zone: tzinfo) -> PayloadPart:
-    at = datetime.fromtimestamp(recalled.at, zone)
-    here = recalled.session_id == session_id
+def _cited(recalled: Recalled, chosen: tuple[int, ...]) -> Cited:
+    key = recalled.note_id if recalled.kind is PassageKind.NOTE else recalled.seq
+    return Cited(
+        kind=recalled.kind,
+        session_id=recalled.session_id,
+        key=str(key),
+        speaker=recalled.speaker,
+        at=recalled.at,
+        chosen=chosen,
+        replaced=recalled.superseded_by is not None,
+    )
+
+
+def quote_part(cited: Cited, whole: str, *, session_id: SessionId, zone: tzinfo) -> PayloadPart:
+    """Return a quote as it is sent. `whole`: the words it is taken from. `session_id`: the session at hand."""
+    at = datetime.fromtimestamp(cited.at, zone)
+    here = cited.session_id == session_id
     when = f"{at:%H:%M}" if here else f"{at.day} {at:%B}, {at:%H:%M}"
-    who = plain(recalled.speaker) or "somebody"
-    told = f"on {who}'s screen: {text}" if recalled.kind is PassageKind.NOTE else f"{who}: {text}"
-    old = " (no longer so: it was corrected later)" if recalled.superseded_by is not None else ""
-    where = f", turn {recalled.seq}" if here and recalled.seq is not None else ""
+    who = plain(cited.speaker) or "somebody"
+    text = _wording(whole, cited.chosen)
+    told = f"on {who}'s screen: {text}" if cited.kind is PassageKind.NOTE else f"{who}: {text}"
+    old = " (no longer so: it was corrected later)" if cited.replaced else ""
+    where = f", turn {cited.key}" if here and cited.kind is PassageKind.TURN else ""
     # No seqs: a quote is beside the window and covers no turn of it.
-    return part("system", PartKind.RECALL, f"[{when}] From memory{where}, {told}{old}", timestamp=recalled.at)
+    return part(
+        "system",
+        PartKind.RECALL,
+        f"[{when}] From memory{where}, {told}{old}",
+        timestamp=cited.at,
+        refs=(cited.ref,),
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from compaction.memory.correction import Statement, asks, replaces, takes_back
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_kind
 from compaction.memory.terms import folded, terms
-from compaction.model import Segment, Seq, SessionId, Turn, TurnKind
+from compaction.model import Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -101,6 +101,7 @@ class Recalled:
     turn_kind: TurnKind | None = None
     superseded_by: TurnRef | None = None
     supersedes: tuple[TurnRef, ...] = ()
+    note_id: NoteId | None = None
 
 
 def ask(query: str) -> Asked:
@@ -264,6 +265,7 @@ class _Weighed:
             turn_kind=source.kind if isinstance(source, Turn) else None,
             superseded_by=TurnRef(session, by.seq) if isinstance(by, Turn) else None,
             supersedes=tuple(self.supersedes or ()),
+            note_id=source.id if isinstance(source, Note) else None,
         )
 
 
