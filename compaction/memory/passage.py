@@ -32,7 +32,8 @@ class Scope:
     """Where a search looks; None is no limit. Times are UTC epoch seconds, `since` counted in, `until` not.
 
     `speaker`: a display name, or words of one, or a speaker's id. `kinds`: what may be found. `in_view`: turns of
-    that session from that seq on are before the reader's eyes already and are not found.
+    that session from that seq on are before the reader's eyes already and are not found. `archived`: segments in the
+    archive are found too.
     """
 
     guild_id: int | None = None
@@ -43,6 +44,7 @@ class Scope:
     until: float | None = None
     kinds: frozenset[PassageKind] | None = None
     in_view: tuple[SessionId, Seq] | None = None
+    archived: bool = False
 
     @property
     def impossible(self) -> bool:
@@ -66,6 +68,8 @@ class Passage:
     near: frozenset[str] = frozenset()
     around: tuple[Turn, ...] = ()
     replaced_by: Seq | None = None
+    # A segment in the archive (compaction.memory.tiers), which is found only when it is asked for.
+    archived: bool = False
 
     @property
     def at(self) -> float:
