@@ -15,7 +15,7 @@ from voice.transport.heard import SpeakerLeft
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from voice.listening.utterance import ListeningEvent
+    from voice.listening.utterance import ListeningEvent, PauseBegan
     from voice.listening.vad import SpeechProbability, WindowRun
     from voice.settings import ListeningSettings
     from voice.transport.heard import Heard
@@ -26,12 +26,21 @@ def _new_id() -> str:
 
 
 class Ears:
-    """The listeners of one room. Owned by the room's task; not thread-safe. Whom to hear is decided by transport."""
+    """The listeners of one room. Owned by the room's task; not thread-safe. Whom to hear is decided by transport.
+
+    `judged`: whoever owns it answers each `PauseBegan` (`answer`), and how much silence ends speech depends on that.
+    """
 
     def __init__(
-        self, detector: SpeechProbability, settings: ListeningSettings, *, new_id: Callable[[], str] = _new_id
+        self,
+        detector: SpeechProbability,
+        settings: ListeningSettings,
+        *,
+        judged: bool = False,
+        new_id: Callable[[], str] = _new_id,
     ) -> None:
         self._detector = detector
+        self._judged = judged
         self._settings = settings
         self._new_id = new_id
         self._listeners: dict[int, SpeakerListener] = {}
@@ -49,7 +58,7 @@ class Ears:
             if listener is None:
                 if isinstance(one, SpeakerLeft):
                     continue
-                listener = SpeakerListener(one.user_id, self._settings, new_id=self._new_id)
+                listener = SpeakerListener(one.user_id, self._settings, new_id=self._new_id, judged=self._judged)
                 self._listeners[one.user_id] = listener
             listener.hear(one)
             if isinstance(one, SpeakerLeft):
@@ -63,6 +72,11 @@ class Ears:
         for listener in listeners:
             listener.pass_time(now)
         return self._decide(listeners, now)
+
+    def answer(self, pause: PauseBegan, probability: float | None, now: float) -> list[ListeningEvent]:
+        """Take how likely (0-1) the person had finished in `pause`; None if that is not known. Late is no mistake."""
+        listener = self._listeners.get(pause.utterance.user_id)
+        return listener.answer(pause.utterance.id, probability, now) if listener is not None else []
 
     def _decide(self, listeners: list[SpeakerListener], now: float) -> list[ListeningEvent]:
         runs: list[WindowRun] = []

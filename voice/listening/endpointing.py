@@ -3,6 +3,11 @@
 It is fed every window of the person's time line in order, silence included, so it counts windows instead of
 seconds and the same sound gives the same utterances however it arrived. The audio itself stays with the listener;
 an effect says which windows an utterance is made of.
+
+How much silence ends an utterance may depend on whether the person sounds finished, which takes a while to find
+out. In each pause the question is put (`SpeechPaused`) and time goes on; only where the answer would decide and is
+not there yet does the machine stop and wait for it (`awaits_answer`), so the answer's lateness changes nothing
+but the moment at which an utterance is known.
 """
 
 from __future__ import annotations
@@ -57,6 +62,24 @@ class SpeechClosed:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeechPaused:
+    """The person is silent, perhaps for good: then the utterance is `start` to `end`, voiced from `first` to `last`.
+
+    Where there is a judge it is to be asked now; see `Endpointing.answer`.
+    """
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechResumed:
+    """The pause was none: the person goes on."""
+
+
+@dataclass(frozen=True, slots=True)
 class SpeechDismissed:
     """Sound that began like speech was too short to be any: voiced windows lie between `first` and `last`."""
 
@@ -64,7 +87,7 @@ class SpeechDismissed:
     last: int
 
 
-Effect: TypeAlias = SpeechOpened | SpeechClosed | SpeechDismissed
+Effect: TypeAlias = SpeechOpened | SpeechPaused | SpeechResumed | SpeechClosed | SpeechDismissed
 
 
 @dataclass(slots=True)
@@ -77,6 +100,10 @@ class _Stretch:
     voiced: int
     armed: bool
     min_voiced: int
+    # How many silent windows end it, as far as is known.
+    limit: int
+    paused: bool = False
+    asking: bool = False
 
 
 def windows_of(seconds: float) -> int:
@@ -85,16 +112,27 @@ def windows_of(seconds: float) -> int:
 
 
 class Endpointing:
-    """Cuts one person's windows into utterances. Owned by their listener; not thread-safe."""
+    """Cuts one person's windows into utterances. Owned by their listener; not thread-safe.
 
-    def __init__(self, settings: ListeningSettings) -> None:
+    `judged`: somebody answers in each pause how likely the person has finished.
+    """
+
+    def __init__(self, settings: ListeningSettings, *, judged: bool = False) -> None:
+        self._judged = judged
         self._on = settings.speech_on
         self._off = settings.speech_off
         self._min_voiced = windows_of(settings.min_speech_s)
         self._pre_roll = windows_of(settings.pre_roll_s)
+        self._finished_probability = settings.finished_probability
         self._end_silence = windows_of(settings.end_silence_s)
-        self._arming_dip = min(windows_of(ARMING_DIP_S), self._end_silence)
-        self._tail = min(windows_of(settings.tail_s), self._end_silence)
+        self._finished_silence = windows_of(settings.finished_silence_s) if judged else self._end_silence
+        self._unfinished_silence = windows_of(settings.unfinished_silence_s) if judged else self._end_silence
+        # From here on an answer decides.
+        self._shortest = min(self._end_silence, self._finished_silence)
+        self._arming_dip = min(windows_of(ARMING_DIP_S), self._shortest)
+        self._tail = min(windows_of(settings.tail_s), self._shortest)
+        # Not before the tail is complete, so that what may be recognised ahead is the utterance to the sample.
+        self._pause = max(windows_of(settings.pause_s), self._tail)
         # Rounded down: the recogniser hears no more than its 30 s.
         self._longest = int(settings.max_utterance_s / WINDOW_S)
         self._cut_search = windows_of(CUT_SEARCH_S)
@@ -124,10 +162,34 @@ class Endpointing:
     @property
     def forgetting_silence(self) -> int:
         """How many windows of silence end whatever is under way and leave nothing before them of any use."""
-        return max(self._end_silence, self._pre_roll) + 1
+        return max(self._end_silence, self._unfinished_silence, self._pre_roll) + 1
+
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether the next window cannot be decided about before `answer` is called."""
+        stretch = self._stretch
+        return stretch is not None and stretch.asking and self._next - stretch.last >= self._shortest
+
+    def answer(self, last: int, probability: float | None) -> list[Effect]:
+        """Take the answer for the pause after window `last` (exclusive): how likely the person has finished.
+
+        None: it is not known, and the fixed silence holds. An answer for a pause that is over changes nothing.
+        """
+        stretch = self._stretch
+        if stretch is None or not stretch.asking or stretch.last != last:
+            return []
+        stretch.asking = False
+        if probability is None:
+            stretch.limit = self._end_silence
+        elif probability > self._finished_probability:
+            stretch.limit = self._finished_silence
+        else:
+            stretch.limit = self._unfinished_silence
+        return self._close(stretch) if self._next - last >= stretch.limit else []
 
     def handle(self, window: Window) -> list[Effect]:
-        """Take the next window and return what it decides, in order."""
+        """Take the next window and return what it decides, in order. Not to be called while `awaits_answer`."""
+        assert not self.awaits_answer, "this window cannot be decided about yet"
         index = self._next
         self._next += 1
         self._speaking = window.probability >= (self._off if self._speaking else self._on)
@@ -158,6 +220,7 @@ class Endpointing:
             voiced=0,
             armed=False,
             min_voiced=self._min_voiced,
+            limit=self._end_silence,
         )
         self._stretch = stretch
         self._loudness = []
@@ -167,6 +230,10 @@ class Endpointing:
         stretch.voiced += 1
         stretch.last = index + 1
         effects: list[Effect] = []
+        if stretch.paused:
+            stretch.paused = stretch.asking = False
+            stretch.limit = self._end_silence
+            effects.append(SpeechResumed())
         if not stretch.armed and stretch.voiced >= stretch.min_voiced:
             stretch.armed = True
             effects.append(SpeechOpened(stretch.first))
@@ -174,9 +241,13 @@ class Endpointing:
 
     def _on_silence(self, stretch: _Stretch, index: int) -> list[Effect]:
         silence = index + 1 - stretch.last
-        if silence >= (self._end_silence if stretch.armed else self._arming_dip):
+        if silence >= (stretch.limit if stretch.armed else self._arming_dip) and not stretch.asking:
             return self._close(stretch)
-        return self._cut_if_too_long(stretch)
+        effects: list[Effect] = []
+        if stretch.armed and silence == self._pause < self._shortest:
+            stretch.paused, stretch.asking = True, self._judged
+            effects.append(SpeechPaused(stretch.start, stretch.last + self._tail, stretch.first, stretch.last))
+        return effects + self._cut_if_too_long(stretch)
 
     def _close(self, stretch: _Stretch) -> list[Effect]:
         self._stretch = None
@@ -207,6 +278,7 @@ class Endpointing:
             voiced=remainder_voiced,
             armed=False,
             min_voiced=min(self._min_voiced, windows_of(REMAINDER_MIN_S)),
+            limit=self._end_silence,
         )
         self._stretch = rest
         if rest.voiced >= rest.min_voiced:

@@ -8,7 +8,7 @@ utterance (30 s at most); where utterances begin and end is decided in `endpoint
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
@@ -20,9 +20,19 @@ from voice.listening.endpointing import (
     SpeechClosed,
     SpeechDismissed,
     SpeechOpened,
+    SpeechPaused,
+    SpeechResumed,
     Window,
 )
-from voice.listening.utterance import DropReason, ListeningEvent, SpeechStarted, Utterance, UtteranceDropped
+from voice.listening.utterance import (
+    DropReason,
+    ListeningEvent,
+    PauseBegan,
+    PauseEnded,
+    SpeechStarted,
+    Utterance,
+    UtteranceDropped,
+)
 from voice.listening.vad import INT16_FULL_SCALE, WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
 
@@ -52,14 +62,20 @@ class SpeakerListener:
     """Turns one person's frames into utterances. Owned by `Ears`; not thread-safe.
 
     In three steps, so that windows of several people can be scored in one call: `hear` and `pass_time` lay the
-    time line, `unscored` gives the windows that need a probability, `decide` takes the probabilities.
+    time line, `unscored` gives the windows that need a probability, `decide` takes the probabilities. `judged`: each
+    `PauseBegan` is answered (`answer`).
     """
 
-    def __init__(self, user_id: int, settings: ListeningSettings, *, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, user_id: int, settings: ListeningSettings, *, new_id: Callable[[], str], judged: bool = False
+    ) -> None:
         self.user_id = user_id
         self._settings = settings
         self._new_id = new_id
-        self._endpointing = Endpointing(settings)
+        self._endpointing = Endpointing(settings, judged=judged)
+        self._judged = judged
+        # The pause that the person is in, and what their utterance is if it is the end.
+        self._pause: tuple[SpeechPaused, Utterance] | None = None
         self._left = False
         # The time line: `_laid` samples since `_anchor`; None before the first sound and after long silence.
         self._anchor: float | None = None
@@ -71,6 +87,8 @@ class SpeakerListener:
         self._talkspurt_over = True
         self._vad_state = VadState()
         self._pending: list[_Piece] = []
+        # Windows with their probability that wait until a pause is answered.
+        self._undecided: deque[tuple[_Piece, float]] = deque()
         # Windows already decided about that an utterance may still need; `_kept_from` is the first one's index.
         self._kept: deque[_Piece] = deque()
         self._kept_from = 0
@@ -125,15 +143,34 @@ class SpeakerListener:
         """Return what the laid windows amount to. `probabilities`: of the windows of `unscored`, in order."""
         scores = iter(probabilities)
         pending, self._pending = self._pending, []
+        self._undecided.extend((piece, 0.0 if piece.silent else next(scores)) for piece in pending)
+        return self._advance(now)
+
+    def answer(self, utterance_id: str, probability: float | None, now: float) -> list[ListeningEvent]:
+        """Take how likely the person had finished in the pause of `utterance_id`; None if that is not known."""
+        if self._pause is None or self._pause[1].id != utterance_id:
+            return []
+        effects = self._endpointing.answer(self._pause[0].last, probability)
+        events = [event for effect in effects for event in self._events(effect, now)]
+        self._drop_unneeded()
+        return events + self._advance(now)
+
+    def _advance(self, now: float) -> list[ListeningEvent]:
+        """Decide about every window that can be decided about."""
         events: list[ListeningEvent] = []
-        for piece in pending:
-            probability = 0.0 if piece.silent else next(scores)
+        while self._undecided and not self._endpointing.awaits_answer:
+            piece, probability = self._undecided.popleft()
             self._kept.append(piece)
             window = Window(probability, 0.0 if piece.silent else _rms(piece.pcm))
-            events.extend(self._event(effect, now) for effect in self._endpointing.handle(window))
+            for effect in self._endpointing.handle(window):
+                events.extend(self._events(effect, now))
             self._drop_unneeded()
         if self._left:
-            events.extend(self._event(effect, now) for effect in self._endpointing.finish())
+            if self._endpointing.awaits_answer and self._pause is not None:
+                # Nobody is left whom waiting would help.
+                return events + self.answer(self._pause[1].id, None, now)
+            for effect in self._endpointing.finish():
+                events.extend(self._events(effect, now))
             self._drop_unneeded()
         return events
 
@@ -179,27 +216,58 @@ class SpeakerListener:
         self._partial_samples = 0
         self._partial_silent = True
 
-    def _event(self, effect: Effect, now: float) -> ListeningEvent:
+    def _events(self, effect: Effect, now: float) -> list[ListeningEvent]:
         match effect:
             case SpeechOpened(first):
-                return SpeechStarted(self.user_id, self._start_of(first))
+                return [SpeechStarted(self.user_id, self._start_of(first))]
             case SpeechDismissed(first, last):
-                return self._dropped(first, last, DropReason.TOO_SHORT)
+                return [self._dropped(first, last, DropReason.TOO_SHORT)]
+            case SpeechPaused():
+                return self._on_pause(effect, now)
+            case SpeechResumed():
+                return self._end_pause()
             case SpeechClosed():
-                pcm = self._sound(effect.start, effect.end)
-                if self._is_near_silence(pcm):
-                    return self._dropped(effect.first, effect.last, DropReason.NEAR_SILENCE)
-                return Utterance(
-                    id=self._new_id(),
-                    user_id=self.user_id,
-                    started_at=self._start_of(effect.first),
-                    ended_at=self._end_of(effect.last),
-                    closed_at=now,
-                    pcm=pcm,
-                    cut=effect.cut,
-                )
+                return self._on_closed(effect, now)
             case _:
                 assert_never(effect)
+
+    def _on_pause(self, pause: SpeechPaused, now: float) -> list[ListeningEvent]:
+        utterance = self._utterance(pause.start, pause.end, pause.first, pause.last, now)
+        if self._is_near_silence(utterance.pcm):
+            # What is too faint to be recognised ends by silence alone.
+            self._endpointing.answer(pause.last, None)
+            return []
+        self._pause = (pause, utterance)
+        return [PauseBegan(utterance, asks=self._judged)]
+
+    def _end_pause(self) -> list[ListeningEvent]:
+        if self._pause is None:
+            return []
+        utterance, self._pause = self._pause[1], None
+        return [PauseEnded(self.user_id, utterance.id)]
+
+    def _on_closed(self, closed: SpeechClosed, now: float) -> list[ListeningEvent]:
+        if self._pause is not None:
+            pause, expected = self._pause
+            if (pause.start, pause.end, pause.last) == (closed.start, closed.end, closed.last):
+                self._pause = None
+                return [replace(expected, closed_at=now, cut=closed.cut)]
+        events = self._end_pause()
+        utterance = self._utterance(closed.start, closed.end, closed.first, closed.last, now, cut=closed.cut)
+        if self._is_near_silence(utterance.pcm):
+            return [*events, self._dropped(closed.first, closed.last, DropReason.NEAR_SILENCE)]
+        return [*events, utterance]
+
+    def _utterance(self, start: int, end: int, first: int, last: int, now: float, *, cut: bool = False) -> Utterance:
+        return Utterance(
+            id=self._new_id(),
+            user_id=self.user_id,
+            started_at=self._start_of(first),
+            ended_at=self._end_of(last),
+            closed_at=now,
+            pcm=self._sound(start, end),
+            cut=cut,
+        )
 
     def _dropped(self, first: int, last: int, reason: DropReason) -> UtteranceDropped:
         return UtteranceDropped(self.user_id, self._start_of(first), self._end_of(last), reason)

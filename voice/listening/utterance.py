@@ -1,4 +1,4 @@
-"""What listening tells the room: speech began, an utterance is complete, or sound was dropped and why."""
+"""What listening tells the room: speech began, pauses, an utterance is complete, or sound was dropped and why."""
 
 from __future__ import annotations
 
@@ -35,6 +35,26 @@ class SpeechStarted:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class PauseBegan:
+    """A person in the midst of speech is silent: this is what `utterance` will be if it is for good.
+
+    If it is, the same utterance follows, under the same id and equal to the sample, `closed_at` apart. Where
+    `asks` is true, `Ears.answer` is owed within a second, whatever comes.
+    """
+
+    utterance: Utterance
+    asks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PauseEnded:
+    """The person goes on speaking: utterance `utterance_id` will not be."""
+
+    user_id: int
+    utterance_id: str
+
+
 class DropReason(StrEnum):
     """Why sound never reached the recogniser."""
 
@@ -52,4 +72,4 @@ class UtteranceDropped:
     reason: DropReason
 
 
-ListeningEvent: TypeAlias = SpeechStarted | Utterance | UtteranceDropped
+ListeningEvent: TypeAlias = SpeechStarted | PauseBegan | PauseEnded | Utterance | UtteranceDropped

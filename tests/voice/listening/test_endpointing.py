@@ -11,6 +11,8 @@ from voice.listening.endpointing import (
     SpeechClosed,
     SpeechDismissed,
     SpeechOpened,
+    SpeechPaused,
+    SpeechResumed,
     Window,
     windows_of,
 )
@@ -25,8 +27,22 @@ TAIL = windows_of(SETTINGS.tail_s)
 ARMING = windows_of(SETTINGS.min_speech_s)
 
 
-def _feed(endpointing: Endpointing, *windows: Window) -> list[Effect]:
+PAUSE = windows_of(SETTINGS.pause_s)
+FINISHED = windows_of(SETTINGS.finished_silence_s)
+UNFINISHED = windows_of(SETTINGS.unfinished_silence_s)
+
+
+def _feed_all(endpointing: Endpointing, *windows: Window) -> list[Effect]:
     return [effect for window in windows for effect in endpointing.handle(window)]
+
+
+def _feed(endpointing: Endpointing, *windows: Window) -> list[Effect]:
+    """Feed windows and leave the pauses out of what they say."""
+    return _lasting(_feed_all(endpointing, *windows))
+
+
+def _lasting(effects: list[Effect]) -> list[Effect]:
+    return [effect for effect in effects if not isinstance(effect, (SpeechPaused, SpeechResumed))]
 
 
 def test_an_utterance_has_pre_roll_and_tail() -> None:
@@ -120,6 +136,58 @@ def test_leaving_ends_the_utterance_at_once() -> None:
     assert endpointing.finish() == []
 
 
+def test_a_pause_says_what_the_utterance_would_be() -> None:
+    """200 ms into the silence its limits stand; if the silence goes on, that is the utterance, window for window."""
+    endpointing = Endpointing(SETTINGS)
+    assert _feed_all(endpointing, *[SILENT] * 50, *[VOICED] * 40, *[SILENT] * (PAUSE - 1)) == [SpeechOpened(50)]
+    paused = SpeechPaused(50 - PRE_ROLL, 90 + TAIL, 50, 90)
+    assert _feed_all(endpointing, SILENT) == [paused]
+    [closed] = _feed_all(endpointing, *[SILENT] * (END - PAUSE))
+    assert closed == SpeechClosed(paused.start, paused.end, paused.first, paused.last, cut=False)
+
+
+def test_going_on_ends_the_pause() -> None:
+    """The next voiced window takes back what the pause said; each longer silence is a pause of its own."""
+    endpointing = Endpointing(SETTINGS)
+    effects = _feed_all(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE, VOICED, *[SILENT] * PAUSE)
+    assert [type(effect) for effect in effects] == [SpeechOpened, SpeechPaused, SpeechResumed, SpeechPaused]
+
+
+def test_who_sounds_finished_has_finished_sooner() -> None:
+    """With an answer over 0.9 half a second of silence ends it, with a lower one a second, without one 0.7 s."""
+    for probability, silence in ((0.95, FINISHED), (0.9, UNFINISHED), (0.1, UNFINISHED), (None, END)):
+        endpointing = Endpointing(SETTINGS, judged=True)
+        _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE)
+        assert endpointing.answer(20, probability) == []
+        assert _feed(endpointing, *[SILENT] * (silence - PAUSE - 1)) == []
+        assert _feed(endpointing, SILENT) == [SpeechClosed(0, 20 + TAIL, 0, 20, cut=False)]
+
+
+def test_where_the_answer_decides_it_is_waited_for() -> None:
+    """At half a second of silence nothing further can be said without it; then it decides at once, or time goes on."""
+    finished, unfinished = Endpointing(SETTINGS, judged=True), Endpointing(SETTINGS, judged=True)
+    for endpointing in (finished, unfinished):
+        _feed(endpointing, *[VOICED] * 20, *[SILENT] * (FINISHED - 1))
+        assert not endpointing.awaits_answer
+        _feed(endpointing, SILENT)
+        assert endpointing.awaits_answer
+    assert finished.answer(20, 0.95) == [SpeechClosed(0, 20 + TAIL, 0, 20, cut=False)]
+    assert unfinished.answer(20, 0.5) == []
+    assert not unfinished.awaits_answer
+    assert _feed(unfinished, VOICED) == []
+    assert unfinished.is_speaking
+
+
+def test_an_answer_to_an_earlier_pause_changes_nothing() -> None:
+    """The person went on meanwhile: whether they had sounded finished is of no interest."""
+    endpointing = Endpointing(SETTINGS, judged=True)
+    _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE, *[VOICED] * 5)
+    assert endpointing.answer(20, 0.99) == []
+    _feed(endpointing, *[SILENT] * FINISHED)
+    assert endpointing.answer(20, 0.99) == []
+    assert endpointing.awaits_answer
+
+
 windows = st.lists(
     st.tuples(st.sampled_from([VOICED, SILENT, Window(0.4, 0.02), Window(0.6, 0.3)]), st.integers(1, 60)), max_size=60
 ).map(lambda runs: [window for window, count in runs for _ in range(count)])
@@ -153,7 +221,7 @@ def test_speech_long_enough_is_never_lost(line: list[Window]) -> None:
                 covered.update(range(start, end))
             case SpeechDismissed(first=first, last=last):
                 covered.update(range(first, last))
-            case SpeechOpened():
+            case SpeechOpened() | SpeechPaused() | SpeechResumed():
                 pass
     loud = {index for index, window in enumerate(line) if window.probability >= SETTINGS.speech_on}
     assert loud <= covered
@@ -166,3 +234,36 @@ def test_opening_is_always_followed_by_closing(line: list[Window]) -> None:
     effects = _feed(endpointing, *line, *[SILENT] * END)
     kinds = [type(effect) for effect in effects if not isinstance(effect, SpeechDismissed)]
     assert kinds == [SpeechOpened, SpeechClosed] * (len(kinds) // 2)
+
+
+@given(windows, st.lists(st.sampled_from([None, 0.2, 0.97]), min_size=8, max_size=8), st.data())
+def test_when_an_answer_comes_changes_nothing(
+    line: list[Window], answers: list[float | None], data: st.DataObject
+) -> None:
+    """Answers at once or at the last moment give the same utterances: only what is answered counts."""
+    settings = ListeningSettings(max_utterance_s=5)
+    line = [*line, *[SILENT] * UNFINISHED]
+    prompt, late = Endpointing(settings, judged=True), Endpointing(settings, judged=True)
+    expected: list[Effect] = []
+    actual: list[Effect] = []
+    asked = 0
+    for window in line:
+        effects = prompt.handle(window)
+        expected += effects
+        for effect in effects:
+            if isinstance(effect, SpeechPaused):
+                expected += prompt.answer(effect.last, answers[asked % 8])
+                asked += 1
+    open_question: SpeechPaused | None = None
+    asked = 0
+    for window in line:
+        if open_question is not None and (late.awaits_answer or data.draw(st.booleans())):
+            actual += late.answer(open_question.last, answers[(asked - 1) % 8])
+            open_question = None
+        for effect in late.handle(window):
+            actual.append(effect)
+            if isinstance(effect, SpeechPaused):
+                open_question, asked = effect, asked + 1
+    if open_question is not None:
+        actual += late.answer(open_question.last, answers[(asked - 1) % 8])
+    assert _lasting(actual) == _lasting(expected)

@@ -15,7 +15,14 @@ from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.listening.ears import Ears
-from voice.listening.utterance import DropReason, SpeechStarted, Utterance, UtteranceDropped
+from voice.listening.utterance import (
+    DropReason,
+    PauseBegan,
+    PauseEnded,
+    SpeechStarted,
+    Utterance,
+    UtteranceDropped,
+)
 from voice.listening.vad import SileroVad
 from voice.settings import ListeningSettings
 from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
@@ -29,10 +36,15 @@ ADA = 7
 FRAME_S = 0.02
 
 
-def _ears(detector: SpeechProbability | None = None, listening: ListeningSettings | None = None) -> Ears:
+def _ears(
+    detector: SpeechProbability | None = None, listening: ListeningSettings | None = None, *, judged: bool = False
+) -> Ears:
     numbers = itertools.count(1)
     return Ears(
-        detector or LoudnessVad(), listening or ListeningSettings(), new_id=lambda: f"utterance-{next(numbers)}"
+        detector or LoudnessVad(),
+        listening or ListeningSettings(),
+        judged=judged,
+        new_id=lambda: f"utterance-{next(numbers)}",
     )
 
 
@@ -48,7 +60,7 @@ def test_a_sentence_becomes_an_utterance_once_it_is_silent() -> None:
     """The utterance holds the speech, its times are those of the sound, and it comes 0.7 s after the last of it."""
     ears = _ears()
     events = ears.hear([_frames(10.0, np.concatenate([silence(1), voiced(2), silence(0.4)]))], now=13.4)
-    assert [type(event) for event in events] == [SpeechStarted]
+    assert [type(event) for event in events] == [SpeechStarted, PauseBegan]
     assert ears.speaking == {ADA}
     assert ears.hear([_frames(13.4, silence(0.24))], now=13.7) == []
     [utterance] = ears.hear([_frames(13.64, silence(0.2))], now=13.9)
@@ -65,7 +77,7 @@ def test_the_clock_ends_speech_when_packets_stop() -> None:
     """Discord sends nothing in silence: after the talkspurt's end, time alone closes the utterance."""
     ears = _ears()
     ears.hear([_frames(10.0, voiced(2)), TalkspurtEnded(ADA, 1, 12.1)], now=12.1)
-    assert ears.tick(12.7) == []
+    assert [type(event) for event in ears.tick(12.7)] == [PauseBegan]
     [utterance] = ears.tick(12.8)
     assert isinstance(utterance, Utterance)
     assert utterance.ended_at == pytest.approx(12.0, abs=0.04)
@@ -79,7 +91,7 @@ def test_time_does_not_pass_while_packets_are_under_way() -> None:
     assert ears.tick(12.9) == []
     events = ears.hear([_frames(12.0, voiced(1)), TalkspurtEnded(ADA, 1, 13.1)], now=13.1)
     assert events == []
-    [utterance] = ears.tick(14.0)
+    [utterance] = _utterances(ears.tick(14.0))
     assert isinstance(utterance, Utterance)
     assert len(utterance.pcm) / LISTEN_RATE_HZ == pytest.approx(3.2, abs=0.1)
 
@@ -89,7 +101,7 @@ def test_a_lost_end_mark_holds_nothing_open() -> None:
     ears = _ears()
     ears.hear([_frames(10.0, voiced(2))], now=12.0)
     assert ears.tick(12.9) == []
-    assert [type(event) for event in ears.tick(13.1)] == [Utterance]
+    assert [type(event) for event in ears.tick(13.1)] == [PauseBegan, Utterance]
 
 
 def test_a_short_gap_is_silence_inside_the_utterance() -> None:
@@ -186,6 +198,53 @@ def test_a_recording_is_cut_at_its_speech() -> None:
     assert 2.0 < utterance.ended_at - utterance.started_at < len(bicycle()) / LISTEN_RATE_HZ
 
 
+def test_a_pause_that_lasts_was_the_utterance() -> None:
+    """What is known 200 ms into the silence follows under the same id, equal to the sample."""
+    ears = _ears()
+    events = ears.hear([_frames(10.0, np.concatenate([voiced(2), silence(0.3)]))], now=12.3)
+    [pause] = [event for event in events if isinstance(event, PauseBegan)]
+    assert not pause.asks
+    assert pause.utterance.closed_at == 12.3
+    [utterance] = ears.hear([_frames(12.3, silence(0.5))], now=12.8)
+    assert isinstance(utterance, Utterance)
+    assert utterance.closed_at == 12.8
+    assert utterance.pcm is pause.utterance.pcm
+    assert (utterance.id, utterance.ended_at) == (pause.utterance.id, pause.utterance.ended_at)
+
+
+def test_a_pause_that_does_not_last_is_taken_back() -> None:
+    """Going on ends it, and the utterance that comes has another id."""
+    ears = _ears()
+    events = ears.hear([_frames(10.0, np.concatenate([voiced(1), silence(0.3), voiced(1)]))], now=12.3)
+    assert [type(event) for event in events] == [SpeechStarted, PauseBegan, PauseEnded]
+    assert isinstance(events[1], PauseBegan)
+    assert events[2] == PauseEnded(ADA, events[1].utterance.id)
+    [utterance] = _utterances(ears.hear([_frames(12.3, silence(1))], now=13.3))
+    assert utterance.id != events[1].utterance.id
+
+
+def test_the_answer_decides_how_long_silence_is_borne() -> None:
+    """Finished: over at half a second. Not: a second. It may come after the fact, and decides still."""
+    for probability, silent_s in ((0.95, 0.52), (0.3, 1.01), (None, 0.71)):
+        ears = _ears(judged=True)
+        events = ears.hear([_frames(10.0, np.concatenate([voiced(2), silence(0.3)]))], now=12.3)
+        pause = events[-1]
+        assert isinstance(pause, PauseBegan)
+        assert pause.asks
+        assert ears.answer(pause, probability, 12.3) == []
+        assert ears.hear([_frames(12.3, silence(silent_s - 0.34))], now=12.9) == []
+        [utterance] = ears.hear([_frames(11.96 + silent_s, silence(0.08))], now=13.1)
+        assert isinstance(utterance, Utterance)
+        assert utterance.id == pause.utterance.id
+
+
+def test_who_leaves_is_not_waited_for() -> None:
+    """An open question ends with the person, and what they said is heard."""
+    ears = _ears(judged=True)
+    ears.hear([_frames(10.0, np.concatenate([voiced(1), silence(0.8), voiced(1)]))], now=12.8)
+    assert len(_utterances(ears.hear([SpeakerLeft(ADA, 12.8)], now=12.9))) == 2
+
+
 @dataclass(frozen=True)
 class Talkspurt:
     """A test's piece of a conversation: `gap_frames` without packets, then sound of 20 ms frames."""
@@ -239,6 +298,57 @@ def test_chunking_and_ticks_change_nothing(spurts: list[Talkspurt], data: st.Dat
     assert [_essence(event) for event in actual] == [_essence(event) for event in expected]
 
 
+@given(talkspurts, st.lists(st.sampled_from([None, 0.2, 0.97]), min_size=5, max_size=5), st.data())
+@settings(max_examples=60, deadline=None)
+def test_neither_chunking_nor_late_answers_change_anything(
+    spurts: list[Talkspurt], answers: list[float | None], data: st.DataObject
+) -> None:
+    """With a judge too: what it says of a sound counts, not when it says so, nor how the sound arrived."""
+    listening = ListeningSettings(max_utterance_s=5, late_packets_s=0.05)
+    whole, chunked = _ears(listening=listening, judged=True), _ears(listening=listening, judged=True)
+    expected: list[ListeningEvent] = []
+    actual: list[ListeningEvent] = []
+
+    def answered(ears: Ears, events: list[ListeningEvent], *, now: bool) -> list[ListeningEvent]:
+        """Return `events`, and what follows when all (or by chance only the first) of the questions are answered."""
+        done: list[ListeningEvent] = []
+        while events:
+            event = events.pop(0)
+            done.append(event)
+            if isinstance(event, PauseBegan):
+                if now or data.draw(st.booleans()):
+                    events = [*ears.answer(event, _answer(answers, event), 0.0), *events]
+                else:
+                    late.append(event)
+        return done
+
+    late: list[PauseBegan] = []
+    at = 100.0
+    for spurt in spurts:
+        at += spurt.gap_frames * FRAME_S
+        pcm = spurt.pcm()
+        expected += answered(whole, whole.hear([_frames(at, pcm)], now=0.0), now=True)
+        cuts = data.draw(st.lists(st.integers(1, len(spurt.levels)), max_size=5))
+        for first, last in itertools.pairwise(sorted({0, len(spurt.levels), *cuts})):
+            piece = pcm[first * LISTEN_FRAME_SAMPLES : last * LISTEN_FRAME_SAMPLES]
+            actual += answered(chunked, chunked.hear([_frames(at + first * FRAME_S, piece)], now=0.0), now=False)
+            while late and data.draw(st.booleans()):
+                pause = late.pop()
+                actual += answered(chunked, chunked.answer(pause, _answer(answers, pause), 0.0), now=False)
+        at += len(spurt.levels) * FRAME_S
+    expected += answered(whole, whole.hear([_frames(at + 60, silence(0.1))], now=0.0), now=True)
+    actual += answered(chunked, chunked.hear([_frames(at + 60, silence(0.1))], now=0.0), now=False)
+    while late:
+        pause = late.pop()
+        actual += answered(chunked, chunked.answer(pause, _answer(answers, pause), 0.0), now=True)
+    assert [_essence(event) for event in _utterances(actual)] == [_essence(event) for event in _utterances(expected)]
+
+
+def _answer(answers: list[float | None], pause: PauseBegan) -> float | None:
+    """Return an answer that depends on the sound alone, as a model's does."""
+    return answers[len(pause.utterance.pcm) % len(answers)]
+
+
 def _essence(event: ListeningEvent) -> tuple[object, ...]:
     match event:
         case Utterance():
@@ -247,3 +357,7 @@ def _essence(event: ListeningEvent) -> tuple[object, ...]:
             return ("dropped", round(event.started_at, 6), round(event.ended_at, 6), event.reason)
         case SpeechStarted():
             return ("started", round(event.at, 6))
+        case PauseBegan(utterance):
+            return ("paused", round(utterance.ended_at, 6), utterance.pcm.tobytes())
+        case PauseEnded():
+            return ("went on",)
