@@ -47,6 +47,9 @@ def command(
     reorder: Annotated[
         float | None, typer.Option(min=0, max=1, help="Share of voice packets that arrive out of order.")
     ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Save the conversation as it was shown as a picture.", metavar="FILE.svg")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="A setting over all others, for example compaction.mode=off.", metavar="KEY=VALUE"),
@@ -67,7 +70,15 @@ def command(
     network = {
         name: share for name, share in (("loss", loss), ("padding", padding), ("reorder", reorder)) if share is not None
     }
-    passed = rehearse(scenario, speech=speech, limit=limit, report=report, overrides=overrides, network=network)
+    passed = rehearse(
+        scenario,
+        speech=speech,
+        limit=limit,
+        report=report,
+        picture=picture,
+        overrides=overrides,
+        network=network,
+    )
     raise typer.Exit(0 if passed else 1)
 
 
@@ -77,6 +88,7 @@ def rehearse(
     speech: Path | None = None,
     limit: int | None = None,
     report: Path | None = None,
+    picture: Path | None = None,
     overrides: dict[str, object] | None = None,
     network: dict[str, float] | None = None,
 ) -> bool:
@@ -95,7 +107,8 @@ def rehearse(
     if network:
         played = played.with_network(played.network.model_copy(update=network))
     settings = load(overrides={**played.settings, **(overrides or {})})
-    program = Program(Console(highlight=False))
+    shown = Console(highlight=False, record=picture is not None)
+    program = Program(shown)
     # The program shows the bot's warnings among the conversation; the log has everything.
     with (
         nowhere() as console,
@@ -103,6 +116,8 @@ def rehearse(
         program,
     ):
         outcome = asyncio.run(_play(played, settings.asr, overrides or {}, program))
+    if picture is not None:
+        shown.save_svg(str(picture), title="roomtone rehearse", clear=False)
     program.show(outcome)
     if report is not None:
         outcome.write(report)
