@@ -77,18 +77,17 @@ class Recall:
         limit = max(1, min(limit, MOST_RECALLED))
         asked = ask(query)
         # Beside the full text, and ended with it whatever happens.
-        embedding = asyncio.create_task(self._embedding(query, within_s=embed_within_s), name="recall-embedding")
+        liking = asyncio.create_task(self._alike(query, scope, within_s=embed_within_s), name="recall-likeness")
         try:
             choice, worded = await self._by_words(asked, scope)
-            vector = await embedding
+            alike = await liking
         finally:
-            embedding.cancel()
-        alike = await self._alike(vector, scope)
+            liking.cancel()
         if not asked.terms and not alike:
             return await self._last(asked, scope, limit)
         scores = fuse([(FULL_TEXT_WEIGHT, worded), (LIKENESS_WEIGHT, [passage_id for passage_id, _ in alike])])
         found = await self._index.passages(best(scores, JUDGED))
-        found = [*found, *await self._possible_corrections(asked, found, scores, scope)]
+        found = [*found, *await self._possible_corrections(choice, found, scores, scope)]
         return arrange(asked, choice, found, scores, likeness=dict(alike), limit=limit)
 
     async def turns(self, session_id: SessionId, first: int, last: int) -> tuple[Turn, ...]:
@@ -107,21 +106,18 @@ class Recall:
             return choice, ()
         return choice, await self._index.full_text(choice.terms, scope, limit=RANKED, newest=choice.newest)
 
-    async def _embedding(self, query: str, *, within_s: float) -> Sequence[float] | None:
+    async def _alike(self, query: str, scope: Scope, *, within_s: float) -> Sequence[tuple[PassageId, float]]:
+        """Return what is like the query in meaning; nothing where the embedder doesn't say in time."""
         if self._embedder is None or not query.strip():
-            return None
+            return ()
         try:
             async with asyncio.timeout(within_s):
                 (vector,) = await self._embedder.embed([query], urgent=True)
-                return vector
         except TimeoutError:
             log.info("recall_embedding_late", within_s=within_s)
+            return ()
         except EmbeddingError as error:
             log.warning("recall_embedding_failed", problem=str(error))
-        return None
-
-    async def _alike(self, vector: Sequence[float] | None, scope: Scope) -> Sequence[tuple[PassageId, float]]:
-        if vector is None or self._embedder is None:
             return ()
         return await self._index.alike(vector, scope, model=self._embedder.model, limit=RANKED)
 
@@ -132,7 +128,7 @@ class Recall:
         return arrange(asked, Choice((), {}), found, scores, limit=limit)
 
     async def _possible_corrections(
-        self, asked: Asked, found: Sequence[Passage], scores: dict[PassageId, float], scope: Scope
+        self, choice: Choice, found: Sequence[Passage], scores: dict[PassageId, float], scope: Scope
     ) -> Sequence[Passage]:
         """Return what may correct the best of what was found and was not found itself."""
         wider = replace(scope, in_view=None, until=None, speaker=None, kinds=frozenset({PassageKind.TURN}))
@@ -142,10 +138,10 @@ class Recall:
                 each.replaced_by for each in found if each.session_id == session_id and each.replaced_by is not None
             ]
             ids += await self._index.find_turns(session_id, seqs)
-        probe = probe_terms(asked, found, scores)
+        probe = probe_terms(choice, found, scores)
         if probe is not None:
             later = replace(wider, since=probe.after)
-            ids += await self._index.full_text(probe.terms, later, limit=PROBED, announcing=True)
+            ids += await self._index.newest(later, limit=PROBED, terms=probe.terms, announcing=True)
         known = {each.id for each in found}
         return await self._index.passages([each for each in dict.fromkeys(ids) if each not in known])
 

@@ -133,21 +133,20 @@ class RecallIndex(Protocol):
         """Return how many passages have each term in their own words or beside them."""
 
     async def full_text(
-        self,
-        terms: Sequence[str],
-        scope: Scope,
-        *,
-        limit: int,
-        newest: int | None = None,
-        announcing: bool = False,
+        self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
     ) -> Sequence[PassageId]:
         """Return the passages with any of the terms, best first by BM25, neighbours counting half.
 
-        `newest`: look at about so many of the newest alone. `announcing`: only turns that say that something changed.
+        `newest`: look at about so many of the newest alone.
         """
 
-    async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
-        """Return what was said last in the scope, newest first."""
+    async def newest(
+        self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
+    ) -> Sequence[PassageId]:
+        """Return what was said last in the scope, newest first.
+
+        `terms`: with all of these in their own words. `announcing`: only turns that say that something changed.
+        """
 
     async def alike(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.embedding.minilm import MiniLmEmbedder
+from bot.embedding.minilm import minilm_embedder
 from bot.errors import ModelError
 from bot.models.catalogue import EMBED_MINILM
 from bot.models.shelf import ModelShelf
@@ -49,7 +49,7 @@ async def chosen_embedder(
         log.info("no_embedder", search="full text alone")
         yield None
         return
-    async with MiniLmEmbedder(shelf.path(EMBED_MINILM)) as local:
+    async with minilm_embedder(shelf.path(EMBED_MINILM)) as local:
         yield local
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import URL, event
 from sqlalchemy.exc import MissingGreenlet
@@ -21,7 +22,7 @@ from bot.store.failures import FAILURES, store_failure
 from bot.store.schema import migrate
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 POOL_SIZE = 4
 # Beyond the wait for a lock: how long a transaction may take before the disk counts as stalled.
 TRANSACTION_GRACE_S = 20.0
+
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 
 Synchronous = Literal["full", "normal"]
 
@@ -52,6 +55,20 @@ class Database:
         try:
             async with asyncio.timeout(self._deadline_s), self._readers.begin() as connection:
                 yield connection
+        except FAILURES as exc:
+            raise store_failure(exc, self.path) from exc
+
+    async def rows(self, sql: str, parameters: Mapping[str, object] = _NOTHING) -> list[tuple[Any, ...]]:
+        """Return all rows of one reading statement, as SQLite has them. Raises `StoreError`.
+
+        One way to the connection's thread and back, where `reading` takes seven: for what a reply waits for.
+        """
+        try:
+            async with asyncio.timeout(self._deadline_s), self._readers.connect() as connection:
+                raw = await connection.get_raw_connection()
+                driver = raw.driver_connection
+                assert driver is not None, "a connection just taken has its driver's"
+                return list(await driver.execute_fetchall(sql, parameters))
         except FAILURES as exc:
             raise store_failure(exc, self.path) from exc
 

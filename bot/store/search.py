@@ -7,21 +7,22 @@ without the rest being sorted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, select, text, tuple_
+from sqlalchemy import select, tuple_
 
 from bot.store import rows
-from bot.store.schema import corrections, notes, passages, segments, turns
-from bot.store.tags import clauses_of, match_expression
+from bot.store.schema import notes, segments
+from bot.store.tags import ARCHIVED_TAG, all_of, any_of, clauses_of, match_expression, place_tags
 from compaction.memory.passage import Passage, PassageId, PassageKind, Source
-from compaction.model import Seq, SessionId, Turn
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -43,31 +44,43 @@ class SqlRecallIndex:
 
     async def count(self, terms: Sequence[str]) -> Counts:
         """Return how many passages have each term. See `RecallIndex.count`."""
-        async with self._database.reading() as connection:
-            total = (await connection.execute(text("SELECT max(id) FROM passages"))).scalar_one() or 0
-            found = await connection.execute(_COUNTS, {"terms": list(terms)})
-            return Counts({row.term: row.doc for row in found}, total)
+        places, values = _listed(terms)
+        asked = _COUNTS.format(places=places)
+        (_, total), *found = await self._database.rows(asked, values)
+        return Counts(dict(found), total or 0)
 
     async def full_text(
-        self,
-        terms: Sequence[str],
-        scope: Scope,
-        *,
-        limit: int,
-        newest: int | None = None,
-        announcing: bool = False,
+        self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
     ) -> Sequence[PassageId]:
         """Return the best passages by BM25. See `RecallIndex.full_text`."""
         if not terms or scope.impossible:
             return ()
-        match = match_expression(tuple(terms), clauses_of(scope, announcing=announcing))
-        return await self._matching(match, scope, limit=limit, newest=newest, by_rank=True)
+        # BM25 counts every word of the query, so a tag that half the passages have is better looked up in the row.
+        conditions, values = _beyond_tags(scope, newest)
+        narrow = replace(scope, guild_id=None, channel_id=None)
+        values["match"] = match_expression(any_of(terms), clauses_of(narrow))
+        conditions += ["passage_index MATCH :match", f"rank MATCH '{_RANK}'"]
+        for tag in place_tags(scope):
+            conditions.append(f"instr(p.tags, :{tag[0]}) > 0")
+            values[tag[0]] = f"{tag} "
+        return await self._found(
+            "passage_index f JOIN passages p ON p.id = f.rowid", conditions, values, "f.rank", limit
+        )
 
-    async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
-        """Return what was said last in the scope, newest first."""
+    async def newest(
+        self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
+    ) -> Sequence[PassageId]:
+        """Return what was said last in the scope, newest first. See `RecallIndex.newest`."""
         if scope.impossible:
             return ()
-        return await self._matching(match_expression((), clauses_of(scope)), scope, limit=limit, newest=None)
+        conditions, values = _beyond_tags(scope, None)
+        match = match_expression(all_of(terms), clauses_of(scope, announcing=announcing))
+        if not match:
+            return await self._found("passages p", conditions, values, "p.id DESC", limit)
+        values["match"] = match
+        conditions.append("passage_index MATCH :match")
+        source = "passage_index f JOIN passages p ON p.id = f.rowid"
+        return await self._found(source, conditions, values, "f.rowid DESC", limit)
 
     async def alike(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
@@ -81,56 +94,64 @@ class SqlRecallIndex:
         """Return these passages in this order, with what they were made of; those that are gone are missing."""
         if not ids:
             return ()
-        async with self._database.reading() as connection:
-            found = (await connection.execute(select(passages).where(passages.c.id.in_(ids)))).all()
-            around = await _turns_around(connection, found)
-            others = await _others(connection, found)
-            replaced = await _corrected(connection, found)
+        places, values = _listed(ids)
+        found = [_Row(*row) for row in await self._database.rows(_PASSAGES.format(places=places), values)]
+        turns = [row for row in found if row.kind == PassageKind.TURN]
+        around = await _turns_around(self._database, turns)
+        others: dict[tuple[str, str, str], Source] = {}
+        if len(turns) < len(found):
+            async with self._database.reading() as connection:
+                others = await _others(connection, found)
         by_id: dict[int, Passage] = {}
         for row in found:
-            passage = _passage(row, around, others, replaced)
+            passage = _passage(row, around, others)
             if passage is not None:
                 by_id[row.id] = passage
         return tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id)
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
         """Return the passages of these turns, in order of seq."""
-        wanted = (
-            select(passages.c.id)
-            .where(passages.c.session_id == session_id, passages.c.start_seq.in_(seqs))
-            .where(passages.c.kind == PassageKind.TURN.value)
-            .order_by(passages.c.start_seq)
-        )
-        async with self._database.reading() as connection:
-            return tuple(PassageId(each) for each in (await connection.execute(wanted)).scalars())
+        places, values = _listed(seqs)
+        conditions = ["p.session_id = :session", "p.kind = 'turn'", f"p.start_seq IN ({places})"]
+        return await self._found("passages p", conditions, values | {"session": session_id}, "p.start_seq", len(seqs))
 
-    async def _matching(
-        self, match: str, scope: Scope, *, limit: int, newest: int | None, by_rank: bool = False
+    async def _found(
+        self, source: str, conditions: Sequence[str], values: Mapping[str, object], order: str, limit: int
     ) -> tuple[PassageId, ...]:
-        """Ask the index. Conditions beyond its own are looked up only for as many of the ranked as are wanted."""
-        conditions, values = _beyond_tags(scope, newest)
-        if match:
-            conditions.append("passage_index MATCH :match")
-            values["match"] = match
-        if by_rank:
-            conditions.append(f"rank MATCH '{_RANK}'")
-        source = "passage_index f JOIN passages p ON p.id = f.rowid" if match else "passages p"
-        order = "f.rank" if by_rank else "f.rowid DESC" if match else "p.id DESC"
+        """Ask for passages. What the index doesn't filter is looked up for as many of the ordered as are wanted."""
         where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
         # Nothing in it is from outside: the words are parameters.
-        asked = text(f"SELECT p.id FROM {source} {where}ORDER BY {order} LIMIT :limit")  # noqa: S608
-        async with self._database.reading() as connection:
-            found = await connection.execute(asked, values | {"limit": limit})
-            return tuple(PassageId(each) for each in found.scalars())
+        asked = f"SELECT p.id FROM {source} {where}ORDER BY {order} LIMIT :limit"  # noqa: S608
+        found = await self._database.rows(asked, {**values, "limit": limit})
+        return tuple(PassageId(row[0]) for row in found)
 
 
-_COUNTS = text("SELECT term, doc FROM passage_terms WHERE term IN :terms").bindparams(
-    bindparam("terms", expanding=True)
-)
+class _Row(NamedTuple):
+    id: int
+    session_id: str
+    kind: str
+    key: str
+    start_seq: int | None
+    own: str
+    preceding: str
+    following: str
+    replaced_by: int | None
+
+
+_COUNTS = """
+    SELECT NULL, max(id) FROM passages
+    UNION ALL SELECT term, doc FROM passage_terms WHERE term IN ({places})
+"""
+_PASSAGES = """
+    SELECT p.id, p.session_id, p.kind, p."key", p.start_seq, p.own, p.preceding, p.following, c.new_seq
+    FROM passages p LEFT JOIN corrections c
+    ON p.kind = 'turn' AND c.session_id = p.session_id AND c.old_seq = p.start_seq
+    WHERE p.id IN ({places})
+"""
 _AROUND = """
-    WITH found (session, first, last) AS (VALUES {values})
-    SELECT DISTINCT turns.* FROM found
-    JOIN turns ON turns.session_id = found.session AND turns.seq BETWEEN found.first AND found.last
+    WITH found (session, first, last) AS (VALUES {places})
+    SELECT DISTINCT t.session_id, t.seq, t.kind, t.started_at, t.ended_at, t.parts, t.tombstone FROM found
+    JOIN turns t ON t.session_id = found.session AND t.seq BETWEEN found.first AND found.last
 """
 
 _Key = tuple[str, int]
@@ -151,6 +172,9 @@ def _beyond_tags(scope: Scope, newest: int | None) -> tuple[list[str], dict[str,
         of_time = f"FROM passages WHERE {' AND '.join(within)}"
         conditions += [f"p.{each}" for each in within]
         conditions.append(f"p.id BETWEEN (SELECT min(id) {of_time}) AND (SELECT max(id) {of_time})")
+    if not scope.archived:
+        conditions.append("p.tags NOT LIKE :archived")
+        values["archived"] = f"%{ARCHIVED_TAG}%"
     if newest is not None:
         conditions.append("p.id > (SELECT max(id) FROM passages) - :newest")
         values["newest"] = newest
@@ -160,23 +184,34 @@ def _beyond_tags(scope: Scope, newest: int | None) -> tuple[list[str], dict[str,
     return conditions, values
 
 
-async def _turns_around(connection: AsyncConnection, found: Sequence[Row[Any]]) -> dict[_Key, Turn]:
+async def _turns_around(database: Database, found: Sequence[_Row]) -> dict[_Key, Turn]:
     """Return the turns that were found, with those about them, by session and seq."""
     ranges = [
         value
         for row in found
-        if row.kind == PassageKind.TURN
+        if row.start_seq is not None
         for value in (row.session_id, row.start_seq - _BEFORE, row.start_seq + _AFTER)
     ]
     if not ranges:
         return {}
     places = ", ".join(f"(:v{at}, :v{at + 1}, :v{at + 2})" for at in range(0, len(ranges), 3))
-    asked = text(_AROUND.format(values=places)).columns(*turns.c)
-    result = await connection.execute(asked, {f"v{at}": value for at, value in enumerate(ranges)})
-    return {(row.session_id, row.seq): rows.turn_from_row(row) for row in result}
+    values = {f"v{at}": value for at, value in enumerate(ranges)}
+    return {
+        (session_id, seq): Turn(
+            Seq(seq),
+            TurnKind(kind),
+            started_at,
+            ended_at,
+            tuple(TurnPart(*part) for part in json.loads(parts)),
+            tombstone=bool(tombstone),
+        )
+        for session_id, seq, kind, started_at, ended_at, parts, tombstone in await database.rows(
+            _AROUND.format(places=places), values
+        )
+    }
 
 
-async def _others(connection: AsyncConnection, found: Sequence[Row[Any]]) -> dict[tuple[str, str, str], Source]:
+async def _others(connection: AsyncConnection, found: Sequence[_Row]) -> dict[tuple[str, str, str], Source]:
     """Return the notes and segments that were found, by session, kind and id."""
     others: dict[tuple[str, str, str], Source] = {}
     for kind, table, read in (
@@ -190,24 +225,11 @@ async def _others(connection: AsyncConnection, found: Sequence[Row[Any]]) -> dic
     return others
 
 
-async def _corrected(connection: AsyncConnection, found: Sequence[Row[Any]]) -> dict[_Key, Seq]:
-    """Return which of the turns found are corrected, and by which turn."""
-    keys = [(row.session_id, row.start_seq) for row in found if row.kind == PassageKind.TURN]
-    if not keys:
-        return {}
-    wanted = select(corrections).where(tuple_(corrections.c.session_id, corrections.c.old_seq).in_(keys))
-    return {(row.session_id, row.old_seq): Seq(row.new_seq) for row in await connection.execute(wanted)}
-
-
-def _passage(
-    row: Row[Any],
-    around: Mapping[_Key, Turn],
-    others: Mapping[tuple[str, str, str], Source],
-    replaced: Mapping[_Key, Seq],
-) -> Passage | None:
+def _passage(row: _Row, around: Mapping[_Key, Turn], others: Mapping[tuple[str, str, str], Source]) -> Passage | None:
     near: tuple[Turn, ...] = ()
     source: Source | None
     if row.kind == PassageKind.TURN:
+        assert row.start_seq is not None, "a turn's passage has its seq"
         seq = row.start_seq
         source = around.get((row.session_id, seq))
         beside = (around.get((row.session_id, each)) for each in range(seq - _BEFORE, seq + _AFTER + 1))
@@ -223,5 +245,11 @@ def _passage(
         own=frozenset(row.own.split()),
         near=frozenset(row.preceding.split()) | frozenset(row.following.split()),
         around=near,
-        replaced_by=replaced.get((row.session_id, row.start_seq)) if row.start_seq is not None else None,
+        replaced_by=None if row.replaced_by is None else Seq(row.replaced_by),
     )
+
+
+def _listed(values: Sequence[object]) -> tuple[str, dict[str, object]]:
+    """Return the parameters of a list, and the places where they stand."""
+    named = {f"i{at}": value for at, value in enumerate(values)}
+    return ", ".join(f":{name}" for name in named), named

@@ -15,10 +15,17 @@ from compaction.model import SessionId, Turn
 from compaction.wording import announces_change
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from compaction.memory.passage import Scope, Source
 
 # A turn that says that something is no longer as it was.
 CHANGE_TAG = "kchange"
+# A segment in the archive.
+ARCHIVED_TAG = "karchived"
+
+# A tag that no passage has.
+NOTHING = '"knothing"'
 
 # Each clause must hold; it holds when a passage has all the tags of one of its alternatives.
 Clauses: TypeAlias = tuple[tuple[frozenset[str], ...], ...]
@@ -89,17 +96,32 @@ def holds(clauses: Clauses, tags: frozenset[str]) -> bool:
     return all(any(needed <= tags for needed in alternatives) for alternatives in clauses)
 
 
-def match_expression(terms: tuple[str, ...], clauses: Clauses) -> str:
-    """Return the FTS5 query for passages with any of `terms` (all passages without terms) within the clauses.
+def place_tags(scope: Scope) -> tuple[str, ...]:
+    """Return the tags of where a passage was said, which may be those of half of all passages."""
+    tags = [] if scope.guild_id is None else [f"g{scope.guild_id}"]
+    return (*tags, *([] if scope.channel_id is None else [f"c{scope.channel_id}"]))
 
-    Terms and tags are letters and digits alone, so nothing in it can be taken for syntax. Empty: no condition.
+
+def any_of(terms: Sequence[str]) -> str:
+    """Return the FTS5 query for passages that speak of any of `terms`, themselves or beside them."""
+    return f"{{own preceding following}} : ({' OR '.join(map(_quoted, terms))})" if terms else ""
+
+
+def all_of(terms: Sequence[str]) -> str:
+    """Return the FTS5 query for passages that speak of all of `terms` themselves."""
+    return f"{{own}} : ({' AND '.join(map(_quoted, terms))})" if terms else ""
+
+
+def match_expression(words: str, clauses: Clauses) -> str:
+    """Return the FTS5 query for `words` (a query, or nothing) within the clauses; empty is no condition.
+
+    Terms and tags are letters and digits alone, so nothing in it can be taken for syntax.
     """
-    wanted = [f"({{own preceding following}} : ({' OR '.join(_quoted(term) for term in terms)}))"] if terms else []
+    wanted = [f"({words})"] if words else []
     for alternatives in clauses:
-        either = " OR ".join(
-            f"({' AND '.join(_quoted(tag) for tag in sorted(needed))})" for needed in alternatives if needed
-        )
-        wanted.append(f"({{tags}} : ({either}))" if either else '"nothing" AND ""')
+        either = [f"({' AND '.join(map(_quoted, sorted(needed)))})" for needed in alternatives if needed]
+        # No alternative: nothing can be in it.
+        wanted.append(f"({{tags}} : ({' OR '.join(either) or NOTHING}))")
     return " AND ".join(wanted)
 
 

@@ -78,6 +78,8 @@ def takes_back(new: Statement, old: Statement) -> bool:
     about ('No wait, I meant Friday.')."""
     if new.speaker != old.speaker or not _later(new, old) or new.session != old.session:
         return False
+    if _TAKES_BACK.search(new.text) is None:
+        return False
     before = frozenset().union(*(concepts(each).all for each in _statements(old.text)))
     return bool(before) and any(
         _TAKES_BACK.search(each) and concepts(each).all - before for each in _statements(new.text)

@@ -26,9 +26,9 @@ RANK_CONSTANT = 60
 # words tell what it is about.
 MAX_TERMS_READ = 64
 MAX_QUERY_TERMS = 24
-# So many passages may be scored for one query: 12,000 cost about 15 ms. What nearly everybody says finds only the
+# So many passages may be scored for one query: 8,000 cost about 10 ms. What nearly everybody says finds only the
 # newest part of what was said.
-MAX_SCORED = 12_000
+MAX_SCORED = 8_000
 # The likeness of embeddings finds other words for the same thing, and much that is merely of that kind.
 FULL_TEXT_WEIGHT = 1.0
 LIKENESS_WEIGHT = 0.6
@@ -41,7 +41,7 @@ _TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSH
 _STALE_WEIGHT = 0.5
 # Corrections are looked for among so many of the best.
 _COMPARED = 24
-_PROBE_TERMS = 8
+_PROBE_TERMS = 2
 # A quote is a turn with its neighbours; a correction by the same person may follow a little later.
 _NEIGHBOURS = 1
 
@@ -176,17 +176,17 @@ def arrange(
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What to look for to find corrections that the query itself doesn't: turns said after `after` (epoch seconds)
-    with any of `terms` that announce a change."""
+    """What to look for to find corrections that stand too far down a ranking: turns said after `after` (epoch seconds)
+    that speak of all of `terms` and announce a change."""
 
     terms: tuple[str, ...]
     after: float
 
 
-def probe_terms(asked: Asked, passages: Sequence[Passage], scores: Mapping[PassageId, float]) -> Probe | None:
+def probe_terms(choice: Choice, passages: Sequence[Passage], scores: Mapping[PassageId, float]) -> Probe | None:
     """Return what a correction of the best statement would speak of, or None when nothing was stated.
 
-    A correction names what it corrects by words of the old statement, which need not be those of the question.
+    It names what it corrects, by the words that the question and the old statement share.
     """
     stated = [
         each
@@ -196,9 +196,8 @@ def probe_terms(asked: Asked, passages: Sequence[Passage], scores: Mapping[Passa
     if not stated:
         return None
     top = max(stated, key=lambda each: (scores.get(each.id, 0.0), each.id))
-    wanted = [term for term in asked.terms if term in top.own]
-    wanted += sorted((term for term in top.own if term not in wanted), key=lambda term: (-len(term), term))
-    return Probe(tuple(wanted[:_PROBE_TERMS]), top.at) if wanted else None
+    shared = sorted(top.own & choice.weights.keys(), key=lambda term: (-choice.weights[term], term))
+    return Probe(tuple(shared[:_PROBE_TERMS]), top.at) if shared else None
 
 
 @dataclass(slots=True)
@@ -209,7 +208,8 @@ class _Weighed:
     score: float
     relevance: float
     likeness: float | None
-    superseded_by: Turn | None = None
+    # What it states; None where it is no turn of a person's.
+    statement: Statement | None
     superseding: Passage | None = None
     supersedes: list[TurnRef] | None = None
     # The turn that takes it back right after it, not a passage of its own here.
@@ -228,7 +228,7 @@ class _Weighed:
         score = scores.get(passage.id, 0.0) * (0.5 + 0.5 * relevance) * _weight(passage)
         if any(_named(name, asked.words) for name in passage.speakers):
             score *= SPEAKER_BOOST
-        return cls(passage, score, relevance, likeness.get(passage.id))
+        return cls(passage, score, relevance, likeness.get(passage.id), _statement(passage, passage.source))
 
     @property
     def ref(self) -> TurnRef | None:
@@ -329,22 +329,25 @@ def _replacement(
     old: _Weighed, among: Sequence[_Weighed], by_ref: Mapping[TurnRef | None, _Weighed], asked: frozenset[str]
 ) -> _Weighed | None:
     """Return the latest of `among` that corrects `old`, or None; what takes it back right away is noted in it."""
-    passage = old.passage
-    told = _statement(passage, passage.source)
+    passage, told = old.passage, old.statement
     if told is None:
         return None
+    own = passage.own
     found = [
         each
         for each in among
-        if each is not old
-        and (statement := _statement(each.passage, each.passage.source)) is not None
-        and replaces(statement, told, asked=asked)
+        if each.statement is not None
+        and each.passage.at >= passage.at
+        and each is not old
+        # What speaks of nothing that it speaks of is not about it; most pairs end here.
+        and not own.isdisjoint(each.passage.own)
+        and replaces(each.statement, told, asked=asked)
     ]
     if passage.replaced_by is not None:
         folded_in = by_ref.get(TurnRef(passage.session_id, passage.replaced_by))
         found += [folded_in] if folded_in is not None else []
     for turn in passage.around:
-        later = _statement(passage, turn)
+        later = _statement(passage, turn) if turn.seq > told.seq else None
         if later is not None and takes_back(later, told):
             known = by_ref.get(TurnRef(passage.session_id, turn.seq))
             if known is not None:

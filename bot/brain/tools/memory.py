@@ -1,0 +1,150 @@
+"""The tools `memory_search` and `recall_turns`: what was said, word for word, with who and when.
+
+What they return is a report of a conversation. It is bounded, so that one call can't fill the prompt.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from bot.brain.tools.tool import Tool
+from bot.moments import MomentUnknownError, moment
+from bot.recall import DEFAULT_LIMIT
+from compaction.context import turn_text
+from compaction.errors import StoreError
+from compaction.memory.passage import PassageKind
+from compaction.model import SessionId
+from compaction.wording import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import tzinfo
+
+    from bot.recall import RoomRecall
+    from compaction.memory.recall import Recalled
+
+MOST_FOUND = 20
+# About 2,000 tokens: more is cut when it is old anyway.
+MAX_CHARS = 6_000
+NOTHING = "Nothing that was said or shown is about that."
+
+_TEXT = {"type": "string"}
+_WHEN = "Clock time (21:04), how long ago (45 minutes ago), or ISO date and time."
+SEARCH_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "query": _TEXT | {"description": "What to look for: the words people would have used."},
+        "speaker": _TEXT | {"description": "Only what this person said: their name."},
+        "since": _TEXT | {"description": f"Only what was said from then on. {_WHEN}"},
+        "until": _TEXT | {"description": f"Only what was said before then. {_WHEN}"},
+        "session": _TEXT | {"description": "Only that session: its id as a search told it."},
+        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND, "description": "Most quotes, 8 by default."},
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+TURNS_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "from": {"type": "integer", "minimum": 0, "description": "Number of the first turn."},
+        "to": {"type": "integer", "minimum": 0, "description": "Number of the last turn, counted in."},
+    },
+    "required": ["from", "to"],
+    "additionalProperties": False,
+}
+
+
+def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) -> tuple[Tool, ...]:
+    """Return the two tools for one room. `zone`: whose clock times are told in; `now`: UTC epoch seconds."""
+
+    async def search(arguments: Mapping[str, object]) -> str:
+        try:
+            found = await room.memory_search(
+                _text(arguments, "query"),
+                speaker=_text(arguments, "speaker") or None,
+                since=_moment(arguments, "since", now(), zone),
+                until=_moment(arguments, "until", now(), zone),
+                session=SessionId(_text(arguments, "session")) if arguments.get("session") else None,
+                limit=min(_number(arguments, "limit", DEFAULT_LIMIT), MOST_FOUND),
+            )
+        except (MomentUnknownError, StoreError) as error:
+            return str(error)
+        return _bounded([told(each, zone, here=room.place.session_id) for each in found]) or NOTHING
+
+    async def turns(arguments: Mapping[str, object]) -> str:
+        first, last = _number(arguments, "from", -1), _number(arguments, "to", -1)
+        if first < 0 or last < first:
+            return "from and to are turn numbers, from being the smaller one, for example from 12 to 18."
+        try:
+            found = await room.recall_turns(first, last)
+        except StoreError as error:
+            return str(error)
+        lines = [f"turn {turn.seq} {turn_text(turn, zone)}" for turn in found]
+        return _bounded(lines) or f"There are no turns {first} to {last} in this session."
+
+    return (
+        Tool(
+            "memory_search",
+            "Finds what was said earlier, also in earlier sessions, word for word with who said it and when. Use it "
+            "whenever somebody refers to something that is not in front of you.",
+            SEARCH_SCHEMA,
+            search,
+        ),
+        Tool(
+            "recall_turns",
+            "Gives turns of this session word for word by their numbers, for example those around a quote.",
+            TURNS_SCHEMA,
+            turns,
+        ),
+    )
+
+
+def told(recalled: Recalled, zone: tzinfo, *, here: SessionId | None = None) -> str:
+    """Return one thing recalled as a model or a person reads it. `here`: the session it is told in."""
+    at = datetime.fromtimestamp(recalled.at, zone)
+    place = "" if recalled.session_id == here else f"{at:%Y-%m-%d}, session {recalled.session_id}, "
+    old = ""
+    if recalled.superseded_by is not None:
+        old = f" NO LONGER SO: corrected by turn {recalled.superseded_by.seq}."
+    elif recalled.supersedes:
+        old = f" This corrects turn {', '.join(str(each.seq) for each in recalled.supersedes)}."
+    match recalled.kind:
+        case PassageKind.TURN:
+            lines = [turn_text(turn, zone) for turn in recalled.turns]
+            return f"({place}turn {recalled.seq}.{old})\n" + "\n".join(lines)
+        case PassageKind.NOTE:
+            return f"({place}seen on {plain(recalled.speaker)}'s screen)\n[{at:%H:%M}] {plain(recalled.text)}"
+        case PassageKind.SEGMENT:
+            return f"({place}summary of turns {recalled.seq_from} to {recalled.seq_to})\n{plain(recalled.text)}"
+
+
+def _bounded(pieces: list[str]) -> str:
+    kept: list[str] = []
+    room = MAX_CHARS
+    for piece in pieces:
+        if len(piece) + 2 > room:
+            kept.append(f"({len(pieces) - len(kept)} more left out; ask for less at once)")
+            break
+        kept.append(piece)
+        room -= len(piece) + 2
+    return "\n\n".join(kept)
+
+
+def _text(arguments: Mapping[str, object], name: str) -> str:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _number(arguments: Mapping[str, object], name: str, default: int) -> int:
+    value = arguments.get(name, default)
+    # Small models write numbers as text.
+    try:
+        return int(value) if isinstance(value, (int, float, str)) else default
+    except (ValueError, OverflowError):
+        return default
+
+
+def _moment(arguments: Mapping[str, object], name: str, now: float, zone: tzinfo) -> float | None:
+    text = _text(arguments, name).strip()
+    return moment(text, now=now, zone=zone) if text else None

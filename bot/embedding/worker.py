@@ -1,0 +1,146 @@
+"""Runs an embedding model in a thread of its own, one text at a time, those that somebody waits for first.
+
+On one core a batch would save nothing; one text at a time means that who waits does so for one text at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import queue
+import threading
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from bot.errors import ModelError
+from compaction.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Loading takes 0.3 s; a disk that needs longer is broken.
+LOAD_TIMEOUT_S = 30.0
+# The text being embedded when the process ends.
+STOP_TIMEOUT_S = 2.0
+# Texts of indexing that may wait; the indexer hands over far fewer at once.
+MAX_WAITING = 1_000
+_STOP, _URGENT, _PATIENT = range(3)
+
+
+class Engine(Protocol):
+    """A loaded model, used by the thread that loaded it."""
+
+    def embed(self, text: str) -> NDArray[np.float32]:
+        """Return the unit vector of a text."""
+
+
+# What to embed, and who waits for it.
+_Job = tuple[str, "asyncio.Future[NDArray[np.float32]]"]
+
+
+class ThreadedEmbedder:
+    """The model in its own thread. Made by `async with`; safe for all tasks of one loop.
+
+    *Ownership*: it owns the thread, and ends it after the text it is at. *Cancellation* of `embed` leaves what is
+    not begun undone.
+    """
+
+    def __init__(self, load: Callable[[], Engine], *, model: str) -> None:
+        self._load = load
+        self._model = model
+        self._jobs: queue.PriorityQueue[tuple[int, int, _Job | None]] = queue.PriorityQueue()
+        self._numbers = itertools.count()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._dead: str | None = None
+
+    @property
+    def model(self) -> str:
+        """Return the name that vectors are stored under."""
+        return self._model
+
+    async def __aenter__(self) -> Self:
+        """Load the model. Raises `ModelError` when it isn't there or can't be read."""
+        self._loop = asyncio.get_running_loop()
+        loaded: asyncio.Future[None] = self._loop.create_future()
+        self._thread = threading.Thread(target=self._run, args=(loaded,), name="embedder", daemon=True)
+        self._thread.start()
+        try:
+            async with asyncio.timeout(LOAD_TIMEOUT_S):
+                await loaded
+        except TimeoutError as exc:
+            self._stop()
+            raise ModelError(f"The embedding model {self._model} was not loaded within {LOAD_TIMEOUT_S:g} s.") from exc
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._stop()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, STOP_TIMEOUT_S)
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+        """Return one unit vector a text. Raises `EmbeddingError`. See `compaction.ports.Embedder`."""
+        if self._dead is not None or self._loop is None:
+            raise EmbeddingError(
+                f"The embedding model does not run: {self._dead or 'it was never started'}.", retryable=False
+            )
+        if not urgent and self._jobs.qsize() + len(texts) > MAX_WAITING:
+            raise EmbeddingError("Too many texts wait to be embedded. They are embedded later.", retryable=True)
+        answers: list[asyncio.Future[NDArray[np.float32]]] = [self._loop.create_future() for _ in texts]
+        for text, answer in zip(texts, answers, strict=True):
+            self._jobs.put((_URGENT if urgent else _PATIENT, next(self._numbers), (text, answer)))
+        try:
+            return [(await answer).tolist() for answer in answers]
+        finally:
+            for answer in answers:
+                if not answer.cancel() and not answer.cancelled():
+                    # Marks it as seen: of several that fail the first is told.
+                    answer.exception()
+
+    def _run(self, loaded: asyncio.Future[None]) -> None:
+        """Be the thread: load, then embed what comes until told to stop."""
+        try:
+            engine = self._load()
+        except ModelError as exc:
+            self._post(_fail, loaded, exc)
+            return
+        except Exception as exc:  # noqa: BLE001 - whatever it is, it must reach the one who waits
+            self._post(_fail, loaded, ModelError(f"The embedding model could not be loaded: {type(exc).__name__}."))
+            return
+        self._post(_succeed, loaded, None)
+        while (job := self._jobs.get()[2]) is not None:
+            text, answer = job
+            if answer.done():
+                continue
+            try:
+                self._post(_succeed, answer, engine.embed(text))
+            except Exception as exc:  # noqa: BLE001 - whatever the runtime raises must reach who waits
+                self._post(
+                    _fail, answer, EmbeddingError(f"The embedding model failed: {type(exc).__name__}.", retryable=False)
+                )
+
+    def _stop(self) -> None:
+        self._dead = "it was closed"
+        self._jobs.put((_STOP, next(self._numbers), None))
+
+    def _post(self, call: Callable[..., None], *args: Any) -> None:
+        assert self._loop is not None, "the thread is started by a running loop"
+        # The loop may be closed while the last text is embedded; then nobody waits.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(call, *args)
+
+
+def _succeed(future: asyncio.Future[Any], value: object) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _fail(future: asyncio.Future[Any], exc: Exception) -> None:
+    if not future.done():
+        future.set_exception(exc)
