@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from compaction.events import CompactionEvent
     from compaction.machine import Machine
-    from compaction.model import Note, Segment, SessionId
+    from compaction.model import Mode, Note, Segment, SessionId
     from compaction.outbox import Outbox
     from compaction.ports import Landing, StoredMemory
     from compaction.rendering import RenderedSummary
@@ -122,6 +122,11 @@ class Compactor:
     def segments(self) -> tuple[Segment, ...]:
         """Return the segments that have landed, in order."""
         return self._ledger.segments
+
+    def choose(self, mode: Mode) -> None:
+        """Go on in another mode: only `summary` folds."""
+        self._machine.choose(mode)
+        self._log = self._log.bind(compaction_mode=mode.value)
 
     # -- asked by the session --------------------------------------------------------------------------------
 

@@ -5,17 +5,18 @@ Pure. `SessionMemory.context` says what the session has, `build_payload` makes m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from compaction.budget.fit import Cut, fit
+from compaction.budget.fit import Cut, Offered, fit
 from compaction.model import Mode, Seq, Turn, TurnKind
 from compaction.payload import PartKind, PayloadPart, part
+from compaction.rolling import Evicted, RollingPolicy
 from compaction.wording import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
     from compaction.model import Note
@@ -33,7 +34,8 @@ class SessionContext:
     """What a session has to say for itself at one moment. Times: UTC epoch seconds.
 
     `summary` stands for turns 0 to `cursor - 1`, said between `summary_started_at` and `summary_ended_at`, and is
-    None before the first landing. `window`: turns from the cursor on, without `current`.
+    None before the first landing. `window`: turns from the cursor on, without `current`; in the rolling mode,
+    without what is `evicted` already.
     """
 
     mode: Mode
@@ -47,6 +49,8 @@ class SessionContext:
     live_notes: tuple[Note, ...]
     current: Turn | None
     max_input_tokens: int
+    evicted: Evicted | None = None
+    rolling: RollingPolicy = field(default_factory=RollingPolicy)
 
 
 def build_payload(
@@ -55,31 +59,59 @@ def build_payload(
     system: Sequence[str] = (),
     recall: Sequence[PayloadPart] = (),
     participants: Sequence[PayloadPart] = (),
+    active: Sequence[PayloadPart] = (),
+    continuity: Sequence[PayloadPart] = (),
+    stale: Sequence[PayloadPart] = (),
     max_input_tokens: int | None = None,
     zone: tzinfo = UTC,
     searchable: bool = False,
+    count: Callable[[str], int] | None = None,
 ) -> tuple[PayloadPart, ...]:
     """Return the messages for one model call, in order, costing at most `max_input_tokens` (the context's own
     unless given).
 
     `system`: prompts and tool rules, one message each, never cut. `recall`: quotes found by memory search.
-    `participants`: what is known of the people present (compaction.memory.people). `zone`: whose clock the times
-    are told in. `searchable`: the model has memory search, so an eviction note points there.
+    `participants`: what is known of the people present (compaction.memory.people). `active`: the file or frame that
+    is being talked about. `continuity`: what was said in older conversations, `stale`: what tools answered long ago,
+    oldest first. `zone`: whose clock the times are told in. `searchable`: the model has memory search, so an eviction
+    note points there. `count`: what counts a text's tokens; the guess unless given.
     Raises ContextOverflowError when not even the system prompts and the current turn fit. Deterministic.
     """
     limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
-    summary = _summary_part(context, zone)
+    tell = _Teller(context, zone, searchable=searchable, count=count)
     return fit(
-        fixed=[part("system", PartKind.SYSTEM, text) for text in system],
-        summary=summary,
-        turns=[_turn_part(turn, PartKind.TURN, zone) for turn in context.window],
-        notes=[_note_part(note, zone) for note in context.live_notes],
-        recall=recall,
-        current=None if context.current is None else _turn_part(context.current, PartKind.CURRENT, zone),
+        Offered(
+            fixed=tuple(part("system", PartKind.SYSTEM, text, count=count) for text in system),
+            continuity=tuple(continuity),
+            summary=tell.summary(),
+            participants=tuple(participants),
+            turns=tuple(tell.turn(turn, PartKind.TURN) for turn in context.window),
+            stale=tuple(stale),
+            notes=tuple(tell.note(note) for note in context.live_notes),
+            recall=tuple(recall),
+            active=tuple(active),
+            current=() if context.current is None else (tell.turn(context.current, PartKind.CURRENT),),
+        ),
         max_input_tokens=limit,
         newest=NEWEST_TURNS,
-        describe=lambda cut: _eviction_note(cut, zone, searchable=searchable),
+        describe=tell.left_out,
+        rolling=context.rolling if context.mode is Mode.ROLLING else None,
     )
+
+
+def evicted_after(context: SessionContext, payload: Sequence[PayloadPart]) -> Evicted | None:
+    """Return what a rolling session has evicted once `payload`, made of `context`, is sent."""
+    sent = {each.seq_from for each in payload if each.kind is PartKind.TURN}
+    gone = [turn for turn in context.window if turn.seq not in sent]
+    if not gone:
+        return context.evicted
+    now = evicted_turns(gone)
+    return now if context.evicted is None else context.evicted.joined(now)
+
+
+def evicted_turns(turns: Sequence[Turn]) -> Evicted:
+    """Return what these turns, one after the other, come to as an eviction, their tokens guessed."""
+    return _evicted([_turn_part(turn, PartKind.TURN) for turn in turns])
 
 
 def turn_text(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHARS) -> str:
@@ -122,61 +154,121 @@ def _shortened(lines: Sequence[str], room: int) -> list[str]:
     return [line if len(line) <= share else line[: max(0, share)].rstrip() for line in lines]
 
 
-def _summary_part(context: SessionContext, zone: tzinfo) -> PayloadPart | None:
-    if context.summary is None or context.cursor == 0:
-        # Notes alone can be folded before any turn is; they stand for no turn.
-        if context.summary is None:
-            return None
-        return part("system", PartKind.SUMMARY, f"Earlier in this session: {context.summary.text}")
-    said = ""
-    if context.summary_started_at is not None and context.summary_ended_at is not None:
-        said = (
-            f", said from {clock_text(context.summary_started_at, zone)} "
-            f"to {clock_text(context.summary_ended_at, zone)}"
-        )
-    return part(
-        "system",
-        PartKind.SUMMARY,
-        f"Earlier in this session: {context.summary.text}\n(turns 0 to {context.cursor - 1}{said})",
-        seq_from=Seq(0),
-        seq_to=Seq(context.cursor - 1),
-        timestamp=context.summary_started_at,
-    )
-
-
-def _turn_part(turn: Turn, kind: PartKind, zone: tzinfo) -> PayloadPart:
+def _turn_part(
+    turn: Turn, kind: PartKind, zone: tzinfo = UTC, count: Callable[[str], int] | None = None
+) -> PayloadPart:
     role = "assistant" if turn.kind is TurnKind.ASSISTANT else "user"
-    return part(role, kind, turn_text(turn, zone), seq_from=turn.seq, seq_to=turn.seq, timestamp=turn.started_at)
+    text = turn_text(turn, zone)
+    return part(role, kind, text, seq_from=turn.seq, seq_to=turn.seq, timestamp=turn.started_at, count=count)
 
 
-def _note_part(note: Note, zone: tzinfo) -> PayloadPart:
-    text = f"[{clock_text(note.at, zone)}] On {plain(note.who)}'s screen: {plain(note.what)}"
-    return part("system", PartKind.NOTE, text, timestamp=note.at, refs=(note.id,))
+class _Teller:
+    """Makes the parts of one payload: the session's words as a model reads them, each with its cost."""
+
+    def __init__(
+        self,
+        context: SessionContext,
+        zone: tzinfo,
+        *,
+        searchable: bool = False,
+        count: Callable[[str], int] | None = None,
+    ) -> None:
+        self._context = context
+        self._zone = zone
+        self._searchable = searchable
+        self._count = count
+
+    def summary(self) -> tuple[PayloadPart, ...]:
+        """Return the summary with the range it stands for, or nothing before there is one."""
+        context = self._context
+        if context.summary is None:
+            return ()
+        text = f"Earlier in this session: {context.summary.text}"
+        if context.cursor == 0:
+            # Notes alone can be folded before any turn is; they stand for no turn.
+            return (part("system", PartKind.SUMMARY, text, count=self._count),)
+        said = ""
+        if context.summary_started_at is not None and context.summary_ended_at is not None:
+            said = f", said {self._times(context.summary_started_at, context.summary_ended_at)}"
+        return (
+            part(
+                "system",
+                PartKind.SUMMARY,
+                f"{text}\n(turns 0 to {context.cursor - 1}{said})",
+                seq_from=Seq(0),
+                seq_to=Seq(context.cursor - 1),
+                timestamp=context.summary_started_at,
+                count=self._count,
+            ),
+        )
+
+    def turn(self, turn: Turn, kind: PartKind) -> PayloadPart:
+        """Return one turn."""
+        return _turn_part(turn, kind, self._zone, self._count)
+
+    def note(self, note: Note) -> PayloadPart:
+        """Return one note of a shared screen."""
+        text = f"[{clock_text(note.at, self._zone)}] On {plain(note.who)}'s screen: {plain(note.what)}"
+        return part("system", PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
+
+    def left_out(self, cut: Cut[PayloadPart]) -> PayloadPart | None:
+        """Return the one note for everything that is not sent, now and before; None when that is nothing."""
+        context = self._context
+        if context.mode is Mode.ROLLING and not context.rolling.eviction_note:
+            return None
+        evicted = context.evicted
+        if cut.turns:
+            now = _evicted(cut.turns)
+            evicted = now if evicted is None else evicted.joined(now)
+        told: list[str] = []
+        if evicted is not None:
+            told.append(
+                f"turns {evicted.start} to {evicted.until - 1} ({evicted.count} messages, "
+                f"{evicted.tokens} tokens, said {self._times(evicted.first_at, evicted.last_at)})"
+            )
+        if cut.summary:
+            told.append(f"the summary of what was before turn {context.cursor}")
+        told += [
+            f"{len(parts)} {what}"
+            for parts, what in (
+                (cut.participants, "memories of the people here"),
+                (cut.notes, "notes of what is on screen"),
+                (cut.recall, "recalled quotes"),
+                (cut.active, "of what is being looked at"),
+                (cut.continuity, "older conversations"),
+                (cut.stale, "old outputs of tools"),
+            )
+            if parts
+        ]
+        if not told:
+            return None
+        hint = " All of it is stored; memory_search finds it." if self._searchable else ""
+        stands_for = [(each.seq_from, each.seq_to, each.timestamp) for each in cut.summary if each.seq_from is not None]
+        if evicted is not None:
+            stands_for.append((evicted.start, Seq(evicted.until - 1), evicted.first_at))
+        return part(
+            "system",
+            PartKind.EVICTION_NOTE,
+            f"[Context rolled: left out for want of room: {'; '.join(told)}.{hint}]",
+            seq_from=stands_for[0][0] if stands_for else None,
+            seq_to=stands_for[-1][1] if stands_for else None,
+            timestamp=stands_for[0][2] if stands_for else None,
+            count=self._count,
+        )
+
+    def _times(self, first: float, last: float) -> str:
+        return f"from {clock_text(first, self._zone)} to {clock_text(last, self._zone)}"
 
 
-def _eviction_note(cut: Cut[PayloadPart], zone: tzinfo, *, searchable: bool) -> PayloadPart:
-    """Return the one note for everything that was left out."""
-    left_out: list[str] = []
-    if cut.turns:
-        first, last = cut.turns[0].timestamp, cut.turns[-1].timestamp
-        times = ""
-        if first is not None and last is not None:
-            times = f", said from {clock_text(first, zone)} to {clock_text(last, zone)}"
-        tokens = sum(each.tokens for each in cut.turns)
-        left_out.append(f"turns {cut.turns[0].seq_from} to {cut.turns[-1].seq_to} ({tokens} tokens{times})")
-    if cut.summary is not None:
-        left_out.append(f"the summary of what was before turn {(cut.summary.seq_to or 0) + 1}")
-    if cut.notes:
-        left_out.append(f"{len(cut.notes)} notes of what is on screen")
-    if cut.recall:
-        left_out.append(f"{len(cut.recall)} recalled quotes")
-    hint = " All of it is stored; memory_search finds it." if searchable else ""
-    stands_for = [each for each in (cut.summary, *cut.turns) if each is not None and each.seq_from is not None]
-    return part(
-        "system",
-        PartKind.EVICTION_NOTE,
-        f"[Context rolled: left out for want of room: {'; '.join(left_out)}.{hint}]",
-        seq_from=stands_for[0].seq_from if stands_for else None,
-        seq_to=stands_for[-1].seq_to if stands_for else None,
-        timestamp=stands_for[0].timestamp if stands_for else None,
+def _evicted(turns: Sequence[PayloadPart]) -> Evicted:
+    """Return what the parts of turns, one after the other, come to."""
+    first, last = turns[0], turns[-1]
+    assert first.seq_from is not None, "the part of a turn knows which"
+    assert last.seq_to is not None, "the part of a turn knows which"
+    return Evicted(
+        start=first.seq_from,
+        until=Seq(last.seq_to + 1),
+        tokens=sum(each.tokens for each in turns),
+        first_at=first.timestamp or 0.0,
+        last_at=last.timestamp or 0.0,
     )

@@ -68,6 +68,10 @@ class Machine:
         """Return the state as it is now."""
         return self._state
 
+    def choose(self, mode: Mode) -> None:
+        """Go on in another mode. A run in flight lands all the same."""
+        self._mode = mode
+
     def handle(self, event: Signal, now: float) -> tuple[Effect, ...]:
         """Take one event in and return what is to be done, in order. `now`: monotonic seconds."""
         match event:
@@ -121,7 +125,7 @@ class Machine:
     def _due(self, event: Asked, now: float) -> Batch | Skip:
         """Return the batch to fold (an empty one for notes alone), or why there is none."""
         state = self._state
-        if self._mode is Mode.OFF:
+        if self._mode is not Mode.SUMMARY:
             return Skip(SkipReason.DISABLED)
         cursor = state.memory.cursor
         due = plan(event.total_turns, cursor, in_flight=state.run is not None, ending=state.ending)

@@ -24,6 +24,7 @@ class Mode(StrEnum):
     """How a session remembers what has left its recent window."""
 
     SUMMARY = "summary"
+    ROLLING = "rolling"
     OFF = "off"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from compaction.model import Seq
 
@@ -22,12 +22,15 @@ class PartKind(StrEnum):
     """What a part of the payload is, in the order in which parts are sent."""
 
     SYSTEM = "system"
+    CONTINUITY = "continuity"
     SUMMARY = "summary"
     PARTICIPANTS = "participants"
     EVICTION_NOTE = "eviction_note"
     TURN = "turn"
+    TOOL = "tool"
     NOTE = "note"
     RECALL = "recall"
+    ACTIVE = "active"
     CURRENT = "current"
 
 
@@ -69,9 +72,10 @@ def part(
     seq_to: Seq | None = None,
     timestamp: float | None = None,
     refs: tuple[str, ...] = (),
+    count: Callable[[str], int] | None = None,
 ) -> PayloadPart:
-    """Return one message with its cost counted."""
-    tokens = MESSAGE_OVERHEAD_TOKENS + estimate_text_tokens(content)
+    """Return one message with its cost counted: by `count`, or guessed."""
+    tokens = MESSAGE_OVERHEAD_TOKENS + (estimate_text_tokens if count is None else count)(content)
     return PayloadPart(role, kind, seq_from, seq_to, tokens, content, timestamp, refs)
 
 

@@ -13,6 +13,8 @@ from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_toke
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from compaction.model import Seq
+
 TARGET_UTILIZATION = 0.8
 MIN_KEEP_MESSAGES = 10
 
@@ -34,6 +36,41 @@ class RollingMessage(Protocol):
 
 
 _M = TypeVar("_M", bound=RollingMessage)
+
+
+@dataclass(frozen=True, slots=True)
+class RollingPolicy:
+    """How the rolling mode evicts. `target_utilization`: what share of the room is used after an eviction.
+
+    `eviction_note` off sends nothing in the place of what was evicted; then only search knows that it ever was.
+    """
+
+    target_utilization: float = TARGET_UTILIZATION
+    min_keep_messages: int = MIN_KEEP_MESSAGES
+    eviction_note: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """What a session has evicted so far: turns `start <= seq < until`, and what they cost together.
+
+    `first_at`, `last_at`: when the first and the last of them were said, in UTC epoch seconds.
+    """
+
+    start: Seq
+    until: Seq
+    tokens: int
+    first_at: float
+    last_at: float
+
+    @property
+    def count(self) -> int:
+        """Return how many turns that is."""
+        return self.until - self.start
+
+    def joined(self, later: Evicted) -> Evicted:
+        """Return both as one, when `later` follows."""
+        return Evicted(self.start, later.until, self.tokens + later.tokens, self.first_at, later.last_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.compactor import Clock, Compactor
-from compaction.context import SessionContext
+from compaction.context import SessionContext, evicted_after, evicted_turns
 from compaction.errors import SessionEndedError, StoreError
 from compaction.machine import Machine
 from compaction.model import Mode, Seq, Turn
@@ -25,6 +25,7 @@ from compaction.notes import NoteBuffer
 from compaction.outbox import Outbox
 from compaction.payload import PayloadPart, context_built_fields
 from compaction.rendering import Ledger
+from compaction.rolling import RollingPolicy
 from compaction.settings import CompactionSettings, Trigger
 from compaction.state import SessionState
 from compaction.timeline import Timeline
@@ -37,11 +38,15 @@ if TYPE_CHECKING:
     from compaction.model import CompactionState, Note, Segment, SessionId, TurnKind, TurnPart
     from compaction.ports import TurnStore
     from compaction.rendering import RenderedSummary
+    from compaction.rolling import Evicted
     from compaction.summarisers.port import Summariser
 
 # A bot that never speaks builds no context, so nobody would ask; beyond so many unfolded turns a new turn asks.
 SILENT_BACKLOG = 200
 STRATEGY = "ledger"
+# The rolling mode lets go of what it has evicted, and evicts when the bot is about to speak. A silent one's turns
+# are let go of beyond so many: more than any model is sent at once.
+ROLLING_TURNS = 2_000
 
 
 class SessionMemory:
@@ -59,6 +64,7 @@ class SessionMemory:
         compactor: Compactor,
         settings: CompactionSettings,
         mode: Mode,
+        searchable: bool,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self._session_id = session_id
@@ -67,7 +73,10 @@ class SessionMemory:
         self._compactor = compactor
         self._settings = settings
         self._mode = mode
+        self._searchable = searchable
         self._log = log
+        # What the rolling mode has let go of; of no meaning in the others.
+        self._evicted: Evicted | None = None
 
     @classmethod
     @asynccontextmanager
@@ -85,16 +94,20 @@ class SessionMemory:
         guild_id: str = "",
         rng: Random | None = None,
         on_event: Callable[[CompactionEvent], None] | None = None,
+        searchable: bool = False,
     ) -> AsyncIterator[SessionMemory]:
         """Open a session, new or stored, and close it when the block is left.
 
         `fallback` stands in while `summariser` keeps failing, and must not need anything that can. `on_event` is
-        called at once for each compaction event and must not wait. Raises StoreError when the stored part can't be
+        called at once for each compaction event and must not wait. `searchable`: there is memory search, without which
+        the rolling mode would be amnesia and `summary` serves instead. Raises StoreError when the stored part can't be
         read, SessionEndedError when the session has ended.
         """
         log = (structlog.get_logger() if log is None else log).bind(
-            session_id=session_id, guild_id=guild_id, compaction_mode=mode.value, strategy=STRATEGY
+            session_id=session_id, guild_id=guild_id, strategy=STRATEGY
         )
+        mode = _possible(mode, log, searchable=searchable)
+        log = log.bind(compaction_mode=mode.value)
         reader = Outbox(store, session_id, stored_turns=0, timeout_s=settings.store_timeout_s)
         stored = await reader.load()
         if stored.ended:
@@ -130,6 +143,7 @@ class SessionMemory:
             compactor=compactor,
             settings=settings,
             mode=mode,
+            searchable=searchable,
             log=log,
         )
         try:
@@ -149,6 +163,8 @@ class SessionMemory:
         self._refuse_after_end()
         turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, tuple(parts))
         self._timeline.append(turn)
+        if self._mode is Mode.ROLLING:
+            self._let_go_of_silence()
         self._timeline.release(self._needed_from())
         self._outbox.put_turn(turn)
         await self._outbox.flush()
@@ -195,7 +211,20 @@ class SessionMemory:
             live_notes=state.notes.live,
             current=current,
             max_input_tokens=max_input_tokens,
+            evicted=self._evicted if self._mode is Mode.ROLLING else None,
+            rolling=RollingPolicy(
+                target_utilization=self._settings.rolling_target_utilization,
+                min_keep_messages=self._settings.rolling_min_keep_messages,
+                eviction_note=self._settings.rolling_eviction_note,
+            ),
         )
+
+    def sent(self, context: SessionContext, payload: Sequence[PayloadPart]) -> None:
+        """Take note that `payload`, made of `context`, goes to a model: log it, and in the rolling mode let go of
+        what it left out."""
+        if context.mode is Mode.ROLLING and self._mode is Mode.ROLLING:
+            self._evict(evicted_after(context, payload))
+        self.log_context_built(payload)
 
     def log_context_built(self, payload: Sequence[PayloadPart]) -> None:
         """Log `model_context_built` for a payload that goes to a model: its ranges and costs, never its words."""
@@ -203,6 +232,56 @@ class SessionMemory:
             "model_context_built",
             **context_built_fields(payload, summary_revision=self._compactor.state.memory.revision),
         )
+
+    # -- the mode ---------------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> Mode:
+        """Return the mode the session is in: the one asked for, or what serves in its place."""
+        return self._mode
+
+    async def choose(self, mode: Mode) -> Mode:
+        """Go on in another mode, from the next context on; return the one that is possible.
+
+        Turns that the old mode let go of and the new one needs are read back, so this may take a moment. Raises
+        StoreError when they can't be; the mode stays as it was then.
+        """
+        mode = _possible(mode, self._log, searchable=self._searchable)
+        if mode is self._mode:
+            return mode
+        if self._timeline.first > self.cursor:
+            stored = await self._outbox.load()
+            missing = self._timeline.bring_back(stored.window, first=self.cursor)
+            if missing:
+                self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
+        self._log.info("compaction_mode_changed", old_mode=self._mode.value, new_mode=mode.value)
+        self._mode = mode
+        self._evicted = None
+        self._compactor.choose(mode)
+        self._log = self._log.bind(compaction_mode=mode.value)
+        self._timeline.release(self._needed_from())
+        return mode
+
+    def _evict(self, evicted: Evicted | None) -> None:
+        if evicted is None or evicted == self._evicted:
+            return
+        before = 0 if self._evicted is None else self._evicted.count
+        self._evicted = evicted
+        self._timeline.release(self._needed_from())
+        self._log.info(
+            "context_rolled",
+            evicted_count=evicted.count - before,
+            evicted_until=evicted.until,
+            total_evicted_count=evicted.count,
+            total_evicted_tokens=evicted.tokens,
+        )
+
+    def _let_go_of_silence(self) -> None:
+        """Evict half of the window when it is longer than any that would be sent."""
+        window = self.window
+        if len(window) > ROLLING_TURNS:
+            gone = evicted_turns(window[: len(window) - ROLLING_TURNS // 2])
+            self._evict(gone if self._evicted is None else self._evicted.joined(gone))
 
     # -- the run in flight and the end -----------------------------------------------------------------------
 
@@ -229,6 +308,8 @@ class SessionMemory:
         if self._mode is Mode.OFF:
             # Nothing is folded, and nothing older than the window will be sent.
             return Seq(max(0, min(self._outbox.stored_turns, self._timeline.total - RECENT_WINDOW)))
+        if self._mode is Mode.ROLLING and self._evicted is not None:
+            return Seq(max(self.cursor, min(self._outbox.stored_turns, self._evicted.until)))
         return self.cursor
 
     def _refuse_after_end(self) -> None:
@@ -259,10 +340,12 @@ class SessionMemory:
 
     @property
     def window(self) -> tuple[Turn, ...]:
-        """Return the turns that a model sees word for word, oldest first: all that are not folded, or the last 50
-        where nothing is."""
+        """Return the turns that a model sees word for word, oldest first: all that are not folded (or evicted, in the
+        rolling mode), or the last 50 where nothing is."""
         if self._mode is Mode.OFF:
             return self._timeline.last(RECENT_WINDOW)
+        if self._mode is Mode.ROLLING and self._evicted is not None:
+            return self._timeline.since(Seq(max(self.cursor, self._evicted.until)))
         return self._timeline.since(self.cursor)
 
     @property
@@ -279,3 +362,11 @@ class SessionMemory:
     def segments(self) -> tuple[Segment, ...]:
         """Return what has been folded, in order."""
         return self._compactor.segments
+
+
+def _possible(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, searchable: bool) -> Mode:
+    """Return the mode, or `summary` for a rolling one whose evicted turns nobody could find again."""
+    if mode is Mode.ROLLING and not searchable:
+        log.warning("rolling_needs_memory_search", compaction_mode=Mode.SUMMARY.value)
+        return Mode.SUMMARY
+    return mode

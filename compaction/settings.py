@@ -35,8 +35,29 @@ class CompactionSettings(BaseModel):
 
     mode: Mode = Field(
         default=Mode.SUMMARY,
-        description="'summary' folds old turns into a rolling summary; 'off' sends the last 50 turns and nothing "
-        "older. Takes effect for sessions opened after a restart.",
+        description="How a session remembers what has left its window, where the server has not chosen by "
+        "/rolling-context: 'summary' folds old turns into a summary; 'rolling' drops the oldest without one when the "
+        "model is full, and trusts memory search to find them; 'off' sends the last 50 turns and nothing older. "
+        "Takes effect after a restart.",
+    )
+    rolling_target_utilization: float = Field(
+        default=0.8,
+        gt=0.0,
+        le=1.0,
+        description="In the rolling mode: the share of the model's room that is used after an eviction, so that not "
+        "every reply evicts again. Takes effect after a restart.",
+    )
+    rolling_min_keep_messages: int = Field(
+        default=10,
+        ge=0,
+        le=1_000,
+        description="In the rolling mode: the newest messages that an eviction leaves in any case. Takes effect after "
+        "a restart.",
+    )
+    rolling_eviction_note: bool = Field(
+        default=True,
+        description="In the rolling mode: put one line in the place of what was evicted, with count, tokens, time "
+        "range and the hint to search. Takes effect after a restart.",
     )
     trigger: Trigger = Field(
         default=Trigger.GENERATION,

@@ -36,18 +36,19 @@ class Timeline:
         """
         timeline = cls(capacity=capacity)
         timeline._first = first
-        known = {turn.seq: turn for turn in turns}
-        at = 0.0
-        missing: list[Seq] = []
-        for number in range(first, total):
-            seq = Seq(number)
-            turn = known.get(seq)
-            if turn is None:
-                missing.append(seq)
-                turn = Turn(seq, TurnKind.SPEECH, at, at, (), tombstone=True)
-            at = turn.ended_at
-            timeline._turns.append(turn)
-        return timeline, tuple(missing)
+        timeline._turns, missing = _without_gaps(turns, first, total)
+        return timeline, missing
+
+    def bring_back(self, turns: Iterable[Turn], *, first: Seq) -> tuple[Seq, ...]:
+        """Take turns that left earlier in again, those from `first` on; return the numbers that `turns` lacks.
+
+        Nothing changes when none from `first` on have left.
+        """
+        older, missing = _without_gaps(turns, first, self._first)
+        if older:
+            self._turns[:0] = older
+            self._first = first
+        return missing
 
     @property
     def first(self) -> Seq:
@@ -88,3 +89,20 @@ class Timeline:
         del self._turns[:count]
         self._first += count
         return count
+
+
+def _without_gaps(turns: Iterable[Turn], first: int, end: int) -> tuple[list[Turn], tuple[Seq, ...]]:
+    """Return turns `first <= seq < end`, tombstones in the place of missing ones, and which those are."""
+    known = {turn.seq: turn for turn in turns}
+    whole: list[Turn] = []
+    missing: list[Seq] = []
+    at = 0.0
+    for number in range(first, end):
+        seq = Seq(number)
+        turn = known.get(seq)
+        if turn is None:
+            missing.append(seq)
+            turn = Turn(seq, TurnKind.SPEECH, at, at, (), tombstone=True)
+        at = turn.ended_at
+        whole.append(turn)
+    return whole, tuple(missing)

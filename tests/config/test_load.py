@@ -150,7 +150,7 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
             "For example: ROOMTONE_ASR__BEAM_SIZE=1"
         ),
         (
-            "compaction.mode in DIR/roomtone.toml line 7 must be 'summary' or 'off', but is 'of'. "
+            "compaction.mode in DIR/roomtone.toml line 7 must be 'summary', 'rolling' or 'off', but is 'of'. "
             'For example: mode = "summary"'
         ),
     ]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from compaction.budget.fit import Cut, fit
+from compaction.budget.fit import CUTTABLE, Cut, Offered, fit
 from compaction.errors import ContextOverflowError
+from compaction.rolling import RollingPolicy
 
 NOTE_TOKENS = 5
 
@@ -19,12 +23,12 @@ class Sized:
     timestamp: float | None = None
 
 
-def described(cut: Cut[Sized]) -> Sized:
+def described(cut: Cut[Sized]) -> Sized | None:
     """A note of five tokens that lists what was cut."""
-    summary = [] if cut.summary is None else [cut.summary]
-    return Sized(
-        "cut " + " ".join(each.content for each in (*summary, *cut.turns, *cut.notes, *cut.recall)), NOTE_TOKENS
-    )
+    parts = (*cut.summary, *cut.turns, *cut.notes, *cut.recall, *cut.participants, *cut.active)
+    parts = (*parts, *cut.continuity, *cut.stale)
+    assert bool(cut) is bool(parts)
+    return Sized("cut " + " ".join(each.content for each in parts), NOTE_TOKENS) if parts else None
 
 
 def sent(limit: int, *, turns: int = 12, summary: int = 20, notes: int = 2, recall: int = 2) -> list[str]:
@@ -32,12 +36,14 @@ def sent(limit: int, *, turns: int = 12, summary: int = 20, notes: int = 2, reca
     return [
         each.content
         for each in fit(
-            fixed=[Sized("prompt", 10)],
-            summary=Sized("summary", summary),
-            turns=[Sized(f"t{number}", 10) for number in range(turns)],
-            notes=[Sized(f"n{number}", 6) for number in range(notes)],
-            recall=[Sized(f"q{number}", 6) for number in range(recall)],
-            current=Sized("current", 10),
+            Offered(
+                fixed=(Sized("prompt", 10),),
+                summary=(Sized("summary", summary),),
+                turns=tuple(Sized(f"t{number}", 10) for number in range(turns)),
+                notes=tuple(Sized(f"n{number}", 6) for number in range(notes)),
+                recall=tuple(Sized(f"q{number}", 6) for number in range(recall)),
+                current=(Sized("current", 10),),
+            ),
             max_input_tokens=limit,
             newest=3,
             describe=described,
@@ -84,14 +90,99 @@ def test_the_newest_turns_go_at_the_very_last() -> None:
 
 def test_nothing_but_the_prompt() -> None:
     """A payload without turns or current turn is fine."""
-    assert fit(
-        fixed=[Sized("prompt", 10)],
-        summary=None,
-        turns=[],
-        notes=[],
-        recall=[],
-        current=None,
-        max_input_tokens=10,
-        newest=3,
-        describe=described,
-    ) == (Sized("prompt", 10),)
+    prompt = Sized("prompt", 10)
+    assert fit(Offered(fixed=(prompt,)), max_input_tokens=10, newest=3, describe=described) == (prompt,)
+
+
+# Every kind of part, with ten tokens each; the turns are four, the newest two of which are protected.
+EVERYTHING: Offered[Sized] = Offered(
+    fixed=(Sized("prompt", 10),),
+    continuity=(Sized("c0", 10), Sized("c1", 10)),
+    summary=(Sized("summary", 10),),
+    participants=(Sized("p0", 10),),
+    turns=tuple(Sized(f"t{number}", 10) for number in range(4)),
+    stale=(Sized("s0", 10), Sized("s1", 10)),
+    notes=(Sized("n0", 10),),
+    recall=(Sized("q0", 10), Sized("q1", 10)),
+    active=(Sized("a0", 10),),
+    current=(Sized("current", 10),),
+)
+# The least worth first. What stands before the window comes back beside a cut one, as far as it fits.
+LEAST_FIRST = ["s0", "s1", "c0", "c1", "q1", "q0", "n0", "summary", "t0", "t1", "p0", "t2", "t3", "a0"]
+
+
+@pytest.mark.parametrize("missing", [1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14])
+def test_the_order_of_worth(missing: int) -> None:
+    """With room for all but so many, exactly the least of the design page's order are missing."""
+    everything = ["prompt", "current", *LEAST_FIRST]
+    limit = 10 * (len(everything) - missing) + NOTE_TOKENS
+    kept = [each.content for each in fit(EVERYTHING, max_input_tokens=limit, newest=2, describe=described)]
+    assert {each for each in kept if not each.startswith("cut")} == set(everything) - set(LEAST_FIRST[:missing])
+
+
+def test_the_order_in_which_parts_are_sent() -> None:
+    """What rarely changes stands first, so that a provider may keep it; what is about the question stands last."""
+    whole = fit(EVERYTHING, max_input_tokens=1_000, newest=2, describe=described)
+    assert [each.content for each in whole] == [
+        *("prompt", "c0", "c1", "summary", "p0", "t0", "t1", "t2", "t3"),
+        *("s0", "s1", "n0", "q0", "q1", "a0", "current"),
+    ]
+
+
+def test_rolling_evicts_the_window_and_keeps_the_rest() -> None:
+    """In the rolling mode the oldest turns go first, until four fifths of all the room are used."""
+    turns = tuple(Sized(f"t{number}", 10) for number in range(20))
+    offered = Offered(
+        fixed=(Sized("prompt", 10),), turns=turns, notes=(Sized("n0", 10),), current=(Sized("current", 10),)
+    )
+    policy = RollingPolicy(min_keep_messages=5)
+    sent = fit(offered, max_input_tokens=200, newest=5, describe=described, rolling=policy)
+    assert [each.content for each in sent if each.content.startswith("t")] == [f"t{number}" for number in range(7, 20)]
+    assert sum(each.tokens for each in sent) == 160 + NOTE_TOKENS
+    assert "n0" in [each.content for each in sent]
+    # With room for all of it nothing is evicted.
+    assert len(fit(offered, max_input_tokens=230, newest=5, describe=described, rolling=policy)) == 23
+    # The newest few stay while anything else can go.
+    tight = [each.content for each in fit(offered, max_input_tokens=80, newest=5, describe=described, rolling=policy)]
+    assert tight == ["prompt", tight[1], "t15", "t16", "t17", "t18", "t19", "current"]
+    assert "n0" in tight[1]
+
+
+_SIZES = st.lists(st.integers(1, 40), max_size=8)
+
+
+@given(
+    sizes=st.fixed_dictionaries(dict.fromkeys(CUTTABLE, _SIZES)),
+    limit=st.integers(20, 700),
+    newest=st.integers(0, 5),
+    rolling=st.booleans(),
+)
+def test_never_over_the_limit_and_in_order(sizes: dict[str, list[int]], limit: int, newest: int, rolling: bool) -> None:
+    """Whatever there is: within the limit, oldest (of quotes: least alike) out first, and nothing of less worth
+    stands where one of the newest turns, or what is known of the people, had to go."""
+    offered: Offered[Sized] = Offered(
+        fixed=(Sized("prompt", 5),),
+        current=(Sized("current", 5),),
+        **{name: tuple(Sized(f"{name} {at}", size) for at, size in enumerate(each)) for name, each in sizes.items()},
+    )
+    policy = RollingPolicy(min_keep_messages=newest) if rolling else None
+    sent = fit(offered, max_input_tokens=limit, newest=newest, describe=described, rolling=policy)
+    assert sum(each.tokens for each in sent) <= limit
+    kept = {name: [each for each in getattr(offered, name) if each in sent] for name in CUTTABLE}
+    for name in CUTTABLE:
+        whole = list(getattr(offered, name))
+        count = len(kept[name])
+        assert kept[name] == (whole[:count] if name == "recall" else whole[len(whole) - count :])
+    lost_newest = len(kept["turns"]) < min(newest, len(sizes["turns"]))
+    lost_people = len(kept["participants"]) < len(sizes["participants"])
+    if len(kept["active"]) < len(sizes["active"]):
+        assert not kept["turns"]
+    if lost_newest:
+        assert not kept["participants"]
+    if lost_newest or lost_people:
+        assert not any(kept[name] for name in ("summary", "notes", "recall", "continuity", "stale"))
+    for more, less in pairwise(("summary", "notes", "recall", "continuity", "stale")):
+        if len(kept[more]) < len(sizes[more]):
+            assert not kept[less]
+    missing = sum(len(each) for each in sizes.values()) - sum(len(each) for each in kept.values())
+    assert any(each.content.startswith("cut") for each in sent) is bool(missing)
