@@ -29,6 +29,7 @@ def _assemble() -> typer.Typer:
     for name in ("run", "rehearse", "replay", "tail", "doctor"):
         module = import_module(f"bot.cli.{name}")
         app.command(name=name)(module.command)
+    app.add_typer(import_module("bot.cli.memory").app, name="memory")
     app.add_typer(import_module("bot.cli.models").app, name="models")
     app.add_typer(import_module("bot.cli.bench").app, name="bench")
     return app

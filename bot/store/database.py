@@ -68,7 +68,7 @@ class Database:
                 raw = await connection.get_raw_connection()
                 driver = raw.driver_connection
                 assert driver is not None, "a connection just taken has its driver's"
-                return list(await driver.execute_fetchall(sql, parameters))
+                return list(await driver.execute_fetchall(sql, dict(parameters)))
         except FAILURES as exc:
             raise store_failure(exc, self.path) from exc
 

@@ -1,0 +1,116 @@
+"""`roomtone memory search`: what was said in any session, word for word, with who and when."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from compaction.memory.passage import Scope
+    from compaction.memory.recall import Recalled
+    from config.schema import Settings
+
+MOST = 50
+
+
+def command(
+    query: Annotated[
+        str, typer.Argument(help="Words to look for; an empty text ('') lists what was said last.", metavar="QUERY")
+    ],
+    speaker: Annotated[str | None, typer.Option(help="Only what this person said.", metavar="NAME")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Only from then on: 21:04, 45m, 'yesterday 20:00', 2026-01-31.", metavar="WHEN")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Only before then.", metavar="WHEN")] = None,
+    session: Annotated[str | None, typer.Option(help="Only this session.", metavar="ID")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Most quotes.")] = 8,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Find what was said, on all servers of this bot: the best first, and what holds before what it replaced."""
+    from bot.cli.here import local_zone
+    from bot.clock import SystemClock
+    from bot.moments import MomentUnknownError, moment
+    from compaction.memory.passage import Scope
+    from compaction.model import SessionId
+    from config.load import load
+
+    zone, now = local_zone(), SystemClock().now()
+    try:
+        scope = Scope(
+            speaker=speaker,
+            since=None if since is None else moment(since, now=now, zone=zone),
+            until=None if until is None else moment(until, now=now, zone=zone),
+            session_id=None if session is None else SessionId(session),
+        )
+    except MomentUnknownError as error:
+        raise typer.BadParameter(str(error)) from error
+    found = asyncio.run(_search(load(), query, scope, limit))
+    if as_json:
+        typer.echo(json.dumps([_fields(each) for each in found], indent=2, ensure_ascii=False))
+        return
+    if not found:
+        typer.echo("Nothing that was said or shown is about that.")
+        return
+    from bot.brain.tools.memory import told
+
+    typer.echo("\n\n".join(told(each, zone) for each in found))
+
+
+async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> tuple[Recalled, ...]:
+    """Search the database of the settings, indexing first what an earlier version stored."""
+    from bot.clock import SystemClock
+    from bot.embedding.choice import chosen_embedder
+    from bot.recall import Recall
+    from bot.store.database import open_database
+    from bot.store.indexing import catch_up
+    from bot.store.search import SqlRecallIndex
+    from bot.store.turns import SqlTurnStore
+    from bot.store.vectorshelf import VectorShelf
+
+    storage = settings.storage
+    if not storage.database_path.is_file():
+        return ()
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(
+            open_database(storage.database_path, synchronous=storage.synchronous, busy_timeout_s=storage.busy_timeout_s)
+        )
+        await catch_up(database)
+        embedder = await stack.enter_async_context(
+            chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
+        )
+        vectors = VectorShelf(database, most=settings.recall.max_vectors)
+        recall = Recall(SqlRecallIndex(database, vectors), SqlTurnStore(database, SystemClock()), embedder=embedder)
+        return await recall.search(query, scope, limit=limit)
+
+
+def _fields(recalled: Recalled) -> dict[str, object]:
+    """Return one thing recalled as JSON has it; the keys are public."""
+    by = recalled.superseded_by
+    return {
+        "kind": recalled.kind.value,
+        "session": recalled.session_id,
+        "seq": recalled.seq,
+        "seq_from": recalled.seq_from,
+        "seq_to": recalled.seq_to,
+        "speaker": recalled.speaker,
+        "at": recalled.at,
+        "text": recalled.text,
+        "score": round(recalled.score, 6),
+        "relevance": round(recalled.relevance, 3),
+        "likeness": None if recalled.likeness is None else round(recalled.likeness, 3),
+        "superseded_by": None if by is None else {"session": by.session_id, "seq": by.seq},
+        "supersedes": [{"session": each.session_id, "seq": each.seq} for each in recalled.supersedes],
+        "turns": [
+            {
+                "seq": turn.seq,
+                "kind": turn.kind.value,
+                "at": turn.started_at,
+                "parts": [{"speaker": part.speaker, "text": part.text} for part in turn.parts],
+            }
+            for turn in recalled.turns
+        ],
+    }
