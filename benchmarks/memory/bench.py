@@ -28,15 +28,16 @@ from benchmarks.memory.scores import recall_scores, scores
 from benchmarks.memory.searching import measure_finding
 from benchmarks.memory.searchspeed import fill, measure_search
 from benchmarks.memory.targets import memory_targets
-from benchmarks.peers.process import peer_process
+from benchmarks.peers.process import PeerProcess, peer_process
 from benchmarks.report import Report
 from benchmarks.stubmodel import stub_endpoint
 from compaction.settings import CompactionSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from benchmarks.machine import Machine
     from benchmarks.memory.field import Entrant
     from benchmarks.memory.material import Heard
     from benchmarks.peers.environment import PeerLibrary
@@ -47,16 +48,16 @@ if TYPE_CHECKING:
 __all__ = ["Options", "run"]
 
 _BARGE_IN_TURNS = 300
+_UNFINISHED = "This run was not finished when this was written."
 
 
-async def run(options: Options, progress: Progress) -> Report:
-    """Measure everything that can be measured here.
+async def run(options: Options, progress: Progress, *, on_part: Callable[[Report], None] | None = None) -> Report:
+    """Measure everything that can be measured here. `on_part` gets the unfinished report after each part.
 
     Raises EndpointError when an endpoint was named and doesn't answer, and TranscriptFormatError when conversations
     were brought along that can't be read. Whatever else is missing is a remark.
     """
-    machine = describe_machine()
-    measuring = _Measuring(options, progress, Material(options))
+    measuring = _Measuring(options, progress, Material(options), describe_machine(), on_part)
     with _quiet():
         async with AsyncExitStack() as stack:
             endpoint = await find_endpoint(options, stack, measuring.remark, progress)
@@ -69,14 +70,7 @@ async def run(options: Options, progress: Progress) -> Report:
                 entrants += [peer_entrant(library, python, endpoint) for library, python in pythons.items()]
             for entrant in _chosen(entrants, options.only):
                 await measuring.race(entrant)
-    return Report(
-        bench="memory",
-        machine=machine,
-        ours=measuring.ours,
-        peers=measuring.peers,
-        targets=memory_targets(measuring.ours),
-        remarks=tuple(measuring.remarks),
-    )
+    return measuring.report()
 
 
 def _chosen(entrants: Sequence[Entrant], only: Sequence[str]) -> list[Entrant]:
@@ -97,6 +91,8 @@ class _Measuring:
     options: Options
     progress: Progress
     material: Material
+    machine: Machine
+    on_part: Callable[[Report], None] | None
     ours: dict[str, Json] = field(default_factory=dict)
     peers: dict[str, Json] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
@@ -105,6 +101,23 @@ class _Measuring:
         """Tell a sentence now and in the report."""
         self.remarks.append(sentence)
         self.progress.say(sentence)
+
+    def report(self, *, unfinished: bool = False) -> Report:
+        """Return what is measured so far."""
+        more = (_UNFINISHED,) if unfinished else ()
+        return Report(
+            bench="memory",
+            machine=self.machine,
+            ours=dict(self.ours),
+            peers=dict(self.peers),
+            targets=memory_targets(self.ours),
+            remarks=(*self.remarks, *more),
+        )
+
+    def part_done(self) -> None:
+        """Let whoever waits have what there is: a run may take an hour, and break."""
+        if self.on_part is not None:
+            self.on_part(self.report(unfinished=True))
 
     async def measure_ours(self, stack: AsyncExitStack) -> None:
         """Measure what is ours alone: the reply's cost, and the search."""
@@ -115,6 +128,7 @@ class _Measuring:
         for retriever_name, figures in found.items():
             side = self.peers if retriever_name.startswith("plain") else self.ours
             side[f"search: {retriever_name}"] = figures
+        self.part_done()
 
     async def _measure_search_speed(self, embedder: Embedder | None) -> None:
         async with room_search() as by_words:
@@ -145,6 +159,7 @@ class _Measuring:
                     self.remark(str(error))
                     told = {"failed": str(error)}
                 self.peers[f"barge_in {library.name}"] = told
+        self.part_done()
 
     async def race(self, entrant: Entrant) -> None:
         """Let one contender hear everything; another library's failure is told, and the others go on."""
@@ -158,19 +173,30 @@ class _Measuring:
             self.remark(str(error))
             figures["failed"] = str(error)
         side[entrant.name] = figures
+        self.part_done()
 
     async def _hear(self, entrant: Entrant, heard: Sequence[Heard]) -> dict[str, Json]:
         courses = []
+        versions: set[str] = set()
         recall = Recall()
         for each in heard:
             async with entrant.enter(each.conversation.lines[0].at) as contender:
                 course = await run_course(
                     contender, each.conversation, each.folds, self.progress, claims=entrant.claims
                 )
+                if isinstance(contender, PeerProcess):
+                    versions.add(contender.version)
             courses.append(course)
+            if contender.cost.degraded:
+                self.remark(
+                    f"{contender.cost.degraded} folds of {entrant.name} in {each.conversation.name} were made without "
+                    "the model, which had failed."
+                )
             last = course.checkpoints[-1]
             recall += await recall_of(each.conversation, last.text, last.cursor, None)
         figures = scores(courses)
+        if versions:
+            figures["version"] = ", ".join(sorted(versions))
         if recall.entities_due or recall.questions:
             figures["people"] = recall_scores(recall)
         return figures

@@ -114,8 +114,14 @@ def memory(
         search_turns=search_turns,
     )
     with _shown() as progress:
-        report = asyncio.run(run(options, progress))
+        report = asyncio.run(run(options, progress, on_part=lambda part: _write(part, json_file)))
     _tell(report, json_file)
+
+
+def _write(report: Report, json_file: Path | None) -> None:
+    if json_file is not None:
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        json_file.write_text(report.as_json(), "utf-8")
 
 
 def _tell(report: Report, json_file: Path | None) -> None:
@@ -125,9 +131,8 @@ def _tell(report: Report, json_file: Path | None) -> None:
 
     out = Console(highlight=False)
     out.print(report_view(report))
+    _write(report, json_file)
     if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(report.as_json(), "utf-8")
         out.print(f"The figures are in {json_file}.", markup=False, soft_wrap=True)
 
 

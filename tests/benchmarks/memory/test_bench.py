@@ -1,0 +1,61 @@
+"""The whole benchmark, in small."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.memory import bargein, bench, replypath
+from benchmarks.memory.options import Options
+from benchmarks.progress import Silence
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.report import Report
+
+SMALL = Options(
+    folds=2,
+    evenings=1,
+    turns=60,
+    search_turns=60,
+    with_model=False,
+    peers=False,
+    embeddings=False,
+    only=("extractive",),
+)
+
+
+@pytest.fixture(autouse=True)
+def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of seconds, without settings from elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench, "_BARGE_IN_TURNS", 62)
+    monkeypatch.setattr(bargein, "TURN_S", 0.001)
+    monkeypatch.setattr(bargein, "SUMMARY_S", 0.002)
+    monkeypatch.setattr(replypath, "_REPLIES", 12)
+
+
+@pytest.mark.asyncio
+async def test_only_who_is_named_is_heard_and_parts_come_as_they_are_done() -> None:
+    """An hour's run that breaks leaves what it had; the whole report doesn't say that it is unfinished."""
+    parts: list[Report] = []
+    before = structlog.get_config()
+    report = await bench.run(SMALL, Silence(), on_part=parts.append)
+    assert "extractive" in report.ours
+    assert "last 50 turns" not in report.peers
+    assert len(parts) == 3
+    assert "not finished" in parts[0].remarks[-1]
+    assert not any("not finished" in remark for remark in report.remarks)
+    assert structlog.get_config() == before
+
+
+@pytest.mark.asyncio
+async def test_name_that_nobody_has_is_told() -> None:
+    """With those that can be heard in this run."""
+    with pytest.raises(BenchmarkError, match=r"Nobody here is called ledger\. .*extractive"):
+        await bench.run(replace(SMALL, only=("ledger",)), Silence())

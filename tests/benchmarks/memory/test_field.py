@@ -1,0 +1,40 @@
+"""Who takes part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.localmodel import Endpoint
+from benchmarks.memory.evenings import TemplateSet, evening
+from benchmarks.memory.field import model_free, peer_entrant, with_model
+from benchmarks.memory.race import turns_for
+from benchmarks.peers.environment import LANGCHAIN
+from benchmarks.stubmodel import stub_endpoint
+
+ENDPOINT = Endpoint("http://127.0.0.1:9/v1", "none")
+
+
+def test_everybody_is_named_once_and_on_one_side() -> None:
+    """Ours and others, with and without a model."""
+    entrants = [*model_free(), *with_model(ENDPOINT), peer_entrant(LANGCHAIN, Path("python"), ENDPOINT)]
+    names = [entrant.name for entrant in entrants]
+    assert len(set(names)) == len(names)
+    assert {"extractive", "ledger", "last 50 turns", "langchain"} <= set(names)
+    assert [entrant.name for entrant in entrants if not entrant.ours] == ["last 50 turns", "langchain"]
+
+
+@pytest.mark.asyncio
+async def test_model_that_answers_nothing_useful_is_seen_in_the_cost() -> None:
+    """Its answers are refused, and the folds that were made without it are counted."""
+    lines = evening(1, TemplateSet.TUNING, lines=turns_for(4)).lines
+    async with stub_endpoint(answer_s=0.0) as endpoint:
+        (ledger,) = [entrant for entrant in with_model(endpoint) if entrant.name == "ledger"]
+        async with ledger.enter(lines[0].at) as contender:
+            for line in lines:
+                await contender.hear(line)
+            standing = await contender.standing()
+    assert standing.folds > 0
+    assert contender.cost.failures >= 3
+    assert contender.cost.degraded > 0
