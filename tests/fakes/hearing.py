@@ -38,6 +38,7 @@ class ScriptedRecognizer:
         self.gate = asyncio.Event()
         self.gate.set()
         self.mean_logprob = -0.2
+        self.confirmed: list[int] = []
 
     async def recognize(
         self,
@@ -55,6 +56,10 @@ class ScriptedRecognizer:
         if isinstance(text, Exception):
             raise text
         return Recognition(text, "en", self.mean_logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
+
+    def confirm(self, speaker_id: int) -> None:
+        """Take note that a guess was right."""
+        self.confirmed.append(speaker_id)
 
 
 def speech(user_id: int, *, at: float, seconds: float = 2.0) -> list[SpeechFrames | TalkspurtEnded]:

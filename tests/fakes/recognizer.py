@@ -48,6 +48,7 @@ class FakeRecognizer:
         self._otherwise = otherwise
         self.heard: list[Pcm] = []
         self.glossaries: list[tuple[str, ...]] = []
+        self.confirmed: list[int] = []
 
     async def recognize(
         self,
@@ -68,6 +69,10 @@ class FakeRecognizer:
         if not pcm.any():
             answer = ""
         return recognition(answer, language=language or "en", duration_s=duration_s(pcm))
+
+    def confirm(self, speaker_id: int) -> None:
+        """See `Recognizer.confirm`."""
+        self.confirmed.append(speaker_id)
 
 
 class FakeEngine:

@@ -79,6 +79,15 @@ class FairQueue(Generic[JobT]):
             self.remove(shed)
         return shed
 
+    def confirm(self, speaker: Speaker) -> bool:
+        """Make the interim of `speaker` finished speech, behind what they finished before; False if there is none."""
+        entry = self._interims.pop(speaker, None)
+        if entry is None:
+            return False
+        entry.interim = False
+        self._finals.setdefault(speaker, deque()).append(entry)
+        return True
+
     def remove(self, entry: Entry[JobT]) -> bool:
         """Take `entry` out, if it is still in; return whether it was."""
         if entry.interim:

@@ -48,3 +48,6 @@ class Recognizer(Protocol):
         Raises `RecogniserOverloadedError` when an interim was shed (a final never is: it waits),
         `RecogniserError` when the model failed.
         """
+
+    def confirm(self, speaker_id: int) -> None:
+        """Take the interim of `speaker_id` that waits, if one does, for finished speech: it was right."""

@@ -137,6 +137,10 @@ class QueuedRecognizer:
                 self._places.release()
             raise
 
+    def confirm(self, speaker_id: int) -> None:
+        """See `Recognizer.confirm`."""
+        self._queue.confirm(speaker_id)
+
     def _check_running(self) -> None:
         if self._dispatcher is None or self._dispatcher.done():
             raise RecogniserError("The speech recogniser is not running.")

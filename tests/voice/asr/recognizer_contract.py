@@ -77,3 +77,11 @@ class RecognizerContract:
         """With nothing else to do there is no reason to shed it."""
         heard = await recognizer.recognize(bicycle(), language="en", speaker_id=1, interim=True)
         assert heard.text
+
+    @pytest.mark.asyncio
+    async def test_confirming_nothing_is_no_mistake(self, recognizer: Recognizer) -> None:
+        """The guess may be in the model already, or done."""
+        recognizer.confirm(1)
+        heard = await recognizer.recognize(silence(0.5), language="en", speaker_id=1, interim=True)
+        recognizer.confirm(1)
+        assert heard.duration_s == 0.5

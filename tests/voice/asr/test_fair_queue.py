@@ -67,6 +67,21 @@ def test_a_removed_entry_is_gone() -> None:
     assert len(queue) == 0
 
 
+def test_a_confirmed_guess_takes_its_place_among_finished_speech() -> None:
+    """Behind what the speaker finished before, and no longer to be shed; nothing to confirm is no mistake."""
+    queue: FairQueue[str] = FairQueue()
+    queue.add("final of 1", speaker=1, interim=False)
+    guess, _ = queue.add("guess of 1", speaker=1, interim=True)
+    queue.add("guess of 2", speaker=2, interim=True)
+    assert queue.confirm(1)
+    assert not queue.confirm(1)
+    shed = queue.shed_interim(of=1)
+    assert shed is not None
+    assert shed.job == "guess of 2"
+    assert _drain(queue) == ["final of 1", "guess of 1"]
+    assert not queue.remove(guess)
+
+
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("add"), st.integers(0, 3), st.booleans()),

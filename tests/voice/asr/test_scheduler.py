@@ -109,6 +109,21 @@ async def test_the_latest_guess_replaces_the_older_one() -> None:
     assert engine.order == [99, 3]
 
 
+async def test_a_confirmed_guess_is_served_as_finished_speech() -> None:
+    """It overtakes the guesses that were before it, and is answered to whoever asked."""
+    engine = FakeEngine(held=True)
+    async with QueuedRecognizer(lambda: engine, AsrSettings()) as recognizer:
+        tasks = [await _busy(engine, recognizer)]
+        for label in (1, 2):
+            tasks.append(_ask(recognizer, label, speaker=label, interim=True))
+            await _settle()
+        recognizer.confirm(2)
+        recognizer.confirm(3)
+        engine.release()
+        await asyncio.gather(*tasks)
+    assert engine.order == [99, 2, 1]
+
+
 async def test_a_cancelled_caller_leaves_the_queue() -> None:
     """Its place is free again and the model never hears it; a running one finishes unheard."""
     engine = FakeEngine(held=True)
