@@ -1,0 +1,173 @@
+"""Every command that the documentation shows is run: here, or by the test that this page names.
+
+A command that appears in a page and in none of the tables below fails the first test, so a new example brings its
+proof with it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from rehearsal.discord.server import LocalDiscord
+from tests.scenarios.program import REPOSITORY, Program, environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+# A shell fence, indented or not; a trailing comment is for the reader.
+_FENCE = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"\s{2,}#.*$")
+
+# Run here, in a folder with a transcript and the log of a replay: the command and its exit status.
+RUN_HERE = {
+    "roomtone doctor": 0,
+    "roomtone models list": 0,
+    "roomtone replay transcript.jsonl --report replay.json": 0,
+    "roomtone tail --event compaction": 0,
+    "roomtone tail --last 20": 0,
+    "roomtone tail --json": 0,
+    "roomtone bench": 0,
+}
+# Run by another test, because it takes minutes or another process: the command, the file, and what stands there.
+RUN_THERE = {
+    "make test": (".ci/run", "make test"),
+    "make run": ("Makefile", "roomtone run"),
+    "roomtone rehearse hello": ("tests/scenarios/test_language_model.py", '"hello"'),
+    "roomtone rehearse evening --loss 0.05 --padding 0.05 --reorder 0.05": (
+        "tests/scenarios/test_evenings.py",
+        '("--loss", "0.05", "--padding", "0.05", "--reorder", "0.05")',
+    ),
+    "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
+}
+# Setting something up; what can be shown without doing it is shown below.
+SHOWN = {"make setup", "cp .env.example .env"}
+# No container engine where the tests run: what the file copies and calls is checked instead.
+CONTAINER = {
+    "docker build -t roomtone .",
+    "docker run --env-file .env -v roomtone-data:/app/data roomtone",
+}
+
+NOBODY_THERE = re.compile(r"Join first|Let them join first|No bot has registered|Nobody is connected")
+
+
+def commands() -> dict[str, list[str]]:
+    """Return every command of every page, with the pages it stands in."""
+    found: dict[str, list[str]] = {}
+    for page in PAGES:
+        for block in _FENCE.findall(page.read_text("utf-8")):
+            for line in block.splitlines():
+                command = _COMMENT.sub("", line).strip()
+                if command and not command.startswith("#"):
+                    found.setdefault(command, []).append(page.name)
+    return found
+
+
+COMMANDS = commands()
+CURLS = [command for command in COMMANDS if command.startswith("curl ")]
+# The benchmarks' options; they are parsed here and run in tests/benchmarks.
+BENCHES = [command for command in COMMANDS if command.startswith("roomtone bench ")]
+
+
+def test_every_command_has_its_proof() -> None:
+    """No example without a test, and no proof of an example that is gone."""
+    proven = {*RUN_HERE, *RUN_THERE, *SHOWN, *CONTAINER, *CURLS, *BENCHES}
+    unproven = {command: pages for command, pages in COMMANDS.items() if command not in proven}
+    unproven = {command: pages for command, pages in unproven.items() if not command.startswith("CONTROL=")}
+    assert unproven == {}
+    assert [command for command in (*RUN_HERE, *RUN_THERE, *SHOWN, *CONTAINER) if command not in COMMANDS] == []
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a transcript long enough to be folded, and the log that its replay leaves."""
+    place = tmp_path_factory.mktemp("docs")
+    lines = [{"speaker": "Ada", "text": f"Point {n} is settled for Friday.", "at": n * 5} for n in range(75)]
+    (place / "transcript.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return place
+
+
+@pytest.mark.parametrize("command", RUN_HERE)
+def test_a_quick_command_does_what_the_page_says(command: str, folder: Path) -> None:
+    """It ends with the expected status and without a traceback."""
+    program = Program(folder, *shlex.split(command)[1:])
+    ended = program.wait()
+    assert ended.status == RUN_HERE[command], ended.printed
+    assert "Traceback" not in ended.printed
+    assert ended.printed.strip()
+
+
+@pytest.mark.parametrize("command", RUN_THERE)
+def test_a_long_command_is_run_where_it_says(command: str) -> None:
+    """The named file exists and runs just this."""
+    file, evidence = RUN_THERE[command]
+    assert evidence in (REPOSITORY / file).read_text("utf-8")
+
+
+@pytest.mark.parametrize("command", BENCHES)
+def test_a_benchmark_knows_its_options(command: str) -> None:
+    """The words of the example are options that exist: help is asked for instead of the hour it takes."""
+    words = shlex.split(command.replace(" NAME", " memory"))[1:]
+    shown = subprocess.run(
+        [sys.executable, "-m", "bot", *words[:2], "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=REPOSITORY,
+        env=environment(REPOSITORY / "data", TERM="dumb"),
+    ).stdout
+    assert [word for word in words if word.startswith("--") and word not in shown] == []
+
+
+def test_setting_up_is_one_target() -> None:
+    """`make setup` and the others exist, and need nothing that is not there to say what they would do."""
+    for target in ("setup", "run", "test"):
+        planned = subprocess.run(
+            ["make", "--dry-run", target], capture_output=True, text=True, check=True, cwd=REPOSITORY
+        )
+        assert "roomtone" in planned.stdout
+
+
+def test_the_example_environment_loads(tmp_path: Path) -> None:
+    """A copied `.env.example` is valid as it is, and means: no token, no key."""
+    shutil.copy(REPOSITORY / ".env.example", tmp_path / ".env")
+    ended = Program(tmp_path, "doctor").wait()
+    assert ended.status == 0, ended.printed
+    assert "no token" in ended.printed
+
+
+def test_the_image_copies_and_calls_what_exists() -> None:
+    """Every path the Dockerfile copies is in the repository, and its commands are ours."""
+    text = (REPOSITORY / "Dockerfile").read_text("utf-8")
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE)
+    assert copied
+    assert [path for line in copied for path in line.split() if not (REPOSITORY / path).exists()] == []
+    assert "roomtone models pull" in text
+    assert 'CMD ["run"]' in text
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("command", CURLS)
+async def test_a_control_request_is_understood(command: str) -> None:
+    """The example is sent as it stands; where nobody is there to be struck, the answer says just that."""
+    words = shlex.split(command)[1:]
+    method = words[words.index("-X") + 1] if "-X" in words else "GET"
+    body = words[words.index("-d") + 1] if "-d" in words else None
+    [target] = [word for word in words if word.startswith("$CONTROL")]
+    async with LocalDiscord() as discord, aiohttp.ClientSession() as http:
+        url = target.replace("$CONTROL", discord.control_base)
+        async with http.request(method, url, data=body) as answer:
+            told = await answer.json()
+    assert isinstance(told, dict)
+    if answer.status != 200:
+        # Nobody is in voice and no bot is there; every other objection would be to the request itself.
+        assert NOBODY_THERE.search(told["error"]), told
