@@ -61,7 +61,9 @@ class Room:
         session_id: SessionId = EVENING,
         summariser: Summariser | None = None,
         deaf: bool = False,
+        searchable: bool = False,
     ) -> None:
+        self.searchable = searchable
         self.deaf = deaf
         self.store = InMemoryTurnStore() if store is None else store
         self.model = MoodyModel() if model is None else model
@@ -97,6 +99,7 @@ class Room:
                 guild_id="guild",
                 rng=random.Random(7),
                 on_event=self._hear,
+                searchable=self.searchable,
             )
         )
         return self._memory

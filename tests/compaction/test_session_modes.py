@@ -1,0 +1,251 @@
+"""The rolling mode, its fallback, and changing the mode of a session that is under way."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from compaction.context import build_payload
+from compaction.errors import StoreError
+from compaction.model import Mode
+from compaction.payload import Coverage, PartKind, PayloadPart, coverage
+from compaction.session import ROLLING_TURNS
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.timeline import CAPACITY
+from compaction.window import RECENT_WINDOW
+from tests.compaction.rooms import Room
+from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.virtual_time import run_virtually
+
+LIMIT = 1_500
+
+
+def rolling_room(settings: CompactionSettings | None = None) -> Room:
+    """A room in the rolling mode, with memory search."""
+    return Room(mode=Mode.ROLLING, searchable=True, settings=settings)
+
+
+def reply(room: Room, *, limit: int = LIMIT) -> tuple[PayloadPart, ...]:
+    """Send a model what it needs for a reply, within the limit."""
+    context = room.memory.context(max_input_tokens=limit)
+    payload = build_payload(context, system=["You take part."], searchable=True)
+    assert sum(each.tokens for each in payload) <= limit
+    room.memory.sent(context, payload)
+    return payload
+
+
+def covered(room: Room, payload: tuple[PayloadPart, ...]) -> Coverage:
+    """Where each turn is, none missing."""
+    found = coverage(payload, room.memory.total_turns)
+    assert found.missing == ()
+    return found
+
+
+def note_of(payload: tuple[PayloadPart, ...]) -> str:
+    """The eviction note, of which there is one."""
+    (note,) = [each.content for each in payload if each.kind is PartKind.EVICTION_NOTE]
+    return note
+
+
+# -- rolling -------------------------------------------------------------------------------------------------
+
+
+def test_a_long_rolling_session_stays_within_its_bounds() -> None:
+    """3,000 turns: every payload within the budget and without a hole, memory bounded, no model asked."""
+
+    async def main() -> None:
+        async with rolling_room() as room:
+            for _ in range(3_000):
+                await room.say()
+                covered(room, reply(room))
+                assert len(room.memory.turns) <= CAPACITY + 10
+            assert room.model.most_at_once == 0
+            assert room.memory.cursor == 0
+            rolls = room.logged("context_rolled")
+            # Down to four fifths at once: about every twentieth reply evicts.
+            assert 50 < len(rolls) < 400
+            assert rolls[-1]["total_evicted_count"] == sum(int(str(each["evicted_count"])) for each in rolls)
+
+    run_virtually(main())
+
+
+def test_its_note_is_one_and_cumulative() -> None:
+    """Count, tokens, time range and the hint to search, of all that was ever evicted."""
+
+    async def main() -> None:
+        async with rolling_room() as room:
+            await room.talk(60)
+            assert [each.kind for each in reply(room, limit=100_000)].count(PartKind.EVICTION_NOTE) == 0
+            counts: list[int] = []
+            for _ in range(3):
+                await room.talk(60)
+                payload = reply(room)
+                told = re.search(
+                    r"turns 0 to (\d+) \((\d+) messages, (\d+) tokens, said from (\S+) to (\S+)\)", note_of(payload)
+                )
+                assert told is not None
+                assert int(told[1]) + 1 == int(told[2])
+                assert int(told[3]) > 8 * int(told[2])
+                assert told[4] < told[5]
+                assert "memory_search" in note_of(payload)
+                assert covered(room, payload).evicted == ((0, int(told[1])),)
+                counts.append(int(told[2]))
+            assert counts == sorted(set(counts))
+
+    run_virtually(main())
+
+
+def test_what_was_evicted_stays_evicted() -> None:
+    """A larger budget later does not bring it back: the beginning of the prompt stays the same."""
+
+    async def main() -> None:
+        async with rolling_room() as room:
+            await room.talk(150)
+            before = covered(room, reply(room))
+            assert covered(room, reply(room, limit=100_000)) == before
+
+    run_virtually(main())
+
+
+def test_the_newest_ten_and_the_target_are_settings() -> None:
+    """Half of the room after an eviction, the newest thirty in any case, and no note."""
+
+    async def main() -> None:
+        settings = CompactionSettings(
+            rolling_target_utilization=0.5, rolling_min_keep_messages=30, rolling_eviction_note=False
+        )
+        async with rolling_room(settings) as room:
+            await room.talk(200)
+            half = reply(room)
+            assert 0.4 * LIMIT < sum(each.tokens for each in half) <= 0.5 * LIMIT
+            assert all(each.kind is not PartKind.EVICTION_NOTE for each in half)
+            assert len(reply(room, limit=900)) - 1 == 30
+
+    run_virtually(main())
+
+
+def test_a_restart_covers_all_again() -> None:
+    """What was evicted is read back, and is inside the note's range at the first reply."""
+
+    async def main() -> None:
+        room = rolling_room()
+        async with room:
+            await room.talk(400)
+            reply(room)
+        async with room:
+            assert room.memory.total_turns == 400
+            found = covered(room, reply(room))
+            assert found.evicted[0][0] == 0
+            assert len(room.memory.turns) <= CAPACITY
+
+    run_virtually(main())
+
+
+def test_a_silent_bot_lets_go_too() -> None:
+    """Nobody builds a context, and still the memory is bounded; the first reply covers everything."""
+
+    async def main() -> None:
+        async with rolling_room() as room:
+            for _ in range(2 * ROLLING_TURNS + 500):
+                await room.say()
+                assert len(room.memory.turns) <= ROLLING_TURNS
+            assert covered(room, reply(room, limit=10**6)).evicted[0][0] == 0
+
+    run_virtually(main())
+
+
+def test_without_search_it_is_summary_with_a_warning() -> None:
+    """Rolling without recall is amnesia."""
+
+    async def main() -> None:
+        async with Room(mode=Mode.ROLLING, summariser=ExtractiveSummariser()) as room:
+            assert room.memory.mode is Mode.SUMMARY
+            assert len(room.logged("rolling_needs_memory_search")) == 1
+            await room.talk(61)
+            reply(room, limit=100_000)
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+            assert await room.memory.choose(Mode.ROLLING) is Mode.SUMMARY
+
+    run_virtually(main())
+
+
+# -- changing the mode ---------------------------------------------------------------------------------------
+
+
+def test_from_summary_to_rolling_the_summary_stays() -> None:
+    """What it stands for is gone from the window; from there on turns are evicted."""
+
+    async def main() -> None:
+        async with Room(searchable=True, summariser=ExtractiveSummariser()) as room:
+            await room.talk(75)
+            reply(room)
+            await room.memory.settle()
+            cursor = room.memory.cursor
+            assert cursor == 20
+            assert await room.memory.choose(Mode.ROLLING) is Mode.ROLLING
+            await room.talk(200)
+            found = covered(room, reply(room))
+            assert found.summarised == ((0, cursor - 1),)
+            assert found.evicted[0][0] == cursor
+            assert room.memory.cursor == cursor
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize("mode", [Mode.ROLLING, Mode.OFF])
+def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
+    """What the other mode let go of is read back from the store and folded, batch by batch, nothing left out."""
+
+    async def main() -> None:
+        async with Room(mode=mode, searchable=True, summariser=ExtractiveSummariser()) as room:
+            await room.talk(600)
+            reply(room)
+            assert len(room.memory.turns) < 600
+            assert await room.memory.choose(Mode.SUMMARY) is Mode.SUMMARY
+            assert [turn.seq for turn in room.memory.turns] == list(range(600))
+            covered(room, reply(room))
+            await room.memory.settle()
+            assert room.memory.cursor == 600 - RECENT_WINDOW - 10
+            found = covered(room, reply(room, limit=100_000))
+            assert found.summarised == ((0, room.memory.cursor - 1),)
+            assert found.evicted == ()
+            assert len(room.memory.turns) <= CAPACITY
+            changes = room.logged("compaction_mode_changed")
+            assert [(each["old_mode"], each["new_mode"]) for each in changes] == [(mode.value, "summary")]
+            assert room.logged("voice_context_compaction_completed")[0]["compaction_mode"] == "summary"
+
+    run_virtually(main())
+
+
+def test_to_off_shows_the_last_fifty() -> None:
+    """From the next context on; and the same mode again changes nothing."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(60)
+            await room.memory.choose(Mode.OFF)
+            await room.memory.choose(Mode.OFF)
+            assert len(reply(room, limit=100_000)) - 1 == RECENT_WINDOW
+            assert len(room.logged("compaction_mode_changed")) == 1
+
+    run_virtually(main())
+
+
+def test_a_store_that_fails_leaves_the_mode_as_it_was() -> None:
+    """Nothing is half changed."""
+
+    async def main() -> None:
+        faults: list[Fault] = []
+        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+        async with Room(store=store, mode=Mode.OFF) as room:
+            await room.talk(300)
+            faults.append(Fault.REFUSED)
+            with pytest.raises(StoreError):
+                await room.memory.choose(Mode.SUMMARY)
+            assert room.memory.mode is Mode.OFF
+            assert len(reply(room, limit=100_000)) - 1 == RECENT_WINDOW
+
+    run_virtually(main())
