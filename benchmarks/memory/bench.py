@@ -61,14 +61,15 @@ async def run(options: Options, progress: Progress, *, on_part: Callable[[Report
     with _quiet():
         async with AsyncExitStack() as stack:
             endpoint = await find_endpoint(options, stack, measuring.remark, progress)
-            await measuring.measure_ours(stack)
             pythons = await find_pythons(options, stack, measuring.remark, progress)
-            await measuring.measure_barge_in(pythons)
             entrants = list(model_free())
             if endpoint is not None:
                 entrants += with_model(endpoint)
                 entrants += [peer_entrant(library, python, endpoint) for library, python in pythons.items()]
-            for entrant in _chosen(entrants, options.only):
+            chosen = _chosen(entrants, options.only)
+            await measuring.measure_ours(stack)
+            await measuring.measure_barge_in(pythons)
+            for entrant in chosen:
                 await measuring.race(entrant)
     return measuring.report()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +24,8 @@ app = typer.Typer(
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+_FILE_WIDTH = 150
 
 JsonFile = Annotated[
     Path | None, typer.Option("--json", help="Write the outcome as JSON to this file.", metavar="FILE", dir_okay=False)
@@ -129,7 +132,8 @@ def _tell(report: Report, json_file: Path | None) -> None:
 
     from benchmarks.showing import report_view
 
-    out = Console(highlight=False)
+    # Into a file the tables go as wide as they are.
+    out = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
     out.print(report_view(report))
     _write(report, json_file)
     if json_file is not None:
