@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,11 @@ WORD_LOOPED_TIMES = 8
 # A person who repeats themselves word for word does it at once, and the recogniser is sure of it.
 REPEAT_MAX_LOGPROB = -0.5
 REPEAT_WITHIN_S = 10.0
+
+# A microphone that hears the bot's voice from a loudspeaker gives back its words, some of them misheard. Shorter
+# runs are also said by people, and 'yes, at nine' is an answer and no echo.
+ECHO_WORDS = 4
+ECHO_SHARE = 0.75
 
 # What Whisper's checkpoints answer to silence and music, in the training data's subtitle language.
 PHANTOM_PHRASES = frozenset(
@@ -79,6 +85,7 @@ class GuardReason(StrEnum):
     TOO_SPARSE = "too_sparse"
     PHANTOM_PHRASE = "phantom_phrase"
     REPEATED = "repeated"
+    OWN_VOICE = "own_voice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +96,13 @@ class Before:
     ago_s: float
 
 
-def judge(recognition: Recognition, *, speech_s: float, before: Before | None = None) -> GuardReason | None:
+def judge(
+    recognition: Recognition, *, speech_s: float, before: Before | None = None, own_words: str = ""
+) -> GuardReason | None:
     """Return why `recognition` must be dropped, or None if it is to be believed.
 
-    `speech_s`: seconds of speech in the utterance, pre-roll and tail not counted.
+    `speech_s`: seconds of speech in the utterance, pre-roll and tail not counted. `own_words`: what the bot itself
+    was saying at that time.
     """
     text = recognition.text.strip()
     spoken = _spoken(text)
@@ -114,7 +124,20 @@ def judge(recognition: Recognition, *, speech_s: float, before: Before | None = 
         and _spoken(before.text) == spoken
     ):
         return GuardReason.REPEATED
+    if own_words and is_echo(text, own_words):
+        return GuardReason.OWN_VOICE
     return None
+
+
+def is_echo(text: str, own_words: str) -> bool:
+    """Return whether `text` is, for the most part and in order, what stands in `own_words`."""
+    heard, own = _spoken(text).split(), _spoken(own_words).split()
+    if len(heard) < ECHO_WORDS:
+        return False
+    # The echo loses words and the recogniser hears others wrong; a single word alike between two others is chance.
+    blocks = SequenceMatcher(None, heard, own, autojunk=False).get_matching_blocks()
+    same = sum(block.size for block in blocks if block.size > 1)
+    return same >= ECHO_SHARE * len(heard)
 
 
 def _spoken(text: str) -> str:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 # One piece plays and one waits: the next is synthesised meanwhile, and a barge-in throws little work away.
 QUEUE_PIECES = 2
+# Sound comes back from a loudspeaker through somebody's microphone and two networks, up to so much later.
+ECHO_LAG_S = 1.0
+# Of an answer and the one before it: what can still echo.
+REMEMBERED_PIECES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ class Playback:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._pieces: deque[_Piece] = deque()
+        self._begun: deque[_Piece] = deque(maxlen=REMEMBERED_PIECES)
         self._slots = asyncio.Semaphore(QUEUE_PIECES)
         self._wake: Callable[[], None] = _nothing
 
@@ -127,6 +132,18 @@ class Playback:
         for piece in stopped:
             self._resolve(piece)
 
+    def words_between(self, since: float, until: float) -> str:
+        """Return the sentences whose sound could be heard in the room between two monotonic moments."""
+        with self._lock:
+            begun = [piece.played() for piece in self._begun]
+        return " ".join(
+            one.text
+            for one in begun
+            if one.first_frame_at is not None
+            and one.first_frame_at <= until
+            and one.first_frame_at + one.played_s + ECHO_LAG_S >= since
+        )
+
     def next_frame(self) -> Pcm | None:
         """Return the next 20 ms (960 samples, mono, 48 kHz), or None when there is nothing to say.
 
@@ -138,6 +155,7 @@ class Playback:
             piece = self._pieces[0]
             if piece.first_frame_at is None:
                 piece.first_frame_at = self._monotonic()
+                self._begun.append(piece)
             frame = piece.frames.popleft() if piece.frames else None
             if not piece.frames:
                 self._pieces.popleft()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.recognizer import recognition
-from voice.asr.guards import Before, GuardReason, judge
+from voice.asr.guards import Before, GuardReason, is_echo, judge
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
@@ -63,3 +63,41 @@ def test_repeats(before: Before, logprob: float, reason: GuardReason | None) -> 
     """The same text again is an echo of the recogniser when it is unsure, and insistence when it is sure."""
     heard = recognition("We leave at nine", mean_logprob=logprob)
     assert judge(heard, speech_s=1.5, before=before) is reason
+
+
+OWN = "The lantern belongs to Bo. He lent it to Ada in May, and she has not given it back since."
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        "The lantern belongs to Bo.",
+        "he lent it to Ada in May and she",
+        # Two words misheard by the loudspeaker's owner's microphone.
+        "Plan turn belongs to Bo. He lent it to Ada in May",
+    ],
+)
+def test_the_bots_own_words_are_an_echo(heard: str) -> None:
+    """Most of it, in order, a word here and there heard wrong."""
+    assert is_echo(heard, OWN)
+    assert judge(recognition(heard), speech_s=2.0, own_words=OWN) is GuardReason.OWN_VOICE
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        "To Bo?",
+        "No, wait, it belongs to Cleo.",
+        "Ada has the lantern, and Bo has not.",
+        "I lent it to somebody else in June.",
+        "",
+    ],
+)
+def test_who_speaks_over_the_bot_is_heard(heard: str) -> None:
+    """Short words, other words, and the bot's words in another order are somebody's own."""
+    assert not is_echo(heard, OWN)
+
+
+def test_nobody_echoes_a_silent_bot() -> None:
+    """Quoting it later is no echo: what it was saying at that time is nothing."""
+    assert judge(recognition("The lantern belongs to Bo."), speech_s=2.0) is None

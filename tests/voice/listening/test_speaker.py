@@ -332,7 +332,8 @@ def test_neither_chunking_nor_late_answers_change_anything(
         for first, last in itertools.pairwise(sorted({0, len(spurt.levels), *cuts})):
             piece = pcm[first * LISTEN_FRAME_SAMPLES : last * LISTEN_FRAME_SAMPLES]
             actual += answered(chunked, chunked.hear([_frames(at + first * FRAME_S, piece)], now=0.0), now=False)
-            while late and data.draw(st.booleans()):
+            answered_now = data.draw(st.integers(0, len(late)))
+            for _ in range(answered_now):
                 pause = late.pop()
                 actual += answered(chunked, chunked.answer(pause, _answer(answers, pause), 0.0), now=False)
         at += len(spurt.levels) * FRAME_S

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
-from voice.speaking.playback import QUEUE_PIECES, Playback
+from voice.speaking.playback import ECHO_LAG_S, QUEUE_PIECES, Playback
 from voice.speaking.port import Speech
 
 
@@ -82,3 +82,22 @@ async def test_the_voice_connection_is_woken() -> None:
     playback.on_speech(lambda: woken.append(True))
     await playback.queue(speech("hi", 1))
     assert woken == [True]
+
+
+@pytest.mark.asyncio
+async def test_what_sounded_at_a_time_can_be_asked() -> None:
+    """Only what was sent, from its first frame until its echo has died away."""
+    now = 100.0
+    playback = Playback(monotonic=lambda: now)
+    await playback.queue(speech("one two", 50))
+    await playback.queue(speech("three", 1))
+    assert playback.words_between(0.0, 200.0) == ""
+    for _ in range(50):
+        playback.next_frame()
+    now = 110.0
+    playback.next_frame()
+    assert playback.words_between(98.0, 99.9) == ""
+    assert playback.words_between(99.0, 100.5) == "one two"
+    assert playback.words_between(101.0 + ECHO_LAG_S - 0.1, 105.0) == "one two"
+    assert playback.words_between(101.1 + ECHO_LAG_S, 109.0) == ""
+    assert playback.words_between(101.5, 111.0) == "one two three"
