@@ -1,0 +1,289 @@
+"""What people say of themselves that lasts: where they live, what they are called, what they can't eat. Pure.
+
+Drawn by rules from the turns of a batch when it is folded, at most four of it; kept in the speaker's own words, with
+the turn it was said in. What somebody says later about the same thing replaces it, and the old is kept as history.
+Shy on purpose: what is asked, wished, supposed, or said of somebody else is left alone. English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from compaction.memory.correction import asks
+from compaction.memory.statements import PATTERNS, RETRACTIONS, UNLIKELY_BEFORE, UNLIKELY_VALUE, same_domain
+from compaction.model import Seq, SessionId, TurnKind
+from compaction.payload import PartKind, PayloadPart, part
+from compaction.wording import as_sentence, base, is_stopword, plain, sentences, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from compaction.model import Turn
+
+# Design page, 'Participant memory': a few durable facts a batch.
+MOST_A_BATCH = 4
+MAX_FACT_CHARS = 160
+MAX_VALUE_WORDS = 7
+HEAD = "What the people here have said of themselves at other times, in their own words:"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonFact:
+    """One lasting thing a person said of themselves. `at`: UTC epoch seconds.
+
+    `id` follows from where it was said. `topic` is what a later value replaces, `value` what it says about it, `text`
+    the statement in the person's own words. `superseded_by` names the fact, or the turn, that ended it.
+    """
+
+    id: str
+    person_id: str
+    name: str
+    topic: str
+    value: str
+    text: str
+    session_id: SessionId
+    turn_seq: Seq
+    at: float
+    superseded_by: str | None = None
+    superseded_at: float | None = None
+    weight: float = 1.0
+
+    @property
+    def holds(self) -> bool:
+        """Return whether it has not been replaced or taken back."""
+        return self.superseded_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """Somebody said that something of theirs is no longer so. `value`: what, or empty for whatever it was."""
+
+    person_id: str
+    topic: str
+    value: str
+    turn: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was drawn from a batch, in the order of talk."""
+
+    facts: tuple[PersonFact, ...] = ()
+    retractions: tuple[Retraction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How what was drawn changes what is known: `added` facts (those that came too late already superseded), and
+    known ones that are `superseded` now."""
+
+    added: tuple[PersonFact, ...] = ()
+    superseded: tuple[PersonFact, ...] = ()
+
+
+def draw(turns: Iterable[Turn], *, session_id: SessionId, most: int = MOST_A_BATCH) -> Drawn:
+    """Return the durable statements of a batch: its `most` weightiest, in the order of talk. Deterministic.
+
+    A later statement of the batch about the same thing takes the place of an earlier one.
+    """
+    found: dict[tuple[str, str, str], PersonFact] = {}
+    retractions: list[Retraction] = []
+    for turn in turns:
+        if turn.kind is not TurnKind.SPEECH or turn.tombstone:
+            continue
+        count = 0
+        for said in turn.parts:
+            for sentence in sentences(said.text):
+                if asks(sentence):
+                    continue
+                for topic, value, text, weight in _statements(sentence):
+                    fact = PersonFact(
+                        id=f"{session_id}#{turn.seq}.{count}",
+                        person_id=said.speaker_id,
+                        name=plain(said.speaker),
+                        topic=topic,
+                        value=value,
+                        text=text,
+                        session_id=session_id,
+                        turn_seq=turn.seq,
+                        at=turn.started_at,
+                        weight=weight,
+                    )
+                    count += 1
+                    domain = value if topic == PREFERENCE else ""
+                    found.pop((said.speaker_id, topic, domain), None)
+                    found[said.speaker_id, topic, domain] = fact
+                retractions += [
+                    Retraction(said.speaker_id, topic, value, f"{session_id}#{turn.seq}", turn.started_at)
+                    for topic, value in _retracted(sentence)
+                ]
+    best = sorted(found.values(), key=lambda each: (-each.weight, each.turn_seq, each.id))[:most]
+    return Drawn(tuple(sorted(best, key=_order)), tuple(retractions))
+
+
+PREFERENCE = "preference"
+
+
+def settle(drawn: Drawn, known: Iterable[PersonFact]) -> Settled:
+    """Return what the drawn facts change. `known`: what is kept of these people already, superseded facts included.
+
+    Said again, a fact changes nothing; drawn again, neither.
+    """
+    ids = {each.id for each in known}
+    held = {each.id: each for each in known if each.holds}
+    added: dict[str, PersonFact] = {}
+    superseded: dict[str, PersonFact] = {}
+
+    def end(fact: PersonFact, by: str, at: float) -> None:
+        ended = replace(fact, superseded_by=by, superseded_at=at)
+        held.pop(fact.id, None)
+        if fact.id in added:
+            added[fact.id] = ended
+        else:
+            superseded[fact.id] = ended
+
+    events: list[PersonFact | Retraction] = [*drawn.facts, *drawn.retractions]
+    for each in sorted(events, key=lambda event: event.at):
+        if isinstance(each, Retraction):
+            for fact in [one for one in held.values() if _retracts(each, one)]:
+                end(fact, each.turn, each.at)
+            continue
+        if each.id in ids:
+            continue
+        rivals = [one for one in held.values() if contradicts(each, one)]
+        if any(_same_value(each.value, one.value) for one in held.values() if _same_topic(each, one)):
+            continue
+        newer = max((one for one in rivals if one.at > each.at), key=lambda one: one.at, default=None)
+        added[each.id] = each
+        held[each.id] = each
+        if newer is not None:
+            end(each, newer.id, newer.at)
+            continue
+        for fact in rivals:
+            end(fact, each.id, each.at)
+    return Settled(tuple(sorted(added.values(), key=_order)), tuple(sorted(superseded.values(), key=_order)))
+
+
+def contradicts(one: PersonFact, other: PersonFact) -> bool:
+    """Return whether both can't hold at once: the same person, the same thing, another value."""
+    if not _same_topic(one, other) or _same_value(one.value, other.value):
+        return False
+    return one.topic != PREFERENCE or same_domain(one.value, other.value)
+
+
+def participants_part(
+    present: Sequence[tuple[str, str]],
+    facts: Iterable[PersonFact],
+    *,
+    max_tokens: int,
+    most_each: int,
+) -> PayloadPart | None:
+    """Return the section of a prompt about the people present, or None when nothing is known of them.
+
+    `present`: (id, display name), in the order in which they are told. Each person's weightiest and newest facts,
+    everybody's first before anybody's second, as long as they fit into `max_tokens`.
+    """
+    names = dict(present)
+    of_person: defaultdict[str, list[PersonFact]] = defaultdict(list)
+    for fact in sorted(facts, key=lambda each: (-each.weight, -each.at, each.id)):
+        if fact.holds and fact.person_id in names and len(of_person[fact.person_id]) < most_each:
+            of_person[fact.person_id].append(fact)
+    chosen: list[PersonFact] = []
+    made: PayloadPart | None = None
+    for rank in range(most_each):
+        for person_id in names:
+            if rank >= len(of_person[person_id]):
+                continue
+            candidate = [*chosen, of_person[person_id][rank]]
+            longer = told_part(candidate, names)
+            if longer.tokens > max_tokens:
+                return made
+            chosen, made = candidate, longer
+    return made
+
+
+def told_part(facts: Sequence[PersonFact], names: Mapping[str, str]) -> PayloadPart:
+    """Return the section that tells these facts, each person's on a line of its own, in this order. `names`: what
+    the people are called now, by id; a fact's own name serves for who is missing."""
+    lines: dict[str, list[str]] = {}
+    for fact in facts:
+        lines.setdefault(fact.person_id, []).append(fact.text)
+    own = {fact.person_id: fact.name for fact in facts}
+    told = [f"{plain(names.get(person_id, own[person_id]))}: {' '.join(texts)}" for person_id, texts in lines.items()]
+    return part(
+        "system",
+        PartKind.PARTICIPANTS,
+        "\n".join([HEAD, *told]),
+        refs=tuple(fact.id for fact in facts),
+    )
+
+
+def _statements(sentence: str) -> list[tuple[str, str, str, float]]:
+    """Return (topic, value, statement, weight) of what a sentence says of its speaker."""
+    found: list[tuple[int, tuple[str, str, str, float]]] = []
+    for pattern in PATTERNS:
+        for match in pattern.regex.finditer(sentence):
+            before = sentence[: match.start()]
+            value = _value(match["value"])
+            if UNLIKELY_BEFORE.search(before) or value is None or (pattern.rejects and pattern.rejects.search(value)):
+                continue
+            thing = plain(match.groupdict().get("thing") or "").casefold()
+            if thing and all(is_stopword(word) for word in words(thing)):
+                continue
+            topic = pattern.topic.format(thing=" ".join(base(word) for word in words(thing)), value=value.casefold())
+            text = as_sentence(_capital(match.group().strip(" ,;:-–—")), MAX_FACT_CHARS)
+            found.append((match.start(), (topic, value, text, pattern.weight)))
+    # The first pattern that reads a place reads it best.
+    first: dict[int, tuple[str, str, str, float]] = {}
+    for start, each in found:
+        first.setdefault(start, each)
+    return [first[start] for start in sorted(first)]
+
+
+def _value(written: str) -> str | None:
+    """Return a value as it is kept, or None for what is none: a pronoun, a filler, half a sentence."""
+    value = plain(written).strip(" ,;:-–—'\"")
+    count = len(value.split())
+    if not 1 <= count <= MAX_VALUE_WORDS or UNLIKELY_VALUE.search(value):
+        return None
+    return value if any(not is_stopword(word) for word in words(value)) else None
+
+
+def _retracted(sentence: str) -> list[tuple[str, str]]:
+    return [
+        (topic, plain(match.groupdict().get("value") or "").strip(" .,!"))
+        for topic, regex in RETRACTIONS
+        if (match := regex.search(sentence)) is not None and not UNLIKELY_BEFORE.search(sentence[: match.start()])
+    ]
+
+
+def _retracts(retraction: Retraction, fact: PersonFact) -> bool:
+    if fact.person_id != retraction.person_id or fact.topic != retraction.topic or fact.at > retraction.at:
+        return False
+    return not retraction.value or _same_value(fact.value, retraction.value)
+
+
+def _same_topic(one: PersonFact, other: PersonFact) -> bool:
+    return one.person_id == other.person_id and one.topic == other.topic
+
+
+def _same_value(one: str, other: str) -> bool:
+    return _bare(one) == _bare(other)
+
+
+def _bare(value: str) -> tuple[str, ...]:
+    kept = [base(word) for word in words(value)]
+    return tuple(word for word in kept if word not in {"a", "an", "the", "in", "on", "at"}) or tuple(kept)
+
+
+def _capital(text: str) -> str:
+    text = re.sub(r"\bi\b", "I", text.strip())
+    return text[:1].upper() + text[1:]
+
+
+def _order(fact: PersonFact) -> tuple[float, int, str]:
+    return (fact.at, fact.turn_seq, fact.id)
