@@ -169,7 +169,7 @@ async def replay(
             on_line()
         context = memory.context(current=last, max_input_tokens=max_input_tokens)
         result.payload = build_payload(context, system=system, zone=zone)
-        memory.log_context_built(result.payload)
+        memory.sent(context, result.payload, zone=zone)
         result.turns = memory.total_turns
         result.cursor = memory.cursor
         result.summary = memory.summary.text if memory.summary else ""

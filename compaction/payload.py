@@ -6,6 +6,7 @@ code that made them.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from compaction.model import Seq
+
+
+# 64 bits: enough to tell a bot's payloads apart, too few to guess words by.
+_DIGEST_CHARS = 16
 
 
 class PartKind(StrEnum):
@@ -102,9 +107,21 @@ def coverage(payload: Iterable[PayloadPart], total_turns: int) -> Coverage:
     return Coverage(**{place: _ranges(seqs) for place, seqs in by_place.items()})
 
 
-def context_built_fields(payload: Sequence[PayloadPart], *, summary_revision: int) -> dict[str, object]:
+def context_built_fields(
+    payload: Sequence[PayloadPart],
+    *,
+    summary_revision: int,
+    cursor: int | None = None,
+    max_input_tokens: int | None = None,
+    utc_offset_s: float | None = None,
+) -> dict[str, object]:
     """Return the fields of the `model_context_built` log line: with them and the store, what the model saw can be
-    rebuilt. `tokens` is by kind of part; `evicted` the inclusive range an eviction note stands for."""
+    rebuilt (`compaction.provenance`), and `digest` tells whether it was.
+
+    `tokens` is by kind of part; `evicted` the inclusive range an eviction note stands for, `eviction` that note, which
+    holds nobody's words. `system`: digests of the prompts; `note_ids`, `participants`, `recall`: what those parts were
+    made of. `utc_offset_s`: of the clock that times were told by.
+    """
     seqs = [
         seq
         for each in payload
@@ -115,18 +132,48 @@ def context_built_fields(payload: Sequence[PayloadPart], *, summary_revision: in
     tokens: dict[str, int] = {}
     for each in payload:
         tokens[each.kind.value] = tokens.get(each.kind.value, 0) + each.tokens
-    evicted = [
-        [each.seq_from, each.seq_to]
-        for each in payload
-        if each.kind is PartKind.EVICTION_NOTE and each.seq_from is not None
-    ]
+    notes = _of_kind(payload, PartKind.EVICTION_NOTE)
+    evicted = [[each.seq_from, each.seq_to] for each in notes if each.seq_from is not None]
     return {
         "seq_from": min(seqs, default=None),
         "seq_to": max(seqs, default=None),
+        "answer_to": next((each.seq_from for each in _of_kind(payload, PartKind.CURRENT)), None),
+        "cursor": cursor,
         "summary_revision": summary_revision,
         "tokens": tokens,
+        "total_tokens": sum(tokens.values()),
+        "max_input_tokens": max_input_tokens,
         "evicted": evicted[0] if evicted else None,
+        "eviction": notes[0].content if notes else None,
+        "system": [text_digest(each.content) for each in _of_kind(payload, PartKind.SYSTEM)],
+        "note_ids": _refs(payload, PartKind.NOTE),
+        "participants": _refs(payload, PartKind.PARTICIPANTS),
+        "recall": _refs(payload, PartKind.RECALL),
+        "utc_offset_s": utc_offset_s,
+        "digest": payload_digest(payload),
     }
+
+
+def payload_digest(payload: Iterable[PayloadPart]) -> str:
+    """Return what tells one payload from another: every role, kind and word of it goes in, none can be read out."""
+    whole = hashlib.sha256()
+    for each in payload:
+        for text in (each.role, each.kind.value, each.content):
+            whole.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return whole.hexdigest()[:_DIGEST_CHARS]
+
+
+def text_digest(text: str) -> str:
+    """Return what tells one text from another."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+
+
+def _of_kind(payload: Iterable[PayloadPart], kind: PartKind) -> list[PayloadPart]:
+    return [each for each in payload if each.kind is kind]
+
+
+def _refs(payload: Iterable[PayloadPart], kind: PartKind) -> list[str]:
+    return [ref for each in _of_kind(payload, kind) for ref in each.refs]
 
 
 def _ranges(seqs: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -11,6 +11,7 @@ session can be opened again and goes on. `end` ends it.
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ from compaction.window import RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+    from datetime import tzinfo
 
     from compaction.events import CompactionEvent
     from compaction.model import CompactionState, Note, Segment, SessionId, TurnKind, TurnPart
@@ -219,18 +221,23 @@ class SessionMemory:
             ),
         )
 
-    def sent(self, context: SessionContext, payload: Sequence[PayloadPart]) -> None:
+    def sent(self, context: SessionContext, payload: Sequence[PayloadPart], *, zone: tzinfo = UTC) -> None:
         """Take note that `payload`, made of `context`, goes to a model: log it, and in the rolling mode let go of
-        what it left out."""
+        what it left out. `zone`: whose clock its times are told in."""
         if context.mode is Mode.ROLLING and self._mode is Mode.ROLLING:
             self._evict(evicted_after(context, payload))
-        self.log_context_built(payload)
-
-    def log_context_built(self, payload: Sequence[PayloadPart]) -> None:
-        """Log `model_context_built` for a payload that goes to a model: its ranges and costs, never its words."""
+        offset = None
+        if context.current is not None:
+            offset = datetime.fromtimestamp(context.current.started_at, zone).utcoffset()
         self._log.info(
             "model_context_built",
-            **context_built_fields(payload, summary_revision=self._compactor.state.memory.revision),
+            **context_built_fields(
+                payload,
+                summary_revision=context.summary_revision,
+                cursor=context.cursor,
+                max_input_tokens=context.max_input_tokens,
+                utc_offset_s=None if offset is None else offset.total_seconds(),
+            ),
         )
 
     # -- the mode ---------------------------------------------------------------------------------------------

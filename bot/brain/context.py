@@ -53,6 +53,6 @@ def build_context_messages(
     """
     session = memory.context(current=current, max_input_tokens=max_input_tokens)
     parts = build_payload(session, system=system, recall=[quote.part for quote in quotes], zone=zone)
-    memory.log_context_built(parts)
+    memory.sent(session, parts, zone=zone)
     messages = tuple(ChatMessage(Role(part.role), part.content) for part in parts)
     return ModelContext(session=session, current=current, parts=parts, messages=messages, now=now, quotes=tuple(quotes))

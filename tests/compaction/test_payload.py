@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.model import Seq
-from compaction.payload import Coverage, PartKind, PayloadPart, context_built_fields, coverage, part
+from compaction.payload import (
+    Coverage,
+    PartKind,
+    PayloadPart,
+    context_built_fields,
+    coverage,
+    part,
+    payload_digest,
+    text_digest,
+)
 
 
 def holding(kind: PartKind, start: int, end: int) -> PayloadPart:
@@ -48,14 +57,50 @@ def test_built_fields_name_ranges_and_costs() -> None:
         holding(PartKind.TURN, 5, 5),
         holding(PartKind.CURRENT, 6, 6),
     ]
-    assert context_built_fields(payload, summary_revision=3) == {
+    assert context_built_fields(payload, summary_revision=3, cursor=0, max_input_tokens=40, utc_offset_s=3600.0) == {
         "seq_from": 5,
         "seq_to": 6,
+        "answer_to": 6,
+        "cursor": 0,
         "summary_revision": 3,
         "tokens": {"system": 8, "eviction_note": 8, "turn": 8, "current": 8},
+        "total_tokens": 32,
+        "max_input_tokens": 40,
         "evicted": [0, 4],
+        "eviction": "words",
+        "system": [text_digest(payload[0].content)],
+        "note_ids": [],
+        "participants": [],
+        "recall": [],
+        "utc_offset_s": 3600.0,
+        "digest": payload_digest(payload),
     }
     assert context_built_fields([], summary_revision=0)["seq_from"] is None
+
+
+def test_what_a_part_was_made_of_is_told_by_its_id_alone() -> None:
+    """Notes, facts about people, quotes."""
+    payload = [
+        part("system", PartKind.NOTE, "On Ada's screen: a map.", refs=("n1",)),
+        part("system", PartKind.PARTICIPANTS, "Ada: I live in Lisbon.", refs=("e#1.0", "e#4.0")),
+        part("system", PartKind.RECALL, "Ada: The code is 7.", refs=("turn:e#3",)),
+    ]
+    fields = context_built_fields(payload, summary_revision=0)
+    assert (fields["note_ids"], fields["participants"], fields["recall"]) == (["n1"], ["e#1.0", "e#4.0"], ["turn:e#3"])
+    assert "Lisbon" not in str(fields)
+    assert "code" not in str(fields)
+
+
+def test_a_digest_tells_payloads_apart() -> None:
+    """By a word, a role, a kind; never by where one part ends and the next begins."""
+    one = [part("user", PartKind.TURN, "ab"), part("user", PartKind.TURN, "c")]
+    others = [
+        [part("user", PartKind.TURN, "a"), part("user", PartKind.TURN, "bc")],
+        [part("assistant", PartKind.TURN, "ab"), part("user", PartKind.TURN, "c")],
+        [part("user", PartKind.CURRENT, "ab"), part("user", PartKind.TURN, "c")],
+    ]
+    assert payload_digest(one) == payload_digest(list(one))
+    assert all(payload_digest(one) != payload_digest(other) for other in others)
 
 
 @given(

@@ -9,7 +9,7 @@ import pytest
 from compaction.context import build_payload
 from compaction.errors import SessionEndedError, StoreError
 from compaction.model import Mode, Seq, SessionId, TurnKind
-from compaction.payload import PartKind, coverage
+from compaction.payload import PartKind, coverage, payload_digest, text_digest
 from compaction.session import SILENT_BACKLOG
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summarisers.extractive import ExtractiveSummariser
@@ -278,20 +278,34 @@ def test_model_context_built_tells_what_was_sent() -> None:
             turn = await room.say()
             context = room.memory.context(current=turn, max_input_tokens=100_000)
             payload = build_payload(context, system=["You take part."])
-            room.memory.log_context_built(payload)
+            room.memory.sent(context, payload)
             (line,) = room.logged("model_context_built")
             assert set(line) == {
                 "seq_from",
                 "seq_to",
+                "answer_to",
+                "cursor",
                 "summary_revision",
                 "tokens",
+                "total_tokens",
+                "max_input_tokens",
                 "evicted",
+                "eviction",
+                "system",
+                "note_ids",
+                "participants",
+                "recall",
+                "utc_offset_s",
+                "digest",
                 "session_id",
                 "guild_id",
                 "compaction_mode",
                 "strategy",
             }
             assert (line["seq_from"], line["seq_to"], line["summary_revision"], line["evicted"]) == (10, 61, 1, None)
+            assert (line["answer_to"], line["cursor"], line["utc_offset_s"]) == (61, 10, 0.0)
+            assert line["system"] == [text_digest("You take part.")]
+            assert line["digest"] == payload_digest(payload)
             tokens = line["tokens"]
             assert isinstance(tokens, dict)
             assert set(tokens) == {"system", "summary", "turn", "current"}
