@@ -71,10 +71,10 @@ NUMBER_WORDS = {
 }
 # `one` and `two` are pronouns and quantities more often than figures; they count when a model invents them.
 SMALL_NUMBER_WORDS = {"one": "1", "two": "2", "once": "1"}
-CALENDAR = _set(
-    """monday tuesday wednesday thursday friday saturday sunday january february march april june july august
-    september october november december"""
-)
+WEEKDAYS = _set("monday tuesday wednesday thursday friday saturday sunday")
+MONTHS = _set("january february march april may june july august september october november december")
+# 'may' is a month only with a capital letter, that is as a name.
+CALENDAR = (WEEKDAYS | MONTHS) - {"may"}
 # Words that begin a sentence with a capital letter and are no names, besides stopwords and what ends in -ing, -ed.
 COMMON_OPENERS = _set(
     """according active agree agrees asks assistant believes brings build builds buys calls cancels chooses claims
@@ -85,22 +85,48 @@ COMMON_OPENERS = _set(
     thinks today tomorrow tonight tries turns two uses wonders words works worries writes yesterday"""
 )
 
+# What still matters tomorrow: decisions, promises, duties, arrangements, debts, wishes.
 DECISION_CUES = re.compile(
-    r"\b(?:decid\w+|agree[ds]?\b|let's|we'll|i'll|i will|we will|will be|you'll|gonna|going to|promis\w+|"
-    r"plan(?:s|ned)?\b|book(?:ed|ing)|reserv\w+|deadline|due|schedul\w+|settled|chose|choose|pick(?:ed)?|vote[ds]?|must|"
-    r"have to|need to|"
-    r"remember|don't forget|remind|prefer\w*|rather|favou?rite|budget|costs?|price|paid|owes?|password|code|"
-    r"address|meet(?:ing)?|tomorrow|tonight|next (?:week|month|year|time|"
-    r"monday|tuesday|wednesday|thursday|friday|saturday|sunday)|at (?:noon|midnight|\d+)|is set|confirmed|cancel\w+|"
-    r"moved? (?:it |the \w+ )?to|changed? (?:it |the \w+ )?to|instead|responsible|in charge|bring(?:ing)?|rule)\b",
+    r"\b(?:decid\w+|agree[ds]?|let's|we'll|i'll|i will|we will|will be|you'll|gonna|going to|promis\w+|plan(?:s|ned)?|"
+    r"book(?:ed|ing)|reserv\w+|deadline|due|hand in|schedul\w+|settled|chose|choose|pick(?:ed)?|vote[ds]?|must|"
+    r"have to|need to|remember|don't forget|remind|prefer\w*|rather|favou?rite|i (?:really )?want|budget|costs?|price|"
+    r"paid|owe[ds]?|borrow\w*|lent|lend|password|code|address|meet(?:ing)?|appointment|tomorrow|tonight|next (?:week|"
+    r"month|year|time|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|at (?:noon|midnight)|confirmed|"
+    r"cancel\w+|postpon\w+|moved? (?:it |the \w+ )?to|changed? (?:it |the \w+ )?to|instead|responsible|in charge|"
+    r"takes? care of|bring(?:s|ing)?|fly(?:ing)? to|travel\w* to|start(?:s|ing)? (?:at|on|in)|rules?)\b",
     re.IGNORECASE,
 )
+# What somebody says of their own life.
 PERSONAL_CUES = re.compile(
-    r"\b(?:my (?:name|wife|husband|partner|sister|brother|mother|father|mum|mom|dad|son|daughter|kids?|dog|cat|boss|"
-    r"job|birthday|house|flat|car|phone|email|number|team|favou?rite|\w+ is)|i'm (?:from|called|allergic|a|an|the|in|"
-    r"living|working|learning|studying|vegan|vegetarian|afraid)|i am (?:from|called|allergic|a|an)|i (?:live|work|"
-    r"study|grew|was born|moved|own|play|love|hate|like|can't stand|can't eat|don't eat|speak|used to)|call me|"
-    r"allerg\w+|birthday|joined|left the)\b",
+    r"\b(?:(?:my|our) (?:name|wife|husband|partner|sister|brother|mother|father|mum|mom|dad|son|daughter|kids?|cousin|"
+    r"aunt|uncle|flatmate|roommate|girlfriend|boyfriend|dog|cat|boss|job|birthday|house|flat|car|phone|email|number|"
+    r"team|favou?rite)|i'm (?:from|called|allergic|living|working|learning|studying|vegan|vegetarian|afraid)|i am (?:"
+    r"from|called|allergic)|i (?:live|work|study|grew|was born|moved|own|play|love|hate|like|can't stand|can't eat|"
+    r"don't eat|speak|used to)|call me|allerg\w+|can't eat|birthday|got (?:the|a) job|years old|married|joined|"
+    r"left the)\b",
+    re.IGNORECASE,
+)
+# A day, a date or a time of day: an arrangement more often than not.
+DATE_CUES = re.compile(
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:january|february|march|april|june|july|august|september|"
+    r"october|november|december)\b|\bo'clock\b|\b(?:half|quarter) (?:past|to)\b|\b\d{1,2}(?::\d\d| ?[ap]\.?m\b)",
+    re.IGNORECASE,
+)
+MONEY_CUES = re.compile(r"[€£$¥]\s?\d|\b(?:euros?|pounds?|dollars?|bucks|cents?|quid)\b", re.IGNORECASE)
+# What is over in a minute: the state of the call, of the round, of the one who speaks.
+PASSING_CUES = re.compile(
+    r"\b(?:hold on|hang on|one (?:sec|second|moment|minute)|(?:just )?a (?:sec|second|moment)|give me|let me just|"
+    r"right now|at the moment|brb|be right back|back in a|nice (?:one|shot|try|round|game)|"
+    r"good (?:one|game|job|shot|round)|well played|next round|last round|one more (?:round|game)|acting up|"
+    r"mute[d]?|mic|microphone|headset|lag\w*|ping|"
+    r"loading|reload\w*|restart\w*|reconnect\w*|no idea|sounds good|never mind|i think so|can you hear|doorbell|"
+    r"i'm stuck|regroup|the weather)\b",
+    re.IGNORECASE,
+)
+# Words before a sentence begins in earnest.
+PREAMBLE = re.compile(
+    r"^(?:(?:so|um+|uh+|er+|well|okay|ok|right|listen|look|oh|ah|hey|yeah|and|but|like|anyway|by the way|"
+    r"before i forget|just so you know|you know|i mean|guys|folks|everybody|everyone)\b(?:,| |\.\.\.|…)\s*)+(?=\S)",
     re.IGNORECASE,
 )
 ACTIVITY_CUES = re.compile(
@@ -114,14 +140,42 @@ OPEN_CUES = re.compile(
     re.IGNORECASE,
 )
 CHANGE_CUES = re.compile(
-    r"\b(?:actually|instead|no longer|any ?more|chang\w+|moved?|mov(?:ing)?|correction|i meant|rather than|scratch "
-    r"that|second thoughts?|turns out|new|now|wait|not \w+ but|update[ds]?|switch\w*|postponed?|delayed?|wrong)\b",
+    r"\b(?:actually|any ?more|chang\w+|mov(?:e|es|ed|ing)|new|now|wait|not|switch\w*|swap\w*|push\w*|wrong|sorry|"
+    r"after all|since)\b|n't\b",
     re.IGNORECASE,
 )
 # A question only in form: it asks for a nod.
 TAG_QUESTION = re.compile(
     r",\s*(?:isn't|aren't|wasn't|weren't|don't|doesn't|didn't|won't|can't|couldn't|wouldn't|right|huh|eh|innit|yeah|"
     r"you know)\b[^,.?]{0,12}\?\W*$",
+    re.IGNORECASE,
+)
+# Stems of what is said around a fact rather than of it: 'write that down', 'don't be late', 'I asked already'.
+AROUND_A_FACT = _set(
+    """ask told tell check mail writ remember forget listen calendar late o'clock clock talk hear heard promis know
+    guess say said mention remind yesterday today tomorrow last week month year happen work"""
+)
+# Says outright that something else takes the place of what was.
+REPLACEMENT_CUES = re.compile(
+    r"^(?:no|nope|nah|not any ?more|not quite|wrong)\b|\b(?:instead|in place of|rather than|chang\w* (?:my|our|his|her|"
+    r"their) minds?|change of (?:plans?|mind)|no longer|(?:not|n't)\b[^.?!]*\bany ?more|(?:scratch|scrap|forget|ignore|"
+    r"strike) (?:that|what i said)|make (?:that|it)|i meant?|i misspoke|i was wrong|my (?:mistake|bad)|correction|"
+    r"second thoughts?|(?:got |was |is |been |be |are |were |have )?(?:moved|pushed|shifted|bumped|switched|swapped|"
+    r"postponed|rescheduled|delayed|changed|replaced|reset|rearranged|brought forward)|extended|can't (?:make|do) it|"
+    r"is out|dropped out|took over|takes over|taking over|stepped in|steps in|fill\w* in for|updated?|turns out|"
+    r"turned out|"
+    r"went (?:up|down) to|up to|down to|it's now|is now|are now|used to be|as it turns out|"
+    r"no,? (?:no,? )?(?:it|that|the|they|we|he|she|make|not|wait|actually)|not \w+(?: \w+)?,? but|"
+    r"new(?= (?:date|day|time|place|plan|code|number|deadline|price|"
+    r"address|meeting point|name)\b))\b",
+    re.IGNORECASE,
+)
+# The one of these that names what is wanted in place of something else, whatever it was.
+INSTEAD_CUES = re.compile(r"\b(?:instead|in place of|rather than|chang\w* (?:my|our) minds?)\b", re.IGNORECASE)
+# An answer that needs its question to be understood.
+BARE_ANSWER = re.compile(
+    r"^(?:no|nope|nah|yes|yeah|yep|not any ?more|it's|it is|it was|that's|they're|about|around|"
+    r"exactly|right|correct)\b",
     re.IGNORECASE,
 )
 ADDITION_CUES = re.compile(r"\b(?:also|too|as well|another|besides|both|in addition|plus)\b", re.IGNORECASE)

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 MAX_SUMMARY_CHARS = 1_200
 # The newest batches and their share of the room: what is 'now' for somebody who re-enters the conversation.
 _NEWEST_SEGMENTS = 2
-_NEWEST_SHARE = 0.4
+_NEWEST_SHARE = 0.3
 # How well each slot lasts once it is no longer new.
 _LASTS = {
     Slot.PEOPLE: 0.9,
     Slot.ACTIVITY: 0.3,
-    Slot.THREAD: 0.4,
+    Slot.THREAD: 0.3,
     Slot.DECISION: 1.0,
-    Slot.BACKGROUND: 0.6,
+    Slot.BACKGROUND: 0.5,
 }
 _SLOT_ORDER = {slot: order for order, slot in enumerate(Slot)}
 _LENGTH_EXPONENT = 0.7

@@ -11,14 +11,21 @@ from dataclasses import dataclass
 from compaction.lexicon import (
     ACTIVITY_CUES,
     ADDITION_CUES,
+    BARE_ANSWER,
     CALENDAR,
     CHANGE_CUES,
     COMMON_OPENERS,
+    DATE_CUES,
     DECISION_CUES,
+    INSTEAD_CUES,
+    MONEY_CUES,
     NUMBER_WORDS,
     ONESELF,
     OPEN_CUES,
+    PASSING_CUES,
     PERSONAL_CUES,
+    PREAMBLE,
+    REPLACEMENT_CUES,
     SMALL_NUMBER_WORDS,
     STATEMENT_CUES,
     STOPWORD_NAMES,
@@ -37,6 +44,18 @@ _ENDS_A_SENTENCE = re.compile(r"""[.!?…。！？]["”’」』）')\]]*$""")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]|(?i:mr|mrs|ms|dr|prof|vs|e\.g|i\.e|a\.m|p\.m|jr|sr|approx))\.$")
 # Marks of lists, headings, emphasis and code, which a plain paragraph has none of.
 _MARKS = re.compile(r"[*#`~|<>]+|^\s*[-•–]\s+|(?<=\s)_+|_+(?=\s)")
+
+
+# What a cue adds to the worth of a sentence; retune with `roomtone bench memory` on its tuning evenings.
+_KEPT_FOR = (
+    (DECISION_CUES, 0.8),
+    (PERSONAL_CUES, 0.7),
+    (DATE_CUES, 0.5),
+    (MONEY_CUES, 0.4),
+    (OPEN_CUES, 0.2),
+)
+# What is left of the worth of a sentence about the passing moment.
+_PASSING = 0.35
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +156,10 @@ def figures(text: str, *, small: bool = False) -> frozenset[str]:
             found.add(digits)
         value = int(digits)
         if before is not None:
-            value = before * value if value >= 100 > before else before + value
+            if value >= 100 > before:
+                value *= before
+            elif value < 10 and before in range(20, 100, 10):
+                value += before
             found.add(str(value))
         before = value
     return frozenset(found)
@@ -188,6 +210,18 @@ def base(word: str) -> str:
     return word
 
 
+def stem(word: str) -> str:
+    """Return what 'bring', 'brings' and 'bringing' have in common; no word of a language, only good to compare."""
+    bare = base(word)
+    for ending in ("ing", "ed"):
+        cut = bare.removesuffix(ending)
+        if cut != bare and len(cut) >= 3:
+            # 'planned' is of 'plan', 'moved' of 'move'.
+            bare = cut[:-1] if cut[-1] == cut[-2] and cut[-1] not in "ls" else cut
+            break
+    return bare.removesuffix("e") if len(bare) > 3 else bare
+
+
 def is_stopword(word: str) -> bool:
     """Return whether a lower-case word carries no meaning of its own."""
     return word in STOPWORDS
@@ -218,7 +252,7 @@ def _repeated_capital(text: str, word: str) -> bool:
 
 def slot_of(sentence: str) -> Slot:
     """Return where a summary would say this sentence."""
-    if sentence.rstrip("\"”’')]").endswith("?") or OPEN_CUES.search(sentence):
+    if asks(sentence) or OPEN_CUES.search(sentence):
         return Slot.THREAD
     if DECISION_CUES.search(sentence):
         return Slot.DECISION
@@ -231,17 +265,17 @@ def slot_of(sentence: str) -> Slot:
 
 def durability(sentence: str) -> float:
     """Return how much a sentence asks to be kept, from its cues alone: 1.0 is ordinary talk."""
-    if sentence.rstrip("\"”’')]").endswith("?"):
+    if asks(sentence):
         # Commitment cues inside a question commit nobody.
         return 0.4
-    weight = 1.0
-    if DECISION_CUES.search(sentence):
-        weight += 0.8
-    if PERSONAL_CUES.search(sentence):
-        weight += 0.6
-    if OPEN_CUES.search(sentence):
-        weight += 0.2
-    return weight
+    weight = 1.0 + sum(worth for cues, worth in _KEPT_FOR if cues.search(sentence))
+    return weight * _PASSING if weight < 2.0 and PASSING_CUES.search(sentence) else weight
+
+
+def without_preamble(sentence: str) -> str:
+    """Return a sentence from where it begins in earnest: 'Right, listen, we leave at nine' is 'We leave at nine'."""
+    rest = PREAMBLE.sub("", sentence, count=1)
+    return rest[:1].upper() + rest[1:] if rest != sentence else sentence
 
 
 def asks_for_a_nod(sentence: str) -> bool:
@@ -256,7 +290,32 @@ def announces_change(sentence: str) -> bool:
 
 def change_words(sentence: str) -> frozenset[str]:
     """Return the words, without endings, that announce a change; they aren't what the sentence is about."""
-    return frozenset(base(word) for cue in CHANGE_CUES.finditer(sentence) for word in words(cue.group()))
+    return frozenset(
+        base(word)
+        for cues in (CHANGE_CUES, REPLACEMENT_CUES)
+        for cue in cues.finditer(sentence)
+        for word in words(cue.group())
+    )
+
+
+def announces_replacement(sentence: str) -> bool:
+    """Return whether a sentence says outright that it takes the place of something."""
+    return REPLACEMENT_CUES.search(sentence) is not None
+
+
+def wants_instead(sentence: str) -> bool:
+    """Return whether a sentence puts something in the place of something else."""
+    return INSTEAD_CUES.search(sentence) is not None
+
+
+def answers_barely(sentence: str) -> bool:
+    """Return whether a sentence is an answer that can't be understood without its question: 'No, it's Friday now.'"""
+    return BARE_ANSWER.match(sentence) is not None
+
+
+def asks(sentence: str) -> bool:
+    """Return whether a sentence is a question."""
+    return sentence.rstrip("\"”’' ").endswith("?")
 
 
 def adds_to_something(sentence: str) -> bool:

@@ -17,19 +17,22 @@ from compaction.summarisers.claims import Claim, claim_of, corrects
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.wording import (
     Concepts,
+    answers_barely,
     as_sentence,
+    asks,
     asks_for_a_nod,
     concepts,
     durability,
     plain,
     sentences,
     slot_of,
+    without_preamble,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from compaction.model import Note, Seq, Turn
+    from compaction.model import Note, Seq, Turn, TurnPart
 from compaction.summarisers.port import FoldRequest, KnownFact
 
 # Characters of facts a batch: a transcript of ten turns has about a thousand, and what isn't filler fits.
@@ -39,6 +42,9 @@ _LENGTH_EXPONENT = 0.7
 # The bot's own words are mostly repetition of what people told it.
 _ASSISTANT_WEIGHT = 0.5
 _VALUE_WEIGHT = 2.0
+# A question is looked for among so many sentences before its answer, and told in so many characters.
+_QUESTION_DISTANCE = 3
+_QUESTION_CHARS = 120
 # A sentence with less than two plain words that mean something, and no figure or name, is filler.
 _LEAST_WORTH = 2.0
 
@@ -106,21 +112,47 @@ def nothing_kept(turns: Sequence[Turn]) -> str:
 
 
 def _spoken(turns: Iterable[Turn]) -> Iterable[_Candidate]:
-    position = 0
-    for turn in turns:
-        if turn.kind is TurnKind.EFFECT:
+    """Yield what is worth a look of what was said, in order. An answer that means nothing alone takes its question
+    along ('No, it's Friday now'), and the question then isn't told by itself."""
+    said = list(_sentences(turns))
+    questions = {position: _question_of(said, position) for position in range(len(said))}
+    answered = {question for question in questions.values() if question is not None}
+    for position, (turn, part, sentence) in enumerate(said):
+        text = as_sentence(sentence, MAX_FACT_CHARS)
+        question = questions[position]
+        if question is not None:
+            asked = as_sentence(said[question][2], _QUESTION_CHARS)
+            text = as_sentence(f"{text.rstrip('.')} (asked: {asked})", MAX_FACT_CHARS)
+        about = concepts(text)
+        if not text or position in answered or _worth(about) < _LEAST_WORTH:
             continue
-        for part in turn.parts:
-            for sentence in sentences(part.text):
-                position += 1
-                text = as_sentence(sentence, MAX_FACT_CHARS)
-                about = concepts(text)
-                if not text or _worth(about) < _LEAST_WORTH or (not about.values and asks_for_a_nod(text)):
-                    continue
-                weight = durability(text) * (_ASSISTANT_WEIGHT if turn.kind is TurnKind.ASSISTANT else 1.0)
-                slot = Slot.PEOPLE if turn.kind is TurnKind.MEMBERSHIP else slot_of(text)
-                fact = Fact(turn_seq=turn.seq, slot=slot, speaker=plain(part.speaker), at=turn.started_at, text=text)
-                yield _Candidate(claim_of(fact), weight, position)
+        if not about.values and asks_for_a_nod(text):
+            continue
+        weight = durability(text) * (_ASSISTANT_WEIGHT if turn.kind is TurnKind.ASSISTANT else 1.0)
+        slot = Slot.PEOPLE if turn.kind is TurnKind.MEMBERSHIP else slot_of(text)
+        fact = Fact(turn_seq=turn.seq, slot=slot, speaker=plain(part.speaker), at=turn.started_at, text=text)
+        yield _Candidate(claim_of(fact), weight, position)
+
+
+def _sentences(turns: Iterable[Turn]) -> Iterable[tuple[Turn, TurnPart, str]]:
+    for turn in turns:
+        if turn.kind is not TurnKind.EFFECT:
+            for part in turn.parts:
+                for sentence in sentences(part.text):
+                    yield turn, part, without_preamble(sentence)
+
+
+def _question_of(said: Sequence[tuple[Turn, TurnPart, str]], position: int) -> int | None:
+    """Return the position of the question that a bare answer answers: somebody else's, among the sentences just
+    before; None when it is no such answer."""
+    _, answering, sentence = said[position]
+    if asks(sentence) or not answers_barely(sentence) or not concepts(sentence).values:
+        return None
+    for before in range(position - 1, max(-1, position - 1 - _QUESTION_DISTANCE), -1):
+        _, asking, question = said[before]
+        if asks(question) and asking.speaker_id != answering.speaker_id:
+            return before
+    return None
 
 
 def _seen(notes: Sequence[Note], start: Seq) -> Iterable[_Candidate]:

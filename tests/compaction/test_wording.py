@@ -10,6 +10,7 @@ from compaction.model import Slot
 from compaction.wording import (
     announces_change,
     as_sentence,
+    asks_for_a_nod,
     base,
     concepts,
     durability,
@@ -19,7 +20,9 @@ from compaction.wording import (
     plain,
     sentences,
     slot_of,
+    stem,
     whole_sentences,
+    without_preamble,
 )
 
 
@@ -132,6 +135,32 @@ def test_durability_orders_sentences() -> None:
         > durability("The tent is green.")
         > durability("Will you bring the tent?")
     )
+
+
+def test_the_passing_moment_lasts_least() -> None:
+    """The state of the call or the round is over before it could matter."""
+    assert durability("Hold on, my headset is acting up.") < durability("That boss has a lot of health.")
+
+
+def test_nods_are_asked_for_in_form_alone() -> None:
+    """Small talk ends in a question mark too; a question about a plan is one."""
+    assert asks_for_a_nod("Nice weather, isn't it?")
+    assert not asks_for_a_nod("We meet at nine, right?")
+    assert not asks_for_a_nod("Who brings the tent?")
+
+
+def test_stems_bring_forms_together() -> None:
+    """Only good to compare."""
+    assert len({stem(word) for word in ("bring", "brings", "bringing")}) == 1
+    assert len({stem(word) for word in ("plan", "planned", "planning")}) == 1
+    assert len({stem(word) for word in ("move", "moved", "moving")}) == 1
+
+
+def test_sentence_from_where_it_begins_in_earnest() -> None:
+    """Fillers and attention-getters go, words that carry meaning stay."""
+    assert without_preamble("So, um, by the way, we leave at nine.") == "We leave at nine."
+    assert without_preamble("Actually we leave at ten.") == "Actually we leave at ten."
+    assert without_preamble("Right.") == "Right."
 
 
 def test_change_is_announced() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.model import Seq
+from compaction.model import Fact, Seq, Slot
 from compaction.summarisers.claims import claim_of, corrects
 from compaction.summarisers.extractive import extract
 from tests.compaction.turn_store_contract import turn
@@ -17,6 +17,12 @@ from tests.compaction.turn_store_contract import turn
         ("We meet on Friday at the station.", "Actually we meet on Saturday at the station.", True),
         ("The budget is 400 pounds.", "The budget went up, it's now 450 pounds.", True),
         ("The trip is in May.", "Let's move the trip to June instead.", True),
+        ("The LAN party is on Monday.", "The LAN party moved to Friday, Monday doesn't work for me any more.", True),
+        ("I'm flying to Lisbon on the 3rd of March.", "The Lisbon trip got moved, we leave on the 9th of July.", True),
+        ("For the potluck I want red, nothing else.", "I changed my mind, blue for the potluck instead.", True),
+        ("Femi is bringing the first aid kit.", "Carla brings the first aid kit now, Femi can't make it.", True),
+        ("The match starts at eleven o'clock.", "The match starts at nine thirty instead, the room was taken.", True),
+        ("The raid is on Monday.", "No no, Friday now (asked: The raid is still on Monday, right?)", True),
         # Another subject, the same value, an addition, a question.
         ("The gate code is 4411.", "The locker number is 7023.", False),
         ("The gate code is 4411.", "Yes, the gate code is 4411.", False),
@@ -27,12 +33,20 @@ from tests.compaction.turn_store_contract import turn
         ("We scored 41 points in that round.", "We scored 17 points in that round.", False),
         ("The red team has 5 points now.", "The blue team has 7 points now.", False),
         ("Olga brings the tent.", "Ravi brings the tent too.", False),
+        ("The server room code is 7740.", "They changed the rehearsal room code, it's 8052 now.", False),
+        ("The Oslo trip is on the 14th of June.", "The Porto trip got moved to the 9th of July.", False),
+        ("Our cat Domino is eleven.", "Our cat Pixel is seven.", False),
+        (
+            "For the hike we meet at the town hall.",
+            "New meeting point for the ride: the gate, the town hall is closed.",
+            False,
+        ),
         ("Olga's number is 12 in the list.", "Ravi's number is 15 in the list.", False),
     ],
 )
 def test_corrections_are_told_from_additions(old: str, new: str, expected: bool) -> None:
     """Another value for the same thing corrects; more of it, or of another thing, doesn't."""
-    (before,), (after,) = extract((turn(0, old),), start=Seq(0)), extract((turn(1, new),), start=Seq(1))
+    before, after = (Fact(Seq(seq), Slot.DECISION, "Ada", float(seq), text) for seq, text in enumerate((old, new)))
     assert corrects(claim_of(after), claim_of(before)) is expected
 
 

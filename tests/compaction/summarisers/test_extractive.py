@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from compaction.model import Seq, Slot, Turn, TurnKind, TurnPart
 from compaction.rendering import Ledger
 from compaction.segments import folded_segment
+from compaction.summarisers.claims import claim_of
 from compaction.summarisers.extractive import FACTS_CHARS, ExtractiveSummariser, extract, gist_of
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
 from compaction.wording import ends_a_sentence
@@ -98,6 +99,31 @@ def test_correction_of_an_earlier_batch_supersedes_it() -> None:
     assert "4411" not in summary.text
     assert "7023" in summary.text
     assert "soup" in summary.text
+
+
+def test_bare_answer_takes_its_question_along() -> None:
+    """'It's 450 pounds' means nothing alone; the question then needs no place of its own."""
+    turns = (
+        turn(0, "So, how much is the cabin?"),
+        turn(1, "Well, it's 450 pounds for the weekend.", speaker="Bob"),
+        turn(2, "No idea, ask Cy."),
+    )
+    assert texts(turns)[0] == "Bob: It's 450 pounds for the weekend (asked: How much is the cabin?)"
+    assert not any(each.startswith("Ada: How much") for each in texts(turns))
+
+
+def test_bare_answer_corrects_what_its_question_repeats() -> None:
+    """'No, Friday now' corrects the raid's day because the question said both."""
+    (before,) = extract((turn(0, "Okay so the raid is on Monday, put it in your calendars."),), start=Seq(0))
+    known = (KnownFact("s0#0", claim_of(before)),)
+    turns = (turn(1, "The raid is still on Monday, right?", speaker="Bob"), turn(2, "No no, Friday now."))
+    (after,) = extract(turns, start=Seq(1), known=known)
+    assert after.supersedes == ("s0#0",)
+
+
+def test_preambles_go() -> None:
+    """What is said before a sentence begins in earnest costs room and says nothing."""
+    assert texts((turn(0, "Right, listen, um, the gate code is 4411."),)) == ["Ada: The gate code is 4411."]
 
 
 def test_notes_are_told_with_whose_screen() -> None:
