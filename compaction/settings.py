@@ -159,3 +159,57 @@ class BudgetSettings(BaseModel):
         if reserved is None:
             reserved = min(4_096, self.max_context_tokens // 4)
         return self.max_context_tokens - reserved
+
+
+class TierSettings(BaseModel):
+    """The `[tiers]` section: how folded segments are kept as a session grows, and for how long."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: bool = Field(
+        default=True,
+        description="Compress segments that nobody speaks of any more, and archive very old ones, when the context "
+        "fills (over 60 and 80 % of what the model may be sent). A server or session is left out with `roomtone "
+        "memory opt-out`. Nothing is lost either way. Takes effect at the next join.",
+    )
+    prune_after_days: float = Field(
+        default=30.0,
+        gt=0.0,
+        le=3650.0,
+        description="Days in the archive after which a segment keeps its short content alone; its turns stay. Looked "
+        "at every 50 turns. Takes effect at the next join.",
+    )
+    retention_days: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=3650.0,
+        description="Days after its end at which a session is deleted with everything in it: turns, notes, segments, "
+        "the archive, what people said of themselves in it. Without it sessions are kept. Looked at every 50 turns "
+        "and by `roomtone memory prune`. Takes effect at the next join.",
+    )
+
+
+class PeopleSettings(BaseModel):
+    """The `[people]` section: what people say of themselves that lasts, remembered across sessions."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: bool = Field(
+        default=True,
+        description="Remember a few lasting things that people say of themselves (where they live, what their dog is "
+        "called) and tell the model about those who are present. They can see and delete it with /memory. Takes "
+        "effect at the next join.",
+    )
+    facts_each: int = Field(
+        default=6,
+        ge=1,
+        le=50,
+        description="Most things the model is told about one person. Takes effect at the next join.",
+    )
+    section_tokens: int = Field(
+        default=300,
+        ge=40,
+        le=4_000,
+        description="Tokens that the section about the people present may take of a prompt, some 900 characters. "
+        "Takes effect at the next join.",
+    )

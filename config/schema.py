@@ -17,7 +17,7 @@ from bot.settings import (
     RoomSettings,
     StorageSettings,
 )
-from compaction.settings import BudgetSettings, CompactionSettings
+from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
 from voice.settings import AsrSettings, ListeningSettings, TransportSettings
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class Settings(BaseModel):
     llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
     compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))
     budget: BudgetSettings = Field(default_factory=_defaults(BudgetSettings))
+    tiers: TierSettings = Field(default_factory=_defaults(TierSettings))
+    people: PeopleSettings = Field(default_factory=_defaults(PeopleSettings))
     recall: RecallSettings = Field(default_factory=_defaults(RecallSettings))
     models: ModelsSettings = Field(default_factory=_defaults(ModelsSettings))
     storage: StorageSettings = Field(default_factory=_defaults(StorageSettings))
