@@ -125,8 +125,11 @@ PASSING_CUES = re.compile(
 )
 # Words before a sentence begins in earnest.
 PREAMBLE = re.compile(
-    r"^(?:(?:so|um+|uh+|er+|well|okay|ok|right|listen|look|oh|ah|hey|yeah|and|but|like|anyway|by the way|"
-    r"before i forget|just so you know|you know|i mean|guys|folks|everybody|everyone)\b(?:,| |\.\.\.|…)\s*)+(?=\S)",
+    r"^(?:(?:so|um+|uh+|er+|well|okay|ok|right|listen|look|oh|ah|hey|hello|hi|yeah|and|but|like|anyway|by the way|"
+    r"before i forget|just so you know|you know|i mean|guys|folks|everybody|everyone|good (?:morning|evening))"
+    r"\b(?:,|\.\.\.|…)\s*|(?:um+|uh+|er+|okay|ok|oh|hey|and|but|anyway|by the way)\s+|"
+    r"so\s+(?=(?:the|a|my|our|we|i|i'm|you|he|she|it|they|let's|what|who|when|where|how|is|are|do|did|um+|uh+)\b))+"
+    r"(?=\S)",
     re.IGNORECASE,
 )
 ACTIVITY_CUES = re.compile(

@@ -54,6 +54,8 @@ _KEPT_FOR = (
     (MONEY_CUES, 0.4),
     (OPEN_CUES, 0.2),
 )
+# What a question is worth: it is kept open, not known.
+_ASKED = 0.4
 # What is left of the worth of a sentence about the passing moment.
 _PASSING = 0.35
 
@@ -267,9 +269,14 @@ def durability(sentence: str) -> float:
     """Return how much a sentence asks to be kept, from its cues alone: 1.0 is ordinary talk."""
     if asks(sentence):
         # Commitment cues inside a question commit nobody.
-        return 0.4
+        return _ASKED * (_PASSING if is_passing(sentence) else 1.0)
     weight = 1.0 + sum(worth for cues, worth in _KEPT_FOR if cues.search(sentence))
-    return weight * _PASSING if weight < 2.0 and PASSING_CUES.search(sentence) else weight
+    return weight * _PASSING if weight < 2.0 and is_passing(sentence) else weight
+
+
+def is_passing(sentence: str) -> bool:
+    """Return whether a sentence is about the state of the call, the round or the speaker just now."""
+    return PASSING_CUES.search(sentence) is not None
 
 
 def without_preamble(sentence: str) -> str:

@@ -21,12 +21,15 @@ from compaction.wording import (
     as_sentence,
     asks,
     asks_for_a_nod,
+    base,
     concepts,
     durability,
+    is_passing,
     plain,
     sentences,
     slot_of,
     without_preamble,
+    words,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ _QUESTION_DISTANCE = 3
 _QUESTION_CHARS = 120
 # A sentence with less than two plain words that mean something, and no figure or name, is filler.
 _LEAST_WORTH = 2.0
+_LEAST_WORTH_WITHOUT_CUES = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,7 @@ def _spoken(turns: Iterable[Turn]) -> Iterable[_Candidate]:
     """Yield what is worth a look of what was said, in order. An answer that means nothing alone takes its question
     along ('No, it's Friday now'), and the question then isn't told by itself."""
     said = list(_sentences(turns))
+    roster = frozenset(base(word) for _, part, _ in said for word in words(part.speaker))
     questions = {position: _question_of(said, position) for position in range(len(said))}
     answered = {question for question in questions.values() if question is not None}
     for position, (turn, part, sentence) in enumerate(said):
@@ -123,15 +128,23 @@ def _spoken(turns: Iterable[Turn]) -> Iterable[_Candidate]:
         if question is not None:
             asked = as_sentence(said[question][2], _QUESTION_CHARS)
             text = as_sentence(f"{text.rstrip('.')} (asked: {asked})", MAX_FACT_CHARS)
-        about = concepts(text)
-        if not text or position in answered or _worth(about) < _LEAST_WORTH:
-            continue
-        if not about.values and asks_for_a_nod(text):
+        if not text or position in answered or _is_filler(text, roster):
             continue
         weight = durability(text) * (_ASSISTANT_WEIGHT if turn.kind is TurnKind.ASSISTANT else 1.0)
         slot = Slot.PEOPLE if turn.kind is TurnKind.MEMBERSHIP else slot_of(text)
         fact = Fact(turn_seq=turn.seq, slot=slot, speaker=plain(part.speaker), at=turn.started_at, text=text)
         yield _Candidate(claim_of(fact), weight, position)
+
+
+def _is_filler(text: str, roster: frozenset[str]) -> bool:
+    """Return whether a sentence isn't worth a look: too few words that mean something, besides the names of those
+    who are there. One without any cue needs more of them."""
+    about = concepts(text)
+    values = about.values - roster
+    worth = len(about.topics - roster) + _VALUE_WEIGHT * len(values)
+    open_question = asks(text) and not is_passing(text)
+    least = _LEAST_WORTH if values or open_question or durability(text) > 1.0 else _LEAST_WORTH_WITHOUT_CUES
+    return worth < least or (not values and asks_for_a_nod(text))
 
 
 def _sentences(turns: Iterable[Turn]) -> Iterable[tuple[Turn, TurnPart, str]]:
