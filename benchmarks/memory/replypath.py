@@ -6,9 +6,7 @@ before each. Counting tokens is measured apart: it is the same work whatever rem
 
 from __future__ import annotations
 
-import sys
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +19,6 @@ from compaction.context import build_payload
 from compaction.summarisers.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from benchmarks.memory.contenders import OurMemory
     from benchmarks.progress import Progress
     from benchmarks.report import Json
@@ -54,12 +50,12 @@ async def measure_reply_path(turns: int, settings: CompactionSettings, progress:
             progress.advance()
             if number in {turns // 10, turns // 2, turns}:
                 growth.append(_size(contender, number))
-        with _counting_tokens_apart() as meter:
-            for line in lines[turns:]:
-                contender.turn = await say(contender.memory, line)
-                _sample(contender, meter, samples)
-                await contender.memory.settle()
-                progress.advance()
+        meter = _Meter()
+        for line in lines[turns:]:
+            contender.turn = await say(contender.memory, line)
+            _sample(contender, meter, samples)
+            await contender.memory.settle()
+            progress.advance()
     return {
         "turns": turns,
         "replies": _REPLIES,
@@ -69,7 +65,8 @@ async def measure_reply_path(turns: int, settings: CompactionSettings, progress:
             [trigger + payload for trigger, payload in zip(samples.trigger_ms, samples.payload_ms, strict=True)]
         ),
         "tokenising_ms": _spread(samples.tokenising_ms),
-        "cpu_ms_with_tokenising": _spread(samples.cpu_ms),
+        # The same as it would be with the machine to itself.
+        "trigger_and_payload_cpu_ms": _spread(samples.cpu_ms),
         "growth": growth,
     }
 
@@ -79,10 +76,10 @@ def _sample(contender: OurMemory, meter: _Meter, samples: _Samples) -> None:
     started = time.perf_counter()
     context = contender.memory.context(current=contender.turn, max_input_tokens=MAX_INPUT_TOKENS)
     asked = time.perf_counter()
-    meter.seconds = 0.0
-    build_payload(context, system=_SYSTEM)
+    meter.seconds = meter.cpu_s = 0.0
+    build_payload(context, system=_SYSTEM, count=meter.count)
     built = time.perf_counter()
-    samples.cpu_ms.append((time.thread_time() - cpu) * 1000)
+    samples.cpu_ms.append((time.thread_time() - cpu - meter.cpu_s) * 1000)
     samples.trigger_ms.append((asked - started) * 1000)
     samples.payload_ms.append((built - asked - meter.seconds) * 1000)
     samples.tokenising_ms.append(meter.seconds * 1000)
@@ -90,34 +87,18 @@ def _sample(contender: OurMemory, meter: _Meter, samples: _Samples) -> None:
 
 @dataclass(slots=True)
 class _Meter:
+    """Counts tokens like the bot does, and the time that takes."""
+
     seconds: float = 0.0
+    cpu_s: float = 0.0
 
-
-@contextmanager
-def _counting_tokens_apart() -> Iterator[_Meter]:
-    """Time every call that counts tokens, wherever the function is known by name, until the block is left."""
-    meter = _Meter()
-
-    def timed(text: str) -> int:
-        started = time.perf_counter()
+    def count(self, text: str) -> int:
+        """Return the tokens of a text."""
+        started, worked = time.perf_counter(), time.thread_time()
         tokens = estimate_text_tokens(text)
-        meter.seconds += time.perf_counter() - started
+        self.cpu_s += time.thread_time() - worked
+        self.seconds += time.perf_counter() - started
         return tokens
-
-    name = estimate_text_tokens.__name__
-    users = [
-        module
-        for module in list(sys.modules.values())
-        if getattr(module, "__name__", "").startswith("compaction.")
-        and getattr(module, name, None) is estimate_text_tokens
-    ]
-    for module in users:
-        setattr(module, name, timed)
-    try:
-        yield meter
-    finally:
-        for module in users:
-            setattr(module, name, estimate_text_tokens)
 
 
 def _spread(values_ms: list[float]) -> dict[str, Json]:
