@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, TypeAlias
 
+from compaction.memory.correction import announces
 from compaction.memory.passage import PassageKind, source_kind, source_speakers, source_text
 from compaction.memory.terms import folded
 from compaction.model import SessionId, Turn
-from compaction.wording import announces_change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def tags_of(source: Source, session_id: SessionId, guild_id: int | None, channel
         session_tag(session_id),
         kind_tag(source_kind(source)),
     ]
-    if isinstance(source, Turn) and announces_change(source_text(source)):
+    if isinstance(source, Turn) and announces(source_text(source)):
         tags.append(CHANGE_TAG)
     for speaker_id, name in source_speakers(source):
         tags += [name_tag(word) for word in folded(name)]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from compaction.memory.terms import terms
-from compaction.wording import announces_change, concepts, sentences
+from compaction.wording import concepts, sentences
 
 if TYPE_CHECKING:
     from compaction.wording import Concepts
@@ -28,6 +28,13 @@ _TAKES_BACK = re.compile(
     r"wait,? (?:no|it's|it is|that's)|(?:it's|it is|that's) actually)\b",
     re.IGNORECASE,
 )
+# What announces a change; here a false alarm costs little, since both statements must be about the same thing.
+_ANNOUNCES = re.compile(
+    r"\b(?:actually|instead|no longer|any ?more|chang\w+|mov(?:ed?|es|ing)|correction|i meant|rather than|scratch that|"
+    r"second thoughts?|turns? out|new|now|these days|wait|not \w+ but|updat\w+|switch\w*|postpon\w+|delayed?|wrong|"
+    r"after all|in the end|becomes?|became|swapp?\w*|replac\w+|cancel\w*|reschedul\w+|pushed|brought forward)\b",
+    re.IGNORECASE,
+)
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|mine|me)\b", re.IGNORECASE)
 _STATES = re.compile(
     r"\b(?:is|are|was|will be|'s|'re|costs?|starts?|begins?|leaves?|opens?|closes?|moved?|changed?|switched?)\b|"
@@ -37,6 +44,13 @@ _STATES = re.compile(
 _ASKS = re.compile(
     r"^(?:and |so |but |hey |okay |ok |well )?(?:what|when|where|which|who|whose|why|how|"
     r"is|are|was|were|do|does|did|can|could|will|would|should|have|has)\b(?! i was| we were)",
+    re.IGNORECASE,
+)
+# 'no longer the healer', 'not under the blue pot', 'Rex was the old one', 'the Grand was full'.
+_DENIES = re.compile(
+    r"\b(?:no longer|not|instead of|rather than|isn't|aren't)\s+(?P<what>(?:\w+\s+){0,3}\w+)|"
+    r"(?P<that>\w+) (?:was (?:the old|full|wrong|taken|cancelled)|is (?:out|off|cancelled)|"
+    r"can't|cannot|isn't|doesn't)\b",
     re.IGNORECASE,
 )
 _ADDS = re.compile(r"\b(?:also|too|as well|another|besides|both|in addition)\b", re.IGNORECASE)
@@ -66,6 +80,11 @@ def replaces(new: Statement, old: Statement, *, asked: frozenset[str] = frozense
         for after in _statements(new.text)
         for before in _statements(old.text)
     )
+
+
+def announces(text: str) -> bool:
+    """Return whether a text says that something is no longer as it was, or takes back what was just said."""
+    return _ANNOUNCES.search(text) is not None or _TAKES_BACK.search(text) is not None
 
 
 def asks(sentence: str) -> bool:
@@ -105,23 +124,30 @@ def _gives_other_value(after: str, before: str, *, same_speaker: bool, asked: fr
     if not same_speaker and (_OWN.search(before) or _OWN.search(after)):
         # Everybody has a favourite colour of their own.
         return False
-    if _ADDS.search(after):
-        return False
     new, old = _about(after), _about(before)
-    shared = new.all & old.all
-    fresh = new.all - old.all
-    if not shared or not fresh or not old.all - new.all:
+    shared, fresh, gone = new.all & old.all, new.all - old.all, old.all - new.all
+    if not shared or not fresh or _ADDS.search(after):
+        return False
+    if _denies(after, old.all):
+        return True
+    if not new.topics & old.topics or not gone:
+        return False
+    if old.values - new.values and not new.values - old.values:
+        # A figure or a name is replaced by another one.
         return False
     alike = len(shared) / min(len(new.all), len(old.all))
-    announced = announces_change(after) or _TAKES_BACK.search(after) is not None
-    on_topic = bool(asked) and bool(asked & _stems(shared))
-    if announced:
-        return alike >= _ALIKE_ANNOUNCED and (on_topic or len(shared) >= 2 or not asked)
-    both_state = bool(_STATES.search(after) and _STATES.search(before))
-    if not both_state or len(shared) < 2:
+    if announces(after):
+        return alike >= _ALIKE_ANNOUNCED and (not asked or len(shared) >= 2 or not asked.isdisjoint(_stems(shared)))
+    if len(shared) < 2 or len(fresh) > 2 or not (_STATES.search(after) and _STATES.search(before)):
         return False
     values = bool(new.values - old.values and old.values - new.values)
-    return alike >= (_ALIKE if values else _ALIKE_WITHOUT_VALUES) and len(fresh) <= 2
+    return alike >= (_ALIKE if values else _ALIKE_WITHOUT_VALUES)
+
+
+def _denies(after: str, old: frozenset[str]) -> bool:
+    """Return whether a sentence says of something of the old one that it is no longer so."""
+    denied = (match["what"] or match["that"] for match in _DENIES.finditer(after))
+    return any(not old.isdisjoint(concepts(each).all) for each in denied)
 
 
 @lru_cache(maxsize=2_048)

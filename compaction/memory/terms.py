@@ -80,6 +80,9 @@ def _without_plural(word: str) -> str:
         return word[:-2] if len(word) > 4 else word[:-1]
     if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
         return word[:-1]
+    if word.endswith("ie") and len(word) > 4:
+        # As 'cookies' is: without this they would be two.
+        return word[:-1]
     return word
 
 

@@ -1,0 +1,219 @@
+"""The database finds what the brute-force fake finds, keeps up with what is stored, and forgets for good."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import update
+
+from bot.store.database import open_database
+from bot.store.indexing import catch_up
+from bot.store.schema import turns
+from bot.store.search import SqlRecallIndex
+from bot.store.sessions import Sessions
+from bot.store.turns import SqlTurnStore
+from bot.store.vectorshelf import VectorShelf
+from compaction.memory.passage import Scope, source_text
+from compaction.memory.terms import terms
+from compaction.model import CompactionState, Note, Seq, SessionId, Turn
+from compaction.ports import Landing
+from tests.compaction.memory.recall_index_contract import (
+    ELSEWHERE,
+    EVENING,
+    MORNING,
+    SAID,
+    LetterEmbedder,
+    RecallIndexContract,
+    note,
+    segment,
+    turn,
+)
+from tests.compaction.memory.test_recall_index_contract import PLACES
+from tests.fakes.clock import FakeClock
+from tests.fakes.recall_index import InMemoryRecallIndex
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.store.database import Database
+    from compaction.memory.passage import Source
+
+
+class _Room:
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.store = SqlTurnStore(database, FakeClock())
+        self.sessions = Sessions(database, FakeClock())
+        self.vectors = VectorShelf(database)
+        self.index = SqlRecallIndex(database, self.vectors)
+        self._revisions: dict[SessionId, int] = {}
+
+    async def tell(self, session_id: SessionId, *sources: Source) -> None:
+        guild_id, channel_id = PLACES[session_id]
+        await self.sessions.open(guild_id=guild_id, channel_id=channel_id, resume_within_s=1e12, session_id=session_id)
+        for source in sources:
+            if isinstance(source, Turn):
+                await self.store.append_turn(session_id, source)
+            elif isinstance(source, Note):
+                await self.store.add_note(session_id, source)
+            else:
+                revision = self._revisions[session_id] = self._revisions.get(session_id, 0) + 1
+                before = (await self.store.load(session_id)).state
+                state = CompactionState(cursor=source.end, revision=revision)
+                assert await self.store.land(Landing(session_id, before.cursor, before.revision, source, state, ()))
+
+    async def forget(self, session_id: SessionId, seq: int) -> None:
+        async with self.database.writing() as connection:
+            await connection.execute(
+                update(turns)
+                .where(turns.c.session_id == session_id, turns.c.seq == seq)
+                .values(parts="[]", tombstone=True)
+            )
+
+    async def embed(self) -> None:
+        embedder = LetterEmbedder()
+        while waiting := await self.vectors.waiting(limit=3):
+            embedded = {}
+            for passage_id, text in waiting:
+                embedded[passage_id] = None if text is None else (await embedder.embed([text]))[0]
+            await self.vectors.store(embedder.model, embedded)
+
+
+@pytest_asyncio.fixture
+async def room(tmp_path: Path) -> AsyncIterator[_Room]:
+    """An empty database."""
+    async with open_database(tmp_path / "roomtone.db", synchronous="normal") as database:
+        yield _Room(database)
+
+
+class TestSqlRecallIndex(RecallIndexContract):
+    """The database, held to what the fake is held to."""
+
+    @pytest_asyncio.fixture
+    async def room(self, tmp_path: Path) -> AsyncIterator[_Room]:
+        """An empty database."""
+        async with open_database(tmp_path / "roomtone.db", synchronous="normal") as database:
+            yield _Room(database)
+
+
+@pytest.mark.asyncio
+async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
+    """Over random talk, queries and places: the same passages, and the same one first where it is clear."""
+    rng = random.Random(11)
+    words = [f"{a}{b}" for a in ("lo", "mi", "ra", "se", "tu") for b in ("bak", "dif", "gom", "nel", "pus", "rit")]
+    fake = InMemoryRecallIndex()
+    for session_id, (guild_id, channel_id) in PLACES.items():
+        for seq in range(30):
+            said = turn(seq, " ".join(rng.choices(words, k=rng.randint(1, 9))), rng.choice(["Ada Lovelace", "Bob"]))
+            await room.tell(session_id, said)
+            fake.tell(session_id, said, guild_id=guild_id, channel_id=channel_id)
+    for _ in range(80):
+        scope = Scope(
+            guild_id=rng.choice([None, 1, 2]),
+            session_id=rng.choice([None, None, *PLACES]),
+            speaker=rng.choice([None, "bob", "ada"]),
+            since=rng.choice([None, 1_760_000_040.0]),
+            in_view=rng.choice([None, (EVENING, Seq(12))]),
+        )
+        asked = terms(" ".join(rng.choices(words, k=rng.randint(1, 4))))
+        real = await room.index.full_text(asked, scope, limit=500)
+        assert set(real) == set(await fake.full_text(asked, scope, limit=500))
+        assert await room.index.newest(scope, limit=7) == await fake.newest(scope, limit=7)
+        assert (await room.index.count(asked)).passages == (await fake.count(asked)).passages
+
+
+@pytest.mark.asyncio
+async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
+    """A fact that supersedes another leads from the old turn to the new one."""
+    from dataclasses import replace
+
+    told = (turn(0, "The gate code is 4411."), turn(1, "Fine."), turn(2, "The gate code is 7702 now."))
+    first = segment(0, 2, "A code.", "The gate code is 4411.")
+    second = segment(2, 3, "Another code.", "The gate code is 7702 now.")
+    second = replace(second, facts=(replace(second.facts[0], supersedes=(f"{first.id}#0", "nothing#7", "odd")),))
+    await room.tell(EVENING, *told, first, second)
+    (old, _, new) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(0), Seq(1), Seq(2)]))
+    assert old.replaced_by == 2
+    assert new.replaced_by is None
+
+
+@pytest.mark.asyncio
+async def test_a_session_taken_over_by_a_channel_is_found_there(room: _Room) -> None:
+    """What was stored before the place was known is of that place from then on."""
+    await room.store.append_turn(MORNING, turn(0, "Lisbon was lovely."))
+    assert await room.index.full_text(("lisbon",), Scope(guild_id=1), limit=5) == ()
+    await room.tell(MORNING)
+    assert len(await room.index.full_text(("lisbon",), Scope(guild_id=1, channel_id=11), limit=5)) == 1
+
+
+@pytest.mark.asyncio
+async def test_what_an_earlier_version_stored_is_indexed_once(room: _Room) -> None:
+    """Turns, notes and segments without passages are caught up with, tombstones aside; a second time is nothing."""
+    await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
+    await room.forget(EVENING, 4)
+    before = {query: await _texts(room, query) for query in ("lisbon", "algarve", "lighthouse closed", "zlutoucky")}
+    async with room.database.writing() as connection:
+        await connection.exec_driver_sql("DELETE FROM passages")
+    assert await _texts(room, "lisbon") == []
+    assert await catch_up(room.database) == 7
+    assert {query: await _texts(room, query) for query in before} == before
+    assert await catch_up(room.database) == 0
+
+
+async def _texts(room: _Room, query: str) -> list[str]:
+    found = await room.index.passages(await room.index.full_text(terms(query), Scope(), limit=50))
+    return sorted(source_text(each.source) for each in found)
+
+
+@pytest.mark.asyncio
+async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
+    """Turns, passages, index and embeddings go with the session, those of others stay."""
+    await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
+    await room.tell(ELSEWHERE, turn(0, "Lisbon is none of your business."))
+    await room.embed()
+    assert await room.sessions.delete(EVENING)
+    assert await _texts(room, "lisbon algarve lighthouse") == ["Lisbon is none of your business."]
+    left = await room.database.rows("SELECT (SELECT count(*) FROM passages), (SELECT count(*) FROM passage_vectors)")
+    assert left == [(1, 1)]
+    await room.database.rows("INSERT INTO passage_index (passage_index) VALUES ('integrity-check')")
+
+
+@pytest.mark.asyncio
+async def test_what_is_forgotten_is_not_in_the_file(tmp_path: Path) -> None:
+    """After a purge no page of the database holds the word any more, in no form."""
+    path = tmp_path / "roomtone.db"
+    async with open_database(path) as database:
+        room = _Room(database)
+        await room.tell(EVENING, *SAID, turn(6, "My secret is quetzalcoatl."), turn(7, "Is it?"))
+        assert not await room.vectors.purge()
+        await room.forget(EVENING, 6)
+        assert await room.vectors.purge()
+        assert not await room.vectors.purge()
+        assert await _texts(room, "lighthouse closed") != []
+    held = _bytes_in(tmp_path)
+    assert b"lighthouse" in held
+    assert b"quetzalcoatl" not in held
+
+
+def _bytes_in(folder: Path) -> bytes:
+    return b"".join(each.read_bytes() for each in folder.iterdir())
+
+
+@pytest.mark.asyncio
+async def test_a_changed_turn_is_found_by_its_new_words(room: _Room) -> None:
+    """Whoever rewrites a turn leaves the old words behind, once the index has caught up."""
+    await room.tell(EVENING, *SAID)
+    async with room.database.writing() as connection:
+        await connection.execute(
+            update(turns)
+            .where(turns.c.session_id == EVENING, turns.c.seq == 2)
+            .values(parts='[["11", "Ada Lovelace", "The museum is shut."]]')
+        )
+    assert await catch_up(room.database) == 1
+    assert await _texts(room, "closed") == []
+    assert "The museum is shut." in await _texts(room, "museum")
+    assert source_text(SAID[1]) in await _texts(room, "museum")

@@ -1,0 +1,258 @@
+"""What memory asks of whoever finds passages again; a test class that brings an index inherits these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from compaction.memory.passage import PassageKind, Scope, source_text
+from compaction.memory.terms import terms
+from compaction.model import Fact, Note, NoteId, Segment, SegmentId, Seq, SessionId, Slot, Turn, TurnKind, TurnPart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.memory.passage import PassageId, Source
+    from compaction.ports import RecallIndex
+
+EVENING, MORNING, ELSEWHERE = SessionId("evening"), SessionId("the morning; after"), SessionId("elsewhere")
+T0 = 1_760_000_000.0
+IDS = {"Ada Lovelace": "11", "Bob": "22", "Čapek": "33"}
+
+
+def turn(seq: int, text: str, speaker: str = "Ada Lovelace", *, at: float | None = None) -> Turn:
+    """Somebody says something; a turn takes four seconds."""
+    started = T0 + 4.0 * seq if at is None else at
+    part = TurnPart(IDS.get(speaker, speaker), speaker, text)
+    return Turn(Seq(seq), TurnKind.SPEECH, started, started + 3.0, (part,))
+
+
+def note(name: str, what: str, at: float = T0 + 30.0) -> Note:
+    """Bob's screen shows something."""
+    return Note(NoteId(name), at, "Bob", what)
+
+
+def segment(start: int, end: int, gist: str, *facts: str) -> Segment:
+    """A folded batch."""
+    kept = tuple(Fact(Seq(start), Slot.DECISION, "Bob", T0 + start, text) for text in facts)
+    return Segment(
+        SegmentId(f"evening:{start}"), EVENING, Seq(start), Seq(end), T0, T0 + 40.0, gist, kept, (), "extractive"
+    )
+
+
+class Told(Protocol):
+    """A room that an index knows of."""
+
+    @property
+    def index(self) -> RecallIndex:
+        """Return the index."""
+
+    async def tell(self, session_id: SessionId, *sources: Source) -> None:
+        """Store things of a session."""
+
+    async def forget(self, session_id: SessionId, seq: int) -> None:
+        """Forget what was said in a turn."""
+
+    async def embed(self) -> None:
+        """Embed all that isn't yet, by the embedder `LetterEmbedder`."""
+
+
+class LetterEmbedder:
+    """Texts are alike as far as they have the same letters."""
+
+    model = "letters"
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+        """Return the unit vector of how often each letter is in each text."""
+        del urgent
+        counted = [[1e-3 + text.casefold().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
+        return [[value / sum(each * each for each in row) ** 0.5 for value in row] for row in counted]
+
+
+SAID = (
+    turn(0, "Shall we visit Lisbon in the spring?"),
+    turn(1, "I would rather see the lighthouse.", "Bob"),
+    turn(2, "The lighthouse is closed until May."),
+    turn(3, "Then Lisbon it is, I booked two rooms.", "Bob"),
+    turn(4, "Žluťoučký kůň, as we say.", "Čapek"),
+    turn(5, "明天下午三点在东京见面", "Bob"),
+)
+
+
+class RecallIndexContract:
+    """Found is what was said, where it was looked for, and nothing else. A subclass brings the fixture `room`."""
+
+    async def _texts(self, room: Told, ids: Sequence[PassageId]) -> list[str]:
+        return [source_text(each.source) for each in await room.index.passages(ids)]
+
+    async def _found(self, room: Told, query: str, scope: Scope = Scope()) -> list[str]:  # noqa: B008 - a value
+        return await self._texts(room, await room.index.full_text(terms(query), scope, limit=50))
+
+    @pytest.mark.asyncio
+    async def test_a_turn_is_found_by_its_words_and_those_beside_it(self, room: Told) -> None:
+        """The turn that says most of it comes first; its neighbours are found too, others not."""
+        await room.tell(EVENING, *SAID)
+        found = await self._found(room, "the closed lighthouse")
+        assert found[0] == "The lighthouse is closed until May."
+        assert set(found) == {source_text(each) for each in SAID[:4]}
+
+    @pytest.mark.asyncio
+    async def test_words_are_found_in_other_forms_and_scripts(self, room: Told) -> None:
+        """Endings, accents and case don't matter; scripts without spaces are found by parts."""
+        await room.tell(EVENING, *SAID)
+        assert (await self._found(room, "VISITING LISBON"))[0].startswith("Shall we visit")
+        assert (await self._found(room, "zlutoucky kun"))[0].startswith("Žlu")
+        assert (await self._found(room, "东京"))[0].startswith("明天")
+
+    @pytest.mark.asyncio
+    async def test_the_last_turn_is_found_at_once(self, room: Told) -> None:
+        """Nobody has to wait for a neighbour, and when it comes it is beside."""
+        await room.tell(EVENING, SAID[0])
+        assert await self._found(room, "Lisbon") == [source_text(SAID[0])]
+        await room.tell(EVENING, SAID[1])
+        assert set(await self._found(room, "lighthouse")) == {source_text(each) for each in SAID[:2]}
+
+    @pytest.mark.asyncio
+    async def test_notes_and_segments_are_found(self, room: Told) -> None:
+        """What was on a screen, and what stands for a folded batch."""
+        kept = segment(0, 4, "They settle on Lisbon.", "We fly on Friday.")
+        await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), kept)
+        assert await self._found(room, "algarve") == ["A map of the Algarve"]
+        assert await self._found(room, "fly friday") == [source_text(kept)]
+        only = Scope(kinds=frozenset({PassageKind.SEGMENT}))
+        assert await self._found(room, "lisbon lighthouse", only) == [source_text(kept)]
+        assert await self._found(room, "lisbon", Scope(kinds=frozenset())) == []
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize(
+        ("speaker", "count"),
+        [
+            ("Ada", 2),
+            ("lovelace", 2),
+            ("Ada Lovelace", 2),
+            ("ada bob", 0),
+            ("22", 3),
+            ("capek", 1),
+            ("...", 0),
+            ("", 0),
+        ],
+    )
+    async def test_a_speaker_filters(self, room: Told, speaker: str, count: int) -> None:
+        """A whole name, a word of it in any case, or the id; a name without a word is nobody's."""
+        await room.tell(EVENING, *SAID)
+        scope = Scope(speaker=speaker)
+        assert len(await room.index.newest(scope, limit=50)) == count
+        found = await room.index.passages(await room.index.full_text(("lisbon", "lighthous"), scope, limit=50))
+        assert len(found) <= count
+
+    @pytest.mark.asyncio
+    async def test_time_filters(self, room: Told) -> None:
+        """`since` is counted in, `until` is not; an empty time has nothing."""
+        await room.tell(EVENING, *SAID)
+        assert await self._found(room, "lisbon", Scope(since=T0 + 12.0)) == [source_text(SAID[3]), source_text(SAID[4])]
+        assert await self._found(room, "lisbon", Scope(until=T0 + 4.0)) == [source_text(SAID[0])]
+        assert await self._found(room, "lisbon", Scope(since=T0 + 9.0, until=T0 + 9.0)) == []
+        assert await self._found(room, "lisbon", Scope(since=T0 + 9e9)) == []
+
+    @pytest.mark.asyncio
+    async def test_places_filter(self, room: Told) -> None:
+        """A guild, a channel or a session sees its own words alone."""
+        await room.tell(EVENING, SAID[0])
+        await room.tell(MORNING, turn(0, "Lisbon was lovely."))
+        await room.tell(ELSEWHERE, turn(0, "Lisbon is none of your business."))
+        assert len(await self._found(room, "lisbon")) == 3
+        assert len(await self._found(room, "lisbon", Scope(guild_id=1))) == 2
+        assert await self._found(room, "lisbon", Scope(guild_id=2)) == ["Lisbon is none of your business."]
+        assert await self._found(room, "lisbon", Scope(guild_id=1, channel_id=11)) == ["Lisbon was lovely."]
+        assert await self._found(room, "lisbon", Scope(session_id=MORNING)) == ["Lisbon was lovely."]
+        assert await self._found(room, "lisbon", Scope(guild_id=1, session_id=ELSEWHERE)) == []
+
+    @pytest.mark.asyncio
+    async def test_what_is_in_view_is_not_found(self, room: Told) -> None:
+        """Turns of the window are left out; those of another session with the same numbers are not."""
+        await room.tell(EVENING, *SAID)
+        await room.tell(MORNING, turn(3, "Lisbon was lovely."))
+        found = await self._found(room, "lisbon", Scope(in_view=(EVENING, Seq(3))))
+        assert set(found) == {"Lisbon was lovely.", source_text(SAID[0]), source_text(SAID[1]), source_text(SAID[2])}
+
+    @pytest.mark.asyncio
+    async def test_newest_are_the_last_said(self, room: Told) -> None:
+        """In order, newest first, with all of the terms, and those that announce a change if asked."""
+        await room.tell(EVENING, *SAID, turn(6, "Actually, the rooms in Lisbon moved to June."))
+        index = room.index
+        assert (await self._texts(room, await index.newest(Scope(), limit=2)))[1] == source_text(SAID[5])
+        with_both = await index.newest(Scope(), limit=9, terms=("lisbon", "room"))
+        assert [each.split()[0] for each in await self._texts(room, with_both)] == ["Actually,", "Then"]
+        changed = await index.newest(Scope(), limit=9, terms=("lisbon",), announcing=True)
+        assert [each.split()[0] for each in await self._texts(room, changed)] == ["Actually,"]
+        assert len(await index.full_text(("lisbon",), Scope(), limit=50, newest=1)) == 1
+
+    @pytest.mark.asyncio
+    async def test_counts_tell_how_common_a_term_is(self, room: Told) -> None:
+        """A turn's own terms and its neighbours' count; nobody's term is absent."""
+        await room.tell(EVENING, *SAID)
+        counts = await room.index.count(["lisbon", "mai", "zebra", "may"])
+        assert counts.passages["lisbon"] == 5
+        assert "zebra" not in counts.passages
+        assert counts.total >= len(SAID)
+
+    @pytest.mark.asyncio
+    async def test_a_passage_brings_its_turn_and_those_about_it(self, room: Told) -> None:
+        """Word for word, with the one before and three after; in the order asked, without what is unknown."""
+        await room.tell(EVENING, *SAID)
+        first, third = await room.index.find_turns(EVENING, [Seq(0), Seq(2), Seq(99)])
+        passages = await room.index.passages([third, first, third])
+        assert [each.source for each in passages] == [SAID[2], SAID[0]]
+        assert passages[0].around == SAID[1:6]
+        assert "lighthouse" in passages[0].own
+        assert "room" in passages[0].near
+        assert passages[0].at == SAID[2].started_at
+
+    @pytest.mark.asyncio
+    async def test_likeness_ranks_by_meaning(self, room: Told) -> None:
+        """The passage most like the vector comes first with its cosine; filters hold; another model has none."""
+        await room.tell(EVENING, *SAID[:4])
+        await room.tell(ELSEWHERE, turn(0, "The lighthouse is closed until May."))
+        await room.embed()
+        (vector,) = await LetterEmbedder().embed(["Ada Lovelace: The lighthouse is closed until May."])
+        found = await room.index.alike(vector, Scope(guild_id=1), model="letters", limit=2)
+        assert await self._texts(room, [found[0][0]]) == ["The lighthouse is closed until May."]
+        assert found[0][1] == pytest.approx(1.0, abs=0.01)
+        assert found[1][1] < found[0][1]
+        assert len(await room.index.alike(vector, Scope(), model="letters", limit=50)) == 5
+        only = Scope(guild_id=1, speaker="Bob", since=T0 + 5.0)
+        assert len(await room.index.alike(vector, only, model="letters", limit=50)) == 1
+        in_view = Scope(session_id=EVENING, in_view=(EVENING, Seq(1)))
+        assert len(await room.index.alike(vector, in_view, model="letters", limit=50)) == 1
+        assert await room.index.alike(vector, Scope(), model="other", limit=5) == ()
+
+    @pytest.mark.asyncio
+    async def test_what_is_forgotten_is_found_nowhere(self, room: Told) -> None:
+        """Neither by its words, nor beside its neighbours, nor by likeness."""
+        await room.tell(EVENING, *SAID)
+        await room.embed()
+        await room.forget(EVENING, 2)
+        assert await self._found(room, "closed") == []
+        (vector,) = await LetterEmbedder().embed(["The lighthouse is closed until May."])
+        alike = await room.index.alike(vector, Scope(), model="letters", limit=50)
+        assert "The lighthouse is closed until May." not in await self._texts(room, [each for each, _ in alike])
+        assert await room.index.find_turns(EVENING, [Seq(2)]) == ()
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize(
+        "query",
+        [
+            '"', "a OR b", "own:lisbon", "NEAR(lisbon 2)", "lisbon*", "(", "^lisbon", "lisbon AND", "-lisbon",
+            "{own} : x", "'; DROP TABLE turns; --", "%", "\x00", "\ud83d", "😀🎉", "lisbon " * 5_000, "x" * 100_000,
+            "", "   ", "\n",
+        ],
+    )  # fmt: skip
+    async def test_whatever_is_asked_is_only_words(self, room: Told, query: str) -> None:
+        """Search syntax, SQL, emoji and pages of text find what has their words, and break nothing."""
+        await room.tell(EVENING, *SAID)
+        found = await self._found(room, query)
+        assert set(found) <= {source_text(each) for each in SAID}
+        assert ("lisbon" in terms(query)) == any("Lisbon" in text for text in found)
+        assert await room.index.newest(Scope(speaker=query or "x"), limit=5) is not None
+        assert len(await self._found(room, "lisbon")) == 5

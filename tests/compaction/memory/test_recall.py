@@ -1,0 +1,216 @@
+"""Fusion, choice of terms, and what comes first in an answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.memory.passage import Passage, PassageId, PassageKind, source_text
+from compaction.memory.recall import (
+    MAX_QUERY_TERMS,
+    MAX_SCORED,
+    Choice,
+    Recalled,
+    TurnRef,
+    arrange,
+    ask,
+    best,
+    choose,
+    fuse,
+    probe_terms,
+)
+from compaction.memory.terms import terms
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
+from tests.compaction.memory.test_correction import REPLACED
+
+RANKINGS = st.lists(
+    st.tuples(st.floats(0.1, 5.0), st.lists(st.integers(1, 30).map(PassageId), max_size=12)), max_size=4
+)
+
+
+@given(RANKINGS, st.randoms())
+def test_fusion_hears_every_ranking_alike(rankings: list[tuple[float, list[PassageId]]], rng: object) -> None:
+    """The order in which rankings are given doesn't matter, and everything ranked has a score."""
+    shuffled = list(rankings)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert fuse(shuffled) == pytest.approx(fuse(rankings))
+    assert set(fuse(rankings)) == {each for _, ranking in rankings for each in ranking}
+
+
+@given(RANKINGS)
+def test_who_is_never_behind_is_not_behind(rankings: list[tuple[float, list[PassageId]]]) -> None:
+    """What every ranking has before another stands before it in the fusion."""
+    scores = fuse(rankings)
+    orders = [list(dict.fromkeys(ranking)) for _, ranking in rankings]
+    for one in scores:
+        for other in scores:
+            if one != other and all(
+                one in order and (other not in order or order.index(one) < order.index(other)) for order in orders
+            ):
+                assert scores[one] > scores[other]
+
+
+@given(st.lists(st.integers(1, 50).map(PassageId), unique=True, max_size=30))
+def test_one_ranking_stays_as_it_is(ranking: list[PassageId]) -> None:
+    """Fusion of one is that one; `best` cuts it."""
+    assert best(fuse([(1.0, ranking)]), 10) == tuple(ranking[:10])
+
+
+@given(
+    st.dictionaries(st.sampled_from([f"t{n}" for n in range(60)]), st.integers(0, 200_000), max_size=60),
+    st.integers(1, 200_000),
+)
+def test_chosen_terms_are_rare_and_few(counts: dict[str, int], total: int) -> None:
+    """Rarest first; more than one only as long as all together are few enough; nobody's terms are left out."""
+    asked = ask(" ".join(counts))
+    choice = choose(asked, counts, total)
+    chosen = [counts[term] for term in choice.terms]
+    assert chosen == sorted(chosen)
+    assert all(count > 0 for count in chosen)
+    assert len(chosen) <= MAX_QUERY_TERMS
+    assert len(chosen) <= 1 or sum(chosen) <= MAX_SCORED
+    assert set(choice.weights) == set(asked.terms)
+    assert (choice.newest is not None) == bool(chosen and chosen[0] > MAX_SCORED)
+
+
+def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[Recalled, ...]:
+    """What is recalled of these turns, found in this order (by position), for a query."""
+    passages = [
+        Passage(PassageId(at + 1), EVENING, each, frozenset(terms(source_text(each))), frozenset(), (each,))
+        for at, each in enumerate(turns)
+    ]
+    asked = ask(query)
+    choice = choose(asked, dict.fromkeys(asked.terms, 1), len(turns))
+    ranking = [passages[at].id for at in (order or range(len(passages)))]
+    return arrange(asked, choice, passages, fuse([(1.0, ranking)]), limit=20)
+
+
+@pytest.mark.parametrize(("old", "new", "question"), REPLACED)
+def test_the_value_that_holds_comes_first(old: str, new: str, question: str) -> None:
+    """In 26 of 26 cases, though the old one was found first; and the old one is marked."""
+    found = told(turn(3, old), turn(90, new), query=question)
+    assert [each.seq for each in found] == [90, 3]
+    assert found[1].superseded_by == TurnRef(EVENING, Seq(90))
+    assert found[0].supersedes == (TurnRef(EVENING, Seq(3)),)
+    assert found[0].superseded_by is None
+
+
+def test_a_chain_of_corrections_leads_to_its_end() -> None:
+    """Of three values the last comes first, and both others lead to it."""
+    codes = [turn(at, f"The gate code is {code} now.") for at, code in ((3, 4411), (40, 7702), (80, 9090))]
+    found = told(*codes, query="gate code")
+    assert found[0].seq == 80
+    assert {each.superseded_by for each in found[1:]} == {TurnRef(EVENING, Seq(80))}
+    assert set(found[0].supersedes) == {TurnRef(EVENING, Seq(3)), TurnRef(EVENING, Seq(40))}
+
+
+def test_what_folding_knew_to_be_corrected_is_behind() -> None:
+    """Where the words don't tell, the segment's fact does; a passage brought along for it takes its rank."""
+    old = Passage(
+        PassageId(1), EVENING, turn(3, "Wei is our driver."), frozenset({"wei", "driver"}), replaced_by=Seq(9)
+    )
+    new = Passage(PassageId(2), EVENING, turn(9, "It falls to Noor."), frozenset({"fall", "noor"}))
+    asked = ask("driver")
+    choice = choose(asked, {"driver": 1}, 9)
+    found = arrange(asked, choice, [old, new], fuse([(1.0, [old.id])]), limit=5)
+    assert [each.seq for each in found] == [9, 3]
+
+
+def test_what_was_brought_along_in_vain_is_not_told() -> None:
+    """A possible correction that corrects nothing found has no place in the answer."""
+    found = told(turn(3, "The gate code is 4411."), turn(9, "I changed my shirt."), query="gate code", order=[0])
+    assert [each.seq for each in found] == [3]
+
+
+def test_what_is_taken_back_at_once_is_shown_with_its_correction() -> None:
+    """'No wait, I meant Friday' stands in the quote, and marks it."""
+    around = (turn(3, "The picnic is on Saturday."), turn(4, "Nice.", "Bob"), turn(5, "No wait, I meant Friday."))
+    passage = Passage(PassageId(1), EVENING, around[0], frozenset({"picnic", "saturdai"}), frozenset(), around)
+    (found,) = arrange(ask("picnic"), Choice(("picnic",), {"picnic": 1.0}), [passage], {passage.id: 1.0}, limit=5)
+    assert found.superseded_by == TurnRef(EVENING, Seq(5))
+    assert found.turns == around
+
+
+def test_who_is_asked_about_comes_first() -> None:
+    """A question that names a speaker prefers that speaker's words, whatever the case."""
+    said = (turn(1, "The server is slow today.", "Bob"), turn(5, "The server is slow again."))
+    assert told(*said, query="server slow")[0].speaker == "Bob"
+    assert told(*said, query="what did ADA say about the slow server")[0].speaker == "Ada Lovelace"
+
+
+def test_an_answer_comes_before_its_question() -> None:
+    """Who asked holds no answer."""
+    found = told(
+        turn(1, "When does the concert start?"), turn(8, "The concert can start at seven."), query="concert start"
+    )
+    assert [each.seq for each in found] == [8, 1]
+
+
+def test_nothing_is_shown_twice() -> None:
+    """Neighbours, repetitions and the segment of what is quoted already leave room for something else."""
+    around = (turn(4, "Hm."), turn(5, "The key is in the shed."), turn(6, "In the shed, the key.", "Bob"))
+    passages = [
+        Passage(PassageId(1), EVENING, around[1], frozenset({"kei", "shed"}), frozenset(), around),
+        Passage(PassageId(2), EVENING, around[2], frozenset({"kei", "shed"}), frozenset(), around[1:]),
+        Passage(PassageId(3), EVENING, turn(50, "The key is in the shed."), frozenset({"kei", "shed"})),
+        Passage(PassageId(4), EVENING, segment(0, 10, "The key is in the shed, they say."), frozenset({"kei", "shed"})),
+        Passage(PassageId(5), EVENING, note("n", "a key"), frozenset({"kei"})),
+        Passage(PassageId(6), MORNING, turn(5, "Another key, in the hall."), frozenset({"kei", "hall"})),
+    ]
+    scores = fuse([(1.0, [each.id for each in passages])])
+    found = arrange(ask("key shed"), Choice(("kei",), {"kei": 1.0}), passages, scores, limit=10)
+    assert [each.passage_id for each in found] == [1, 6, 5]
+    assert [each.kind for each in found] == [PassageKind.TURN, PassageKind.TURN, PassageKind.NOTE]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([each for pair in REPLACED[:8] for each in pair[:2]]), st.sampled_from(["Ada", "Bob"])
+        ),
+        max_size=14,
+    ),
+    st.randoms(),
+)
+def test_whatever_was_found_the_old_follows_what_holds(said: list[tuple[str, str]], rng: object) -> None:
+    """Any talk in any ranking: nothing twice, scores descend, and what is superseded stands behind what it leads to."""
+    turns = [turn(3 * at, text, speaker) for at, (text, speaker) in enumerate(said)]
+    order = list(range(len(turns)))
+    rng.shuffle(order)  # type: ignore[attr-defined]
+    found = told(*turns, query="gate code Saturday password lemonade", order=order)
+    seqs = [each.seq for each in found]
+    assert len(set(seqs)) == len(seqs)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    for at, each in enumerate(found):
+        by = each.superseded_by
+        if by is not None and by.seq in seqs:
+            assert seqs.index(by.seq) < at
+            assert each.seq is not None
+            assert by.seq > each.seq
+
+
+def test_the_probe_speaks_of_what_was_stated() -> None:
+    """Of the best statement, the words it shares with the question; a question alone states nothing."""
+    stated = Passage(PassageId(1), EVENING, turn(3, "The gate code is 4411."), frozenset({"gate", "code", "4411"}))
+    asking = Passage(PassageId(2), EVENING, turn(9, "What is the gate code?"), frozenset({"gate", "code"}))
+    choice = Choice(("gate",), {"gate": 2.0, "code": 1.0, "number": 3.0})
+    probe = probe_terms(choice, [asking, stated], {asking.id: 2.0, stated.id: 1.0})
+    assert probe is not None
+    assert probe.terms == ("gate", "code")
+    assert probe.after == stated.at
+    assert probe_terms(choice, [asking], {asking.id: 2.0}) is None
+
+
+def test_kinds_of_turns_weigh_differently() -> None:
+    """What a person said counts more than what the bot said, and that more than who joined."""
+    part = (TurnPart("1", "Ada", "Lisbon"),)
+    turns = [Turn(Seq(10 * at), kind, 10.0 * at, 10.0, part) for at, kind in enumerate(reversed(TurnKind))]
+    passages = [
+        Passage(PassageId(at + 1), MORNING if at % 2 else EVENING, each, frozenset({"lisbon"}))
+        for at, each in enumerate(turns)
+    ]
+    equal = dict.fromkeys((each.id for each in passages), 1.0)
+    found = arrange(ask("lisbon"), Choice(("lisbon",), {"lisbon": 1.0}), passages[2:], equal, limit=9)
+    assert found[0].turn_kind is TurnKind.SPEECH

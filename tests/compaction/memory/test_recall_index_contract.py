@@ -1,0 +1,47 @@
+"""The fake that others are measured by keeps the contract itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.compaction.memory.recall_index_contract import (
+    ELSEWHERE,
+    EVENING,
+    MORNING,
+    LetterEmbedder,
+    RecallIndexContract,
+)
+from tests.fakes.recall_index import InMemoryRecallIndex
+
+if TYPE_CHECKING:
+    from compaction.memory.passage import Source
+    from compaction.model import SessionId
+
+PLACES = {EVENING: (1, 10), MORNING: (1, 11), ELSEWHERE: (2, 20)}
+
+
+class _FakeRoom:
+    def __init__(self) -> None:
+        self.index = InMemoryRecallIndex()
+
+    async def tell(self, session_id: SessionId, *sources: Source) -> None:
+        guild_id, channel_id = PLACES[session_id]
+        for source in sources:
+            self.index.tell(session_id, source, guild_id=guild_id, channel_id=channel_id)
+
+    async def forget(self, session_id: SessionId, seq: int) -> None:
+        self.index.forget(session_id, seq)
+
+    async def embed(self) -> None:
+        await self.index.embed(LetterEmbedder())
+
+
+class TestInMemoryRecallIndex(RecallIndexContract):
+    """The brute-force fake."""
+
+    @pytest.fixture
+    def room(self) -> _FakeRoom:
+        """An empty index."""
+        return _FakeRoom()

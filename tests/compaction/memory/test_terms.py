@@ -1,0 +1,70 @@
+"""Which words count: the same for what is stored and for what is asked."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.memory.terms import MAX_TERM_CHARS, MAX_TERMS, folded, stem, terms
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("I was visiting the museums", "visit museum"),
+        ("We baked cookies", "baking cookie"),
+        ("It costs 4,411 euros", "4411"),
+        ("at seven o'clock", "7"),
+        ("Naïve CAFÉ Straße", "naive cafe strasse"),
+        ("Ada's dog", "ada dog"),
+        ("the parties agreed", "party agree"),
+        ("明天下午三点", "下午"),
+        ("회의는 세시", "회의"),
+        ("ﬁnal ½ Ⅷ", "final 1 2 viii"),
+    ],
+)
+def test_what_is_asked_is_found_in_what_was_said(said: str, asked: str) -> None:
+    """Endings, case, accents, number words and unspaced scripts don't stand between a question and its answer."""
+    assert set(terms(asked)) <= set(terms(said))
+
+
+@pytest.mark.parametrize("text", ["", "   ", "what did you say", "😀🎉", "\ud83d", '"*():^-', "and then she was like"])
+def test_what_means_nothing_has_no_terms(text: str) -> None:
+    """Empty words, signs and half a character are not searched."""
+    assert terms(text) == ()
+
+
+@given(st.text(max_size=400))
+def test_a_term_is_letters_and_digits_alone(text: str) -> None:
+    """So no term can be search syntax, a filter's tag separator, or more than one word of the index."""
+    found = terms(text)
+    assert len(found) <= MAX_TERMS
+    assert all(term.isalnum() and 0 < len(term) <= MAX_TERM_CHARS for term in found)
+    assert terms(" ".join(found)) is not None
+
+
+@given(st.text(max_size=200))
+def test_case_and_form_make_no_difference(text: str) -> None:
+    """The same text in other code points is the same."""
+    import unicodedata
+
+    assert terms(unicodedata.normalize("NFD", text)) == terms(unicodedata.normalize("NFC", text))
+
+
+@given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz", max_size=14))
+def test_a_stem_is_never_longer_than_a_letter_more(word: str) -> None:
+    """Stemming shortens; an -e that was dropped may come back."""
+    assert len(stem(word)) <= len(word) + 1
+    assert bool(stem(word)) == bool(word)
+
+
+def test_long_texts_are_bounded() -> None:
+    """A pasted page costs no more than its first words."""
+    assert len(terms("word " * 50_000)) == MAX_TERMS
+    assert terms("x" * 1_000_000) == ("x" * MAX_TERM_CHARS,)
+
+
+def test_names_keep_their_empty_words() -> None:
+    """'The Who' is a name."""
+    assert folded("The Who") == ("the", "who")

@@ -1,0 +1,201 @@
+"""A `RecallIndex` that looks at everything it was told, each time: slow, short, and what the real one is held to."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.memory.correction import announces
+from compaction.memory.passage import (
+    Passage,
+    PassageId,
+    Scope,
+    Source,
+    embedded_text,
+    source_kind,
+    source_speakers,
+    source_text,
+    speaker_matches,
+)
+from compaction.memory.terms import terms
+from compaction.model import Seq, SessionId, Turn
+from compaction.ports import Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.ports import Embedder
+
+# As SQLite's FTS5 has them.
+K1, B = 1.2, 0.75
+COLUMN_WEIGHTS = (1.0, 0.5, 0.5)
+
+
+@dataclass
+class _Entry:
+    id: PassageId
+    session_id: SessionId
+    guild_id: int | None
+    channel_id: int | None
+    source: Source
+    vector: Sequence[float] | None = None
+    replaced_by: Seq | None = None
+
+    @property
+    def at(self) -> float:
+        return Passage(self.id, self.session_id, self.source).at
+
+
+class InMemoryRecallIndex:
+    """Everything told to it, in a list."""
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+        self.model = "fake"
+
+    def tell(
+        self, session_id: SessionId, source: Source, *, guild_id: int | None = None, channel_id: int | None = None
+    ) -> None:
+        """Take one thing in."""
+        self._entries.append(_Entry(PassageId(len(self._entries) + 1), session_id, guild_id, channel_id, source))
+
+    def forget(self, session_id: SessionId, seq: int) -> None:
+        """Drop a turn."""
+        self._entries = [
+            each
+            for each in self._entries
+            if not (each.session_id == session_id and isinstance(each.source, Turn) and each.source.seq == seq)
+        ]
+
+    def correct(self, session_id: SessionId, old: int, new: int) -> None:
+        """Note that folding found one turn to correct another."""
+        for each in self._entries:
+            if each.session_id == session_id and isinstance(each.source, Turn) and each.source.seq == old:
+                each.replaced_by = Seq(new)
+
+    async def embed(self, embedder: Embedder) -> None:
+        """Embed what isn't yet."""
+        self.model = embedder.model
+        for each in self._entries:
+            text = embedded_text(each.source)
+            if each.vector is None and text is not None:
+                (each.vector,) = await embedder.embed([text])
+
+    async def count(self, terms: Sequence[str]) -> Counts:
+        """Return how many passages have each term."""
+        counts = Counter(term for each in self._entries for term in set().union(*self._columns(each)))
+        return Counts({term: counts[term] for term in terms if term in counts}, len(self._entries))
+
+    async def full_text(
+        self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
+    ) -> Sequence[PassageId]:
+        """Return the passages with any of the terms, best first."""
+        found = [
+            (self._bm25(each, terms), -each.id, each)
+            for each in self._newest(newest)
+            if self._inside(each, scope) and any(set(terms) & set(column) for column in self._columns(each))
+        ]
+        return tuple(each.id for _, _, each in sorted(found, key=lambda each: (-each[0], each[1]))[:limit])
+
+    async def newest(
+        self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
+    ) -> Sequence[PassageId]:
+        """Return what was said last, newest first."""
+        found = [
+            each.id
+            for each in reversed(self._entries)
+            if self._inside(each, scope)
+            and set(terms) <= set(self._columns(each)[0])
+            and (not announcing or (isinstance(each.source, Turn) and announces(source_text(each.source))))
+        ]
+        return tuple(found[:limit])
+
+    async def alike(
+        self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
+    ) -> Sequence[tuple[PassageId, float]]:
+        """Return the passages most like `vector`."""
+        found = [
+            (each.id, math.fsum(a * b for a, b in zip(vector, each.vector, strict=True)))
+            for each in self._entries
+            if each.vector is not None and model == self.model and self._inside(each, scope)
+        ]
+        return tuple(sorted(found, key=lambda each: (-each[1], -each[0]))[:limit])
+
+    async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
+        """Return these passages in this order."""
+        by_id = {each.id: each for each in self._entries}
+        return tuple(self._passage(by_id[each]) for each in dict.fromkeys(ids) if each in by_id)
+
+    async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
+        """Return the passages of these turns."""
+        found = [
+            (each.source.seq, each.id)
+            for each in self._entries
+            if each.session_id == session_id and isinstance(each.source, Turn) and each.source.seq in seqs
+        ]
+        return tuple(passage_id for _, passage_id in sorted(found))
+
+    def _newest(self, newest: int | None) -> list[_Entry]:
+        if newest is None or not self._entries:
+            return self._entries
+        return [each for each in self._entries if each.id > self._entries[-1].id - newest]
+
+    def _turn(self, session_id: SessionId, seq: int) -> Turn | None:
+        for each in self._entries:
+            if each.session_id == session_id and isinstance(each.source, Turn) and each.source.seq == seq:
+                return each.source
+        return None
+
+    def _columns(self, entry: _Entry) -> tuple[tuple[str, ...], ...]:
+        own = terms(source_text(entry.source))
+        if not isinstance(entry.source, Turn):
+            return (own, (), ())
+        beside = (self._turn(entry.session_id, entry.source.seq + step) for step in (-1, 1))
+        return (own, *(() if turn is None else terms(source_text(turn)) for turn in beside))
+
+    def _bm25(self, entry: _Entry, wanted: Sequence[str]) -> float:
+        lengths = [sum(map(len, self._columns(each))) for each in self._entries]
+        average = sum(lengths) / len(lengths)
+        columns = self._columns(entry)
+        length = sum(map(len, columns))
+        score = 0.0
+        for term in wanted:
+            with_term = sum(any(term in column for column in self._columns(each)) for each in self._entries)
+            idf = max(1e-6, math.log((len(self._entries) - with_term + 0.5) / (with_term + 0.5)))
+            often = sum(weight * column.count(term) for weight, column in zip(COLUMN_WEIGHTS, columns, strict=True))
+            score += idf * often * (K1 + 1) / (often + K1 * (1 - B + B * length / average))
+        return score
+
+    def _inside(self, entry: _Entry, scope: Scope) -> bool:
+        source = entry.source
+        viewed = scope.in_view is not None and entry.session_id == scope.in_view[0]
+        seq = getattr(source, "seq", getattr(source, "start", None))
+        return (
+            not scope.impossible
+            and scope.guild_id in (None, entry.guild_id)
+            and scope.channel_id in (None, entry.channel_id)
+            and scope.session_id in (None, entry.session_id)
+            and (scope.kinds is None or source_kind(source) in scope.kinds)
+            and (scope.speaker is None or speaker_matches(scope.speaker, source_speakers(source)))
+            and (scope.since is None or entry.at >= scope.since)
+            and (scope.until is None or entry.at < scope.until)
+            and not (viewed and scope.in_view is not None and seq is not None and seq >= scope.in_view[1])
+        )
+
+    def _passage(self, entry: _Entry) -> Passage:
+        own, before, after = self._columns(entry)
+        around: tuple[Turn, ...] = ()
+        if isinstance(entry.source, Turn):
+            beside = (self._turn(entry.session_id, entry.source.seq + step) for step in range(-1, 4))
+            around = tuple(turn for turn in beside if turn is not None)
+        return Passage(
+            entry.id,
+            entry.session_id,
+            entry.source,
+            frozenset(own),
+            frozenset(before) | frozenset(after),
+            around,
+            entry.replaced_by,
+        )
