@@ -140,13 +140,13 @@ def test_hole_in_the_store_is_told_and_survived() -> None:
         room = Room()
         async with room:
             await room.talk(5)
-        del room.store._sessions[EVENING].turns[2]
-        room.store._sessions[EVENING].turns[5] = (await room.store.turns(EVENING, Seq(4), Seq(5)))[0]
-        del room.store._sessions[EVENING].turns[5]
+        room.store.lose(EVENING, Seq(2))
         async with room:
-            assert room.memory.total_turns == 4
-            assert room.memory.window[2].tombstone
-            assert room.logged("stored_turns_missing")
+            assert room.memory.total_turns == 5
+            assert [turn.tombstone for turn in room.memory.window] == [False, False, True, False, False]
+            (line,) = room.logged("stored_turns_missing")
+            assert (line["first_seq"], line["count"]) == (2, 1)
+            assert (await room.say()).seq == 5
 
     run_virtually(main())
 

@@ -55,7 +55,7 @@ class InMemoryTurnStore:
         session = self._sessions.get(session_id, _Session())
         _answer(lost)
         return StoredMemory(
-            total_turns=len(session.turns),
+            total_turns=max(session.turns, default=-1) + 1,
             state=replace(
                 session.state,
                 pending_notes=tuple(note for name, note in session.notes.items() if name in session.pending),
@@ -129,6 +129,10 @@ class InMemoryTurnStore:
                 session.segments.append(segment)
             session.ended = True
         _answer(lost)
+
+    def lose(self, session_id: SessionId, seq: Seq) -> None:
+        """Lose one turn, as a damaged file might."""
+        del self._sessions[session_id].turns[seq]
 
     def _session(self, session_id: SessionId) -> _Session:
         return self._sessions.setdefault(session_id, _Session())
