@@ -1,0 +1,156 @@
+"""One Realtime session's conversation as the server keeps it: items in order, and what a model would make of them.
+
+It holds no socket and no clock. The protocol around it is `rehearsal.servers.realtime`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+RATE_HZ = 24_000
+# The real server refuses to commit less sound than this.
+LEAST_COMMIT_MS = 100
+
+
+class ClientError(Exception):
+    """The client asked for something that cannot be; told to it as an `error` event, and the session goes on."""
+
+    def __init__(self, code: str, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.param = param
+
+
+@dataclass(slots=True)
+class Item:
+    """One item of the conversation. `text` of spoken input stands once `transcribed` is set."""
+
+    id: str
+    type: str
+    role: str = ""
+    text: str = ""
+    spoken: bool = False
+    transcribed: asyncio.Event = field(default_factory=asyncio.Event)
+    # Sound of an answer that was sent, in milliseconds, and up to where it was heard if it was cut there.
+    audio_ms: int = 0
+    truncated_ms: int | None = None
+    call_id: str = ""
+    name: str = ""
+
+    def shown(self, *, status: str = "completed") -> dict[str, Any]:
+        """Return the item as the protocol shows it: without its sound."""
+        head = {"id": self.id, "object": "realtime.item", "type": self.type, "status": status}
+        if self.type == "function_call":
+            return {**head, "call_id": self.call_id, "name": self.name, "arguments": self.text}
+        if self.type == "function_call_output":
+            return {**head, "call_id": self.call_id, "output": self.text}
+        return {**head, "role": self.role, "content": [self._content()] if self.text or self.spoken else []}
+
+    def _content(self) -> dict[str, Any]:
+        if self.role == "assistant":
+            if self.spoken:
+                return {"type": "output_audio", "transcript": self.text}
+            return {"type": "output_text", "text": self.text}
+        if self.spoken:
+            return {"type": "input_audio", "transcript": self.text or None}
+        return {"type": "input_text", "text": self.text}
+
+
+class Conversation:
+    """The items of one session, in order."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._numbers = itertools.count(1)
+
+    def new_id(self, kind: str = "item") -> str:
+        """Return an id that nothing of this session has."""
+        return f"{kind}_{next(self._numbers):06d}"
+
+    def add(self, item: Item, *, after: str | None = None) -> str | None:
+        """Put an item in, at the end unless told after which; return the one before it. Raises `ClientError`."""
+        at = len(self.items)
+        if any(item.id == other.id for other in self.items):
+            raise ClientError("invalid_value", f"An item with id '{item.id}' already exists.", "item.id")
+        if after == "root":
+            at = 0
+        elif after is not None:
+            at = self._index(after, "previous_item_id") + 1
+        self.items.insert(at, item)
+        return self.items[at - 1].id if at else None
+
+    def find(self, item_id: str) -> Item:
+        """Return an item. Raises `ClientError`."""
+        return self.items[self._index(item_id, "item_id")]
+
+    def delete(self, item_id: str) -> None:
+        """Take an item out. Raises `ClientError`."""
+        del self.items[self._index(item_id, "item_id")]
+
+    def truncate(self, item_id: str, audio_end_ms: int) -> None:
+        """Forget what of an answer was not heard: sound after `audio_end_ms`, and its text. Raises `ClientError`."""
+        item = self.find(item_id)
+        if item.role != "assistant" or not item.spoken:
+            raise ClientError("invalid_value", "Only assistant audio messages can be truncated.", "item_id")
+        if audio_end_ms > item.audio_ms:
+            raise ClientError(
+                "invalid_value", f"Audio content of {item.audio_ms}ms is already shorter than {audio_end_ms}ms"
+            )
+        item.truncated_ms = audio_end_ms
+        words = item.text.split()
+        item.text = " ".join(words[: len(words) * audio_end_ms // max(1, item.audio_ms)])
+
+    async def transcribed(self) -> None:
+        """Wait until all that was said is text: a model hears at once, its stand-in here reads."""
+        for item in list(self.items):
+            if item.spoken and item.role == "user":
+                await item.transcribed.wait()
+
+    def created(self, given: Mapping[str, Any]) -> Item:
+        """Return an item as the client describes it. Raises `ClientError`."""
+        kind = str(given.get("type"))
+        item = Item(str(given.get("id") or self.new_id()), kind)
+        match kind:
+            case "message":
+                item.role = str(given.get("role"))
+                item.text = _text_of(item.role, given.get("content") or ())
+            case "function_call":
+                item.call_id, item.name = str(given.get("call_id")), str(given.get("name"))
+                item.text = str(given.get("arguments"))
+            case "function_call_output":
+                item.call_id, item.text = str(given.get("call_id")), str(given.get("output"))
+                if not any(other.call_id == item.call_id for other in self.items):
+                    raise ClientError("invalid_value", f"No function call has the id '{item.call_id}'.", "item.call_id")
+            case _:
+                raise ClientError("invalid_value", f"Invalid value: '{kind}'.", "item.type")
+        return item
+
+    def _index(self, item_id: str, param: str) -> int:
+        for at, item in enumerate(self.items):
+            if item.id == item_id:
+                return at
+        raise ClientError("item_not_found", f"Item with item_id '{item_id}' not found.", param)
+
+
+# Which content a message of each role may have.
+_CONTENT = {"user": {"input_text"}, "system": {"input_text"}, "assistant": {"output_text"}}
+
+
+def _text_of(role: str, content: Sequence[Mapping[str, Any]]) -> str:
+    allowed = _CONTENT.get(role)
+    if allowed is None:
+        raise ClientError("invalid_value", f"Invalid value: '{role}'.", "item.role")
+    for each in content:
+        if each.get("type") not in allowed:
+            raise ClientError(
+                "invalid_value",
+                f"Invalid value: '{each.get('type')}'. Supported values are: {sorted(allowed)}.",
+                "item.content[0].type",
+            )
+    return " ".join(str(each.get("text", "")) for each in content)

@@ -1,0 +1,98 @@
+"""A small local server that speaks OpenAI's Realtime protocol over a websocket, well or badly as asked.
+
+It has no model inside: whoever starts it hands in what recognises, answers and speaks. The real client library talks
+to it in the tests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from aiohttp import web
+
+from rehearsal.errors import RehearsalError
+from rehearsal.servers.realtime_conduct import Desk, RealtimeConduct, RealtimeMode
+from rehearsal.servers.realtime_session import RealtimeSession
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rehearsal.servers.realtime_conduct import Asked, Engines
+
+
+class LocalRealtimeServer:
+    """The server on 127.0.0.1.
+
+    *Ownership*: an async context manager; it owns its socket and sessions, and ends them on exit. `sessions`
+    counts connections.
+    """
+
+    def __init__(self, engines: Engines, conduct: RealtimeConduct | None = None, *, port: int = 0) -> None:
+        self.conduct = conduct or RealtimeConduct()
+        self._desk = Desk(engines, self.conduct)
+        self.sessions = 0
+        self._port = port
+        self._open: set[RealtimeSession] = set()
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def base_url(self) -> str:
+        """Return what `realtime.base_url` must be to reach it."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.router.add_get("/v1/realtime", self._serve)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self._port)
+        try:
+            await site.start()
+        except OSError as error:
+            await runner.cleanup()
+            raise RehearsalError(
+                f"The local realtime server cannot listen on port {self._port}: {error.strerror}. "
+                "Choose another port, or end what uses it."
+            ) from error
+        self._port = runner.addresses[0][1]
+        self._runner = runner
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        for session in list(self._open):
+            await session.hang_up("The server is going away.")
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    @property
+    def received(self) -> list[dict[str, Any]]:
+        """Return every client event since the start."""
+        return self._desk.received
+
+    @property
+    def asked(self) -> list[Asked]:
+        """Return what every response was made of."""
+        return self._desk.asked
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """Return the client events of one type."""
+        return [event for event in self.received if event.get("type") == kind]
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        if self.conduct.mode is RealtimeMode.WRONG_KEY:
+            return web.json_response({"error": {"message": "Incorrect API key provided."}}, status=401)
+        socket = web.WebSocketResponse(max_msg_size=16 * 1024 * 1024)
+        await socket.prepare(request)
+        self.sessions += 1
+        if self.conduct.mode is RealtimeMode.BROKEN:
+            await socket.close(code=1011, message=b"The server had an error.")
+            return socket
+        session = RealtimeSession(self._desk, socket, model=request.query.get("model", ""), number=self.sessions)
+        self._open.add(session)
+        try:
+            await session.live()
+        finally:
+            self._open.discard(session)
+        return socket

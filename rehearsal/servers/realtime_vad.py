@@ -1,0 +1,81 @@
+"""The server's own ear for speech: when somebody begins and ends to speak in a stream of sound. Pure.
+
+By loudness alone: the rehearsal's rooms are quiet, and its judge is not the real server's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rehearsal.servers.conversation import RATE_HZ
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WINDOW_MS = 20
+_WINDOW = RATE_HZ * WINDOW_MS // 1000
+# Of full scale; Opus leaves less than this of silence.
+LOUD_RMS = 0.01
+# A click is shorter.
+LEAST_SPEECH_MS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """Speech began, counted from the session's first sound, padding included."""
+
+    start_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Speech ended. `pcm`: all of it, padding included."""
+
+    end_ms: int
+    pcm: NDArray[np.int16]
+
+
+class ServerVad:
+    """Reads one session's sound."""
+
+    def __init__(self, *, silence_ms: int = 500, padding_ms: int = 300) -> None:
+        self._silence_ms = silence_ms
+        self._padding = RATE_HZ * padding_ms // 1000
+        self._rest = np.zeros(0, np.int16)
+        self._kept = np.zeros(0, np.int16)
+        self._read_ms = 0
+        self._loud_ms = 0
+        self._quiet_ms = 0
+        self._speaking = False
+
+    def feed(self, pcm: NDArray[np.int16]) -> list[Began | Ended]:
+        """Take mono sound at 24 kHz; return what began and ended in it, in order."""
+        events: list[Began | Ended] = []
+        self._rest = np.concatenate([self._rest, pcm])
+        while len(self._rest) >= _WINDOW:
+            window, self._rest = self._rest[:_WINDOW], self._rest[_WINDOW:]
+            if (event := self._window(window)) is not None:
+                events.append(event)
+        return events
+
+    def _window(self, window: NDArray[np.int16]) -> Began | Ended | None:
+        self._kept = np.concatenate([self._kept, window])
+        self._read_ms += WINDOW_MS
+        loud = float(np.sqrt(np.mean((window / 32768.0) ** 2))) >= LOUD_RMS
+        if not self._speaking:
+            self._loud_ms = self._loud_ms + WINDOW_MS if loud else 0
+            keep = self._padding + RATE_HZ * self._loud_ms // 1000
+            self._kept = self._kept[-keep:] if keep else self._kept[:0]
+            if self._loud_ms >= LEAST_SPEECH_MS:
+                self._speaking, self._quiet_ms = True, 0
+                return Began(self._read_ms - len(self._kept) * 1000 // RATE_HZ)
+            return None
+        self._quiet_ms = 0 if loud else self._quiet_ms + WINDOW_MS
+        if self._quiet_ms < self._silence_ms:
+            return None
+        said, self._kept = self._kept, self._kept[:0]
+        self._speaking, self._loud_ms = False, 0
+        return Ended(self._read_ms, said)

@@ -1,0 +1,112 @@
+"""The real client library, connected to a local realtime server, and engines that need no model."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import openai
+
+from rehearsal.servers.realtime import LocalRealtimeServer
+from rehearsal.servers.realtime_conduct import Asked, Called, Engines, RealtimeConduct
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from numpy.typing import NDArray
+    from openai.resources.realtime.realtime import AsyncRealtimeConnection
+
+RATE_HZ = 24_000
+WAIT_S = 20.0
+# One person's word is a tone of this many milliseconds.
+WORD_MS = 250
+
+
+def tone(words: int, rate_hz: int = RATE_HZ) -> NDArray[np.int16]:
+    """Return sound of so many words."""
+    samples = words * WORD_MS * rate_hz // 1000
+    return (8000 * np.sin(2 * np.pi * 220 * np.arange(samples) / rate_hz)).astype(np.int16)
+
+
+class FakeMind:
+    """Engines that hear what they are told to hear, and answer from a list or by echo."""
+
+    def __init__(self, *heard: str) -> None:
+        self.heard = list(heard)
+        self.answers: list[str | Called] = []
+        self.pcm: list[NDArray[np.int16]] = []
+
+    def engines(self) -> Engines:
+        """Return the engines for a server."""
+        return Engines(self._recognise, self._answer, self._speak)
+
+    async def _recognise(self, pcm: NDArray[np.int16]) -> str:
+        self.pcm.append(pcm)
+        return self.heard.pop(0) if self.heard else "something"
+
+    async def _answer(self, asked: Asked) -> str | Called:
+        if self.answers:
+            return self.answers.pop(0)
+        last = next((text for role, text in reversed(asked.items) if role == "user"), "nothing")
+        return f"You said {last}"
+
+    async def _speak(self, text: str) -> NDArray[np.int16]:
+        return tone(len(text.split()))
+
+
+class Line:
+    """One connection of the real client."""
+
+    def __init__(self, connection: AsyncRealtimeConnection) -> None:
+        self.connection = connection
+        self.seen: list[dict[str, Any]] = []
+
+    async def send(self, kind: str, **fields: Any) -> None:
+        """Send one client event."""
+        await self.connection.send_raw(json.dumps({"type": kind, **fields}))
+
+    async def until(self, kind: str) -> dict[str, Any]:
+        """Return the next server event of a type; those before it are in `seen` too."""
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                event = json.loads(await self.connection.recv_bytes())
+                self.seen.append(event)
+                if event["type"] == kind:
+                    return dict(event)
+
+    async def say(self, words: int) -> None:
+        """Append and commit so many words."""
+        await self.send("input_audio_buffer.append", audio=encoded(tone(words)))
+        await self.send("input_audio_buffer.commit")
+
+    @property
+    def types(self) -> list[str]:
+        """Return the types of all that came, in order."""
+        return [event["type"] for event in self.seen]
+
+
+def encoded(pcm: NDArray[np.int16]) -> str:
+    """Return sound as the protocol carries it."""
+    return base64.b64encode(pcm.tobytes()).decode()
+
+
+@asynccontextmanager
+async def client_of(server: LocalRealtimeServer) -> AsyncIterator[Line]:
+    """Connect the real client."""
+    client = openai.AsyncOpenAI(api_key="local", base_url=server.base_url)
+    try:
+        async with client.realtime.connect(model="local-realtime") as connection:
+            yield Line(connection)
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
+async def served(mind: FakeMind, conduct: RealtimeConduct | None = None) -> AsyncIterator[LocalRealtimeServer]:
+    """Run a server with a fake mind."""
+    async with LocalRealtimeServer(mind.engines(), conduct) as server:
+        yield server

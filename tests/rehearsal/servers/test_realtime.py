@@ -1,0 +1,266 @@
+"""The local realtime server, spoken to by the real client library."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import openai
+import pytest
+from openai.types.realtime import (
+    ConversationItemTruncatedEvent,
+    RealtimeErrorEvent,
+    ResponseAudioDeltaEvent,
+    ResponseDoneEvent,
+    SessionCreatedEvent,
+)
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from rehearsal.errors import RehearsalError
+from rehearsal.servers.realtime import LocalRealtimeServer
+from rehearsal.servers.realtime_conduct import Called, RealtimeConduct, RealtimeMode
+from tests.rehearsal.servers.realtime_client import RATE_HZ, FakeMind, Line, client_of, encoded, served, tone
+
+MANUAL: dict[str, Any] = {
+    "type": "realtime",
+    "instructions": "Be kind.",
+    "audio": {
+        "input": {
+            "format": {"type": "audio/pcm", "rate": 24000},
+            "transcription": {"model": "gpt-4o-mini-transcribe"},
+            "turn_detection": None,
+        }
+    },
+}
+
+
+async def _configured(line: Line, **more: Any) -> None:
+    await line.until("session.created")
+    await line.send("session.update", session={**MANUAL, **more})
+    await line.until("session.updated")
+
+
+@pytest.mark.asyncio
+async def test_a_turn_is_heard_answered_and_spoken_in_the_protocols_order() -> None:
+    """Sound in, transcripts of both sides and sound out, under the GA names."""
+    async with served(FakeMind("hello there")) as server, client_of(server) as line:
+        await _configured(line)
+        await line.say(2)
+        heard = await line.until("conversation.item.input_audio_transcription.completed")
+        assert heard["transcript"] == "hello there"
+        await line.send("response.create")
+        done = await line.until("response.done")
+        assert done["response"]["status"] == "completed"
+        of_response = [kind for kind in line.types if kind.startswith("response.")]
+        assert of_response[:3] == ["response.created", "response.output_item.added", "response.content_part.added"]
+        assert of_response[-4:] == [
+            "response.output_audio_transcript.done",
+            "response.content_part.done",
+            "response.output_item.done",
+            "response.done",
+        ]
+        assert "rate_limits.updated" in line.types
+        sound = [event["delta"] for event in line.seen if event["type"] == "response.output_audio.delta"]
+        assert b"".join(map(base64.b64decode, sound)) == tone(4).tobytes()
+        said = [event["delta"] for event in line.seen if event["type"] == "response.output_audio_transcript.delta"]
+        assert "".join(said) == "You said hello there"
+        assert server.asked[0].instructions == "Be kind."
+
+
+@pytest.mark.asyncio
+async def test_events_are_what_the_library_knows() -> None:
+    """The library's own models take the events, strictly."""
+    async with served(FakeMind("hello")) as server, client_of(server) as line:
+        await _configured(line)
+        await line.say(1)
+        await line.send("response.create")
+        done = await line.until("response.done")
+        ResponseDoneEvent.model_validate(done)
+        SessionCreatedEvent.model_validate(line.seen[0])
+        delta = next(event for event in line.seen if event["type"] == "response.output_audio.delta")
+        ResponseAudioDeltaEvent.model_validate(delta)
+        await line.send("conversation.item.truncate", item_id=delta["item_id"], content_index=0, audio_end_ms=250)
+        ConversationItemTruncatedEvent.model_validate(await line.until("conversation.item.truncated"))
+        await line.send("response.cancel", event_id="mine")
+        error = RealtimeErrorEvent.model_validate(await line.until("error"))
+        assert (error.error.code, error.error.event_id) == ("response_cancel_not_active", "mine")
+
+
+@pytest.mark.asyncio
+async def test_what_was_not_heard_is_forgotten() -> None:
+    """A truncated answer keeps the words up to where it was heard."""
+    mind = FakeMind("hello", "go on")
+    mind.answers = ["one two three four"]
+    async with served(mind) as server, client_of(server) as line:
+        await _configured(line)
+        await line.say(1)
+        await line.send("response.create")
+        item = (await line.until("response.done"))["response"]["output"][0]
+        await line.send("conversation.item.truncate", item_id=item["id"], content_index=0, audio_end_ms=500)
+        await line.until("conversation.item.truncated")
+        await line.send("conversation.item.truncate", item_id=item["id"], content_index=0, audio_end_ms=99_000)
+        assert "already shorter" in (await line.until("error"))["error"]["message"]
+        await line.say(1)
+        await line.send("response.create")
+        await line.until("response.done")
+        assert server.asked[1].items == (("user", "hello"), ("assistant", "one two"), ("user", "go on"))
+
+
+@pytest.mark.asyncio
+async def test_items_are_created_in_order_and_deleted() -> None:
+    """Text items replay a conversation."""
+    async with served(FakeMind()) as server, client_of(server) as line:
+        await _configured(line)
+        for number, (role, kind) in enumerate([("user", "input_text"), ("assistant", "output_text")]):
+            content = [{"type": kind, "text": f"text {number}"}]
+            item = {"type": "message", "id": f"own_{number}", "role": role, "content": content}
+            await line.send("conversation.item.create", item=item)
+            added = await line.until("conversation.item.added")
+        assert (added["previous_item_id"], added["item"]["id"]) == ("own_0", "own_1")
+        await line.send("conversation.item.delete", item_id="own_0")
+        await line.until("conversation.item.deleted")
+        await line.send("conversation.item.delete", item_id="own_0")
+        assert (await line.until("error"))["error"]["code"] == "item_not_found"
+        await line.send("response.create")
+        await line.until("response.done")
+        assert server.asked[0].items == (("assistant", "text 1"),)
+
+
+@pytest.mark.asyncio
+async def test_a_function_is_called_and_its_output_taken() -> None:
+    """The model asks for a tool; the next response knows what it said."""
+    mind = FakeMind("what did Bo say")
+    mind.answers = [Called("memory_search", '{"query": "Bo"}'), "Bo said yes"]
+    async with served(mind) as server, client_of(server) as line:
+        await _configured(line, tools=[{"type": "function", "name": "memory_search", "parameters": {}}])
+        await line.say(2)
+        await line.send("response.create")
+        call = await line.until("response.function_call_arguments.done")
+        assert (call["name"], call["arguments"]) == ("memory_search", '{"query": "Bo"}')
+        await line.until("response.done")
+        output = {"type": "function_call_output", "call_id": call["call_id"], "output": "yes"}
+        await line.send("conversation.item.create", item=output)
+        await line.send("response.create")
+        await line.until("response.done")
+        assert server.asked[0].tools == ("memory_search",)
+        assert server.asked[1].items[-1] == ("function_call_output", "yes")
+
+
+@pytest.mark.asyncio
+async def test_it_hears_turns_by_itself() -> None:
+    """With server VAD, speech is found, committed and answered; new speech cancels the answer."""
+    async with served(FakeMind("first", "second")) as server, client_of(server) as line:
+        await line.until("session.created")
+        quiet = np.zeros(RATE_HZ, np.int16)
+        await line.send("input_audio_buffer.append", audio=encoded(np.concatenate([quiet, tone(2), quiet])))
+        began = await line.until("input_audio_buffer.speech_started")
+        assert began["audio_start_ms"] == pytest.approx(700, abs=60)
+        ended = await line.until("input_audio_buffer.speech_stopped")
+        assert ended["audio_end_ms"] == pytest.approx(2000, abs=60)
+        assert (await line.until("input_audio_buffer.committed"))["item_id"] == began["item_id"]
+        assert (await line.until("response.done"))["response"]["status"] == "completed"
+        server.conduct.mode = RealtimeMode.STALL
+        await line.send("input_audio_buffer.append", audio=encoded(np.concatenate([tone(2), quiet])))
+        await line.until("response.created")
+        await line.send("input_audio_buffer.append", audio=encoded(tone(1)))
+        cut = (await line.until("response.done"))["response"]
+        assert (cut["status"], cut["status_details"]["reason"]) == ("cancelled", "turn_detected")
+
+
+@pytest.mark.asyncio
+async def test_a_second_response_at_once_is_refused_and_the_first_cancelled() -> None:
+    """One response at a time."""
+    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.STALL)) as server, client_of(server) as line:
+        await _configured(line)
+        await line.send("response.create")
+        await line.send("response.create")
+        assert (await line.until("error"))["error"]["code"] == "conversation_already_has_active_response"
+        await line.send("response.cancel")
+        assert (await line.until("response.done"))["response"]["status"] == "cancelled"
+
+
+@pytest.mark.asyncio
+async def test_a_session_expires_with_its_error() -> None:
+    """As the real one: an error event, then the connection is closed with 1001."""
+    async with served(FakeMind(), RealtimeConduct(expires_after_s=0.0)) as server, client_of(server) as line:
+        error = await line.until("error")
+        assert error["error"]["code"] == "session_expired"
+        assert error["error"]["message"] == "Your session hit the maximum duration of 60 minutes."
+        with pytest.raises(ConnectionClosed) as closed:
+            await line.until("session.updated")
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1001
+
+
+@pytest.mark.asyncio
+async def test_a_session_can_expire_in_the_middle_of_an_answer() -> None:
+    """Half the sound has come when it ends."""
+    mind = FakeMind()
+    mind.answers = ["one two three four five six seven eight"]
+    async with served(mind, RealtimeConduct(expires_in_response=1)) as server, client_of(server) as line:
+        await _configured(line)
+        await line.send("response.create")
+        await line.until("error")
+        sound = [event for event in line.seen if event["type"] == "response.output_audio.delta"]
+        assert 0 < len(sound) < 10
+        assert "response.done" not in line.types
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("mode", "code"),
+    [(RealtimeMode.FAIL_RESPONSE, "server_error"), (RealtimeMode.RATE_LIMITED, "insufficient_quota")],
+)
+async def test_responses_fail_as_asked(mode: RealtimeMode, code: str) -> None:
+    """The session lives on."""
+    async with served(FakeMind(), RealtimeConduct(mode=mode)) as server, client_of(server) as line:
+        await _configured(line)
+        await line.send("response.create")
+        done = (await line.until("response.done"))["response"]
+        assert (done["status"], done["status_details"]["error"]["code"]) == ("failed", code)
+
+
+@pytest.mark.asyncio
+async def test_too_little_sound_and_nonsense_are_refused() -> None:
+    """Errors are told, with the code of the real server, and the session goes on."""
+    async with served(FakeMind()) as server, client_of(server) as line:
+        await _configured(line)
+        await line.send("input_audio_buffer.commit")
+        assert (await line.until("error"))["error"]["code"] == "input_audio_buffer_commit_empty"
+        await line.send("no.such.event")
+        assert (await line.until("error"))["error"]["param"] == "type"
+        await line.send("input_audio_buffer.append", audio="%%%")
+        assert (await line.until("error"))["error"]["param"] == "audio"
+        await line.connection.send_raw("{")
+        assert (await line.until("error"))["error"]["code"] == "invalid_json"
+        await line.send("input_audio_buffer.clear")
+        await line.until("input_audio_buffer.cleared")
+
+
+@pytest.mark.asyncio
+async def test_deaf_it_says_so() -> None:
+    """Input transcription can fail; the item stays."""
+    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.DEAF)) as server, client_of(server) as line:
+        await _configured(line)
+        await line.say(2)
+        await line.until("conversation.item.input_audio_transcription.failed")
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_key_never_connects() -> None:
+    """Refused at the handshake."""
+    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.WRONG_KEY)) as server:
+        client = openai.AsyncOpenAI(api_key="wrong", base_url=server.base_url)
+        with pytest.raises(InvalidStatus):
+            await client.realtime.connect(model="m").enter()
+        await client.close()
+
+
+@pytest.mark.asyncio
+async def test_a_busy_port_is_a_plain_sentence() -> None:
+    """Two servers on one port: the second says so and what to do."""
+    async with served(FakeMind()) as first:
+        port = int(first.base_url.rsplit(":", 1)[1].split("/")[0])
+        with pytest.raises(RehearsalError, match=f"port {port}.*Choose another"):
+            await LocalRealtimeServer(FakeMind().engines(), port=port).__aenter__()
