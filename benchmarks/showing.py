@@ -28,6 +28,14 @@ _COMPARED = {
     "in_segments": "in segments",
     "chars": "chars",
 }
+# The same for what people wrote about brought conversations.
+_OF_PEOPLE = {
+    "entities_due": "names and numbers",
+    "entities_of_summaries": "told",
+    "questions": "questions",
+    "answer_words_in_injected": "answer's words told",
+}
+_COUNTS = frozenset({"facts", "chars", "entities_due", "questions"})
 
 
 def report_view(report: Report) -> RenderableType:
@@ -64,6 +72,18 @@ def _comparisons(report: Report) -> Iterator[Table]:
             if figures is not None:
                 _add_contender(table, contender, figures)
         yield table
+        if any("people" in _sets_of(entry).get(name, {}) for entry in contenders.values()):
+            yield _people(name, contenders)
+
+
+def _people(name: str, contenders: Mapping[str, Json]) -> Table:
+    """Return what is left of what people wrote about these conversations."""
+    table = _table(f"{name}, by what people wrote", "who", *_OF_PEOPLE.values(), justify="right")
+    for contender, entry in contenders.items():
+        figures = _sets_of(entry).get(name, {}).get("people")
+        if isinstance(figures, dict):
+            table.add_row(contender, *(_share(figure, figures.get(figure)) for figure in _OF_PEOPLE))
+    return table
 
 
 def _add_contender(table: Table, contender: str, figures: Mapping[str, Json]) -> None:
@@ -135,7 +155,7 @@ def _table(title: str, *columns: str, justify: str = "left", header: bool = True
 
 
 def _share(name: str, value: Json) -> str:
-    if name in {"facts", "chars"} or not isinstance(value, int | float):
+    if name in _COUNTS or not isinstance(value, int | float):
         return _cell(value)
     return f"{value:.0%}"
 

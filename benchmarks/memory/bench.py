@@ -199,7 +199,7 @@ class _Measuring:
         if versions:
             figures["version"] = ", ".join(sorted(versions))
         if recall.entities_due or recall.questions:
-            figures["people"] = recall_scores(recall)
+            figures["people"] = recall_scores(recall, searched=False)
         return figures
 
 

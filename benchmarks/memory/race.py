@@ -149,7 +149,7 @@ async def _checkpoint(
         entities=sum(mentions_any(text, entity) for entity in entities),
         entities_due=len(entities),
         raw_chars=len(standing.injected) if claims else 0,
-        text=text if claims else "",
+        text=text,
     )
 
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 
+_EXAMPLE_CHARS = 1_200
+
+
 def scores(courses: Sequence[Course]) -> dict[str, Json]:
     """Return one contender's figures over several conversations of one kind."""
     by_folds: dict[int, list[Checkpoint]] = defaultdict(list)
@@ -38,7 +41,7 @@ def scores(courses: Sequence[Course]) -> dict[str, Json]:
         "payloads_over_budget": sum(course.payloads_over_budget for course in courses),
         "payloads_refused": sum(course.payloads_refused for course in courses),
         "cost": _cost(courses),
-        "example": courses[0].checkpoints[-1].text if courses and courses[0].checkpoints else "",
+        "example": courses[0].checkpoints[-1].text[:_EXAMPLE_CHARS] if courses and courses[0].checkpoints else "",
     }
 
 
@@ -64,16 +67,18 @@ def found_scores(found: Iterable[Found]) -> dict[str, Json]:
     }
 
 
-def recall_scores(recall: Recall) -> dict[str, Json]:
-    """Return what is left of what people thought worth telling."""
-    return {
+def recall_scores(recall: Recall, *, searched: bool) -> dict[str, Json]:
+    """Return what is left of what people thought worth telling. `searched`: a search was asked too."""
+    figures: dict[str, Json] = {
         "entities_of_summaries": part_of(recall.entities, recall.entities_due),
         "entities_due": recall.entities_due,
         "questions": recall.questions,
         "answer_words_in_injected": part_of_sum(recall.answer_words, recall.questions),
-        "answer_words_found": part_of_sum(recall.answer_words_found, recall.questions),
-        "evidence_in_first_ten": part_of(recall.evidence_found, recall.questions),
     }
+    if searched:
+        figures["answer_words_found"] = part_of_sum(recall.answer_words_found, recall.questions)
+        figures["evidence_in_first_ten"] = part_of(recall.evidence_found, recall.questions)
+    return figures
 
 
 def _at(checkpoints: Sequence[Checkpoint]) -> dict[str, Json]:

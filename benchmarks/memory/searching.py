@@ -40,7 +40,7 @@ async def measure_finding(
         for retriever, by_folds in found.items():
             of_set: dict[str, Json] = {str(folds): found_scores(counts) for folds, counts in by_folds.items()}
             if recalled[retriever].questions:
-                of_set["people"] = recall_scores(recalled[retriever])
+                of_set["people"] = recall_scores(recalled[retriever], searched=True)
             figures.setdefault(retriever, {})[name] = of_set
     return figures
 
