@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# An example's time says how busy the machine is, not whether the code is right.
+settings.register_profile("roomtone", deadline=None, print_blob=True)
+settings.load_profile("roomtone")
 
 REPO_ROOT = Path(__file__).resolve().parent.parent
 SHARED = REPO_ROOT.parent / "shared"
