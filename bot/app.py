@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from compaction.ports import TurnStore
     from compaction.settings import BudgetSettings, CompactionSettings
     from compaction.summarisers.port import Summariser
-    from voice.settings import AsrSettings, ListeningSettings, TransportSettings
+    from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings, TransportSettings
     from voice.speaking.port import Speech, Synthesizer
 
 log = structlog.get_logger()
@@ -82,6 +82,7 @@ class BotSettings:
     listening: ListeningSettings
     asr: AsrSettings
     brain: BrainSettings
+    speaking: SpeakingSettings
     llm: LlmSettings
     compaction: CompactionSettings
     budget: BudgetSettings
@@ -163,6 +164,7 @@ async def running_bot(
             asr=settings.asr,
             mind=f"the language model {model.model}" if model else "what I heard, without a language model",
             quoting=await _open_recall(stack, settings, database, store, clock, zone),
+            speaking=settings.speaking,
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
         client = await stack.enter_async_context(connected(settings.discord, settings.transport, supervisor))

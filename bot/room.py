@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
     from voice.asr.port import Recognizer
     from voice.listening.vad import SpeechProbability
-    from voice.settings import AsrSettings, ListeningSettings
+    from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings
     from voice.speaking.port import Synthesizer
 
 log = structlog.get_logger()
@@ -84,6 +84,7 @@ class Means:
     asr: AsrSettings
     # What /status says it thinks with, for example `the language model gpt-4.1-mini`.
     mind: str
+    speaking: SpeakingSettings
     # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
     quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
 
@@ -356,6 +357,7 @@ class Room:
             now=self._clock.now(),
             zone=self._means.zone,
             quotes=quotes,
+            pronunciations=self._means.speaking.pronounced_in(self._place.guild_id),
         )
         self._observe(events.ContextBuilt(context.parts, question.turn.seq, self._clock.monotonic()))
         return context

@@ -18,7 +18,7 @@ from bot.settings import (
     StorageSettings,
 )
 from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
-from voice.settings import AsrSettings, ListeningSettings, TransportSettings
+from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings, TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,6 +45,7 @@ class Settings(BaseModel):
     transport: TransportSettings = Field(default_factory=_defaults(TransportSettings))
     listening: ListeningSettings = Field(default_factory=_defaults(ListeningSettings))
     asr: AsrSettings = Field(default_factory=_defaults(AsrSettings))
+    speaking: SpeakingSettings = Field(default_factory=_defaults(SpeakingSettings))
     brain: BrainSettings = Field(default_factory=_defaults(BrainSettings))
     llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
     compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))

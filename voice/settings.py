@@ -250,3 +250,24 @@ class TransportSettings(BaseModel):
         le=50,
         description="Percent of packets expected to be lost, against which the bot's voice is coded.",
     )
+
+
+class SpeakingSettings(BaseModel):
+    """The bot's own voice. Every field takes effect when the bot next joins a channel, unless it says otherwise."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pronunciations: dict[str, dict[str, str]] = Field(
+        default_factory=dict,
+        description="How words are said that the voice gets wrong, by server id, or by `all` for every server: "
+        '{ all = { Xiomara = "see oh mara" }, 123456789012345678 = { GG = "good game" } }. Whole words, whatever '
+        "their case; a server's own go first. What is remembered keeps the word as it is written.",
+    )
+
+    def pronounced_in(self, guild_id: int) -> dict[str, str]:
+        """Return the pronunciations of one server: word -> how it is said."""
+        return {
+            word.casefold(): said
+            for place in ("all", str(guild_id))
+            for word, said in self.pronunciations.get(place, {}).items()
+        }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -17,9 +17,10 @@ from bot.llm.port import ChatModelError
 from compaction.errors import CompactionError
 from voice.errors import SynthesisError
 from voice.speaking.sentences import SentenceSplitter
+from voice.speaking.spoken import Spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from bot.brain.context import ModelContext
     from bot.brain.responder import Responder
@@ -103,6 +104,7 @@ class Replier:
         clock: Clock,
         timeout_s: float,
         on_reply: Callable[[Reply], Awaitable[None]],
+        pronunciations: Mapping[str, str] | None = None,
     ) -> None:
         self._build_context = build_context
         self._responder = responder
@@ -111,6 +113,7 @@ class Replier:
         self._clock = clock
         self._timeout_s = timeout_s
         self._on_reply = on_reply
+        self._pronunciations = pronunciations
         self._waiting: Question | None = None
         self._asked = asyncio.Event()
         self._idle = asyncio.Event()
@@ -207,25 +210,30 @@ class Replier:
         await sentences.put(None)
 
     async def _speak(self, sentences: asyncio.Queue[str | ChatModelError | None], progress: _Progress) -> None:
-        """Speak each sentence; the next is made while one plays."""
+        """Speak of each sentence what can be spoken; the next is made while one plays."""
+        spoken = Spoken(self._pronunciations)
         while (item := await sentences.get()) is not None:
             if isinstance(item, ChatModelError):
                 progress.fail("model", str(item))
                 if progress.pieces:
                     return
                 item = MODEL_FAILED
+            said = spoken.piece(item)
+            if said is None:
+                continue
             begun = self._clock.monotonic()
             try:
-                speech = await self._synthesizer.synthesize(item)
+                speech = await self._synthesizer.synthesize(said.aloud)
             except SynthesisError as error:
-                progress.unsaid.append(item)
+                progress.unsaid.append(said.text)
                 progress.fail("voice", str(error))
                 continue
             if progress.synthesis_first_audio_ms is None:
                 progress.synthesis_first_audio_ms = self._elapsed_ms(begun)
             try:
                 async with asyncio.timeout(QUEUE_TIMEOUT_S):
-                    progress.pieces.append(await self._playback.queue(speech))
+                    # What is remembered is the text, not the way it is pronounced.
+                    progress.pieces.append(await self._playback.queue(replace(speech, text=said.text)))
             except TimeoutError:
                 progress.fail("playback", NOT_PLAYED)
                 return

@@ -28,7 +28,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import LoudnessDetector, ScriptedRecognizer, speech
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 from voice.errors import LinkError
-from voice.settings import AsrSettings, ListeningSettings
+from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -76,6 +76,7 @@ class House:
                 brain=brain,
                 listening=ListeningSettings(),
                 asr=AsrSettings(),
+                speaking=SpeakingSettings(),
                 mind="what I heard",
             ),
         )

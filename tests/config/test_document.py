@@ -32,8 +32,9 @@ def stated(setting: Setting) -> Any:
     """Return what default.toml says of a setting; None when it is commented out."""
     tree: Any = tomllib.loads(TEXT)
     for part in setting.key:
-        tree = tree.get(part, {})
-    return None if tree == {} else tree
+        tree = {} if tree is None else tree
+        tree = tree.get(part)
+    return tree
 
 
 def test_the_file_is_what_the_schema_writes() -> None:
@@ -50,7 +51,7 @@ def test_every_value_is_the_schemas() -> None:
         return {
             each
             for name, value in tree.items()
-            for each in (leaves(value, (*under, name)) if isinstance(value, dict) else {(*under, name)})
+            for each in (leaves(value, (*under, name)) if isinstance(value, dict) and value else {(*under, name)})
         }
 
     assert leaves(tomllib.loads(TEXT)) == {setting.key for setting in SETTINGS.values() if setting.default is not None}

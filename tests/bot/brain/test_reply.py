@@ -29,7 +29,7 @@ FIRST, SECOND, THIRD = (
 class Bench:
     """A replier with its surroundings faked, and the replies it finished."""
 
-    def __init__(self, responder: ScriptedResponder, *, timeout_s: float = 20.0) -> None:
+    def __init__(self, responder: ScriptedResponder, *, timeout_s: float = 20.0, **pronunciations: str) -> None:
         self.replies: list[Reply] = []
         self.finished = asyncio.Event()
         self.voice = FakeVoice()
@@ -44,6 +44,7 @@ class Bench:
             clock=FakeClock(),
             timeout_s=timeout_s,
             on_reply=self._keep,
+            pronunciations=pronunciations,
         )
 
     async def _context(self, question: Question) -> ModelContext:
@@ -199,3 +200,14 @@ async def test_sound_that_nobody_pulls_is_given_up(monkeypatch: pytest.MonkeyPat
         bench.replier.ask(FIRST)
         reply = await bench.next_reply()
     assert (reply.text, reply.failure) == ("", NOT_PLAYED)
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_spoken_is_left_out() -> None:
+    """Markup, code and directives reach neither the voice nor the memory; pronunciations reach the voice alone."""
+    bench = Bench(ScriptedResponder("**GG** 😀. \n```\nrun()\n```\nSee https://a.example/x. [SKIP]"), GG="good game")
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert bench.voice.spoken == ["good game.", "See the link."]
+    assert (reply.text, reply.failure) == ("GG. See the link.", None)

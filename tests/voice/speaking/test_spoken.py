@@ -1,0 +1,132 @@
+"""What of a reply is read aloud, and what never is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voice.speaking.sentences import SentenceSplitter
+from voice.speaking.spoken import Sayable, Spoken, plain
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("Bo brings the lantern.", "Bo brings the lantern."),
+        ("**Bo** brings *the* __lantern__, ~~not~~ _really_.", "Bo brings the lantern, not really."),
+        ("## The plan", "The plan"),
+        ("- Bring a lantern", "Bring a lantern"),
+        ("2) Bring a rope", "2. Bring a rope"),
+        ("> quoted words", "quoted words"),
+        ("-# small print", "small print"),
+        ("See [the map](https://example.org/map?x=1) first.", "See the map first."),
+        ("Look at https://example.org/a_b?c=d.", "Look at the link."),
+        ("Look at <https://example.org>, then go.", "Look at the link, then go."),
+        ("It is on github.com/ada/thing too", "It is on the link too"),
+        ("https://example.org", ""),
+        ("![a picture](cat.png)", ""),
+        ("Great 😀👍🏽 job ❤️!", "Great job!"),
+        ("Fine :smile: <:blob:1234> :)", "Fine"),
+        ("Hi <@1234>, look in <#99>", "Hi, look in"),
+        ("Hi @Ada, it is #fun", "Hi Ada, it is fun"),
+        ("Use `main` and `x->y();`.", "Use main and."),
+        ("| Name | Age |", ""),
+        ("|---|---|", ""),
+        ("Ada | 5 | blue", ""),
+        ("---", ""),
+        ("***", ""),
+        ("It is ||Bo||.", "It is Bo."),
+        ("*laughs softly* Well, yes.", "Well, yes."),
+        ("(sighs) Fine.", "Fine."),
+        ("Well [pause] yes.", "Well yes."),
+        ("[SKIP]", ""),
+        ("SKIP", ""),
+        ("<SKIP/>", ""),
+        ("We may skip it.", "We may skip it."),
+        ("<b>Bold</b> words<br/>", "Bold words"),
+        ("…", ""),
+        ("2 * 3 is six", "2 * 3 is six"),
+        ("snake_case stays", "snake_case stays"),
+        ("It was 20° and © Ada", "It was 20° and © Ada"),
+    ],
+)
+def test_markup_is_left_out_and_words_are_kept(written: str, said: str) -> None:
+    """Directives, markdown, links, pictures, code and tables have no sound."""
+    assert plain(written) == said
+
+
+def spoken(reply: str, **pronunciations: str) -> list[Sayable]:
+    """Return what is said of a whole reply, cut as the brain cuts it."""
+    splitter, reading = SentenceSplitter(), Spoken(pronunciations)
+    pieces = [*splitter.feed(reply), *splitter.flush()]
+    return [said for piece in pieces if (said := reading.piece(piece)) is not None]
+
+
+def test_code_is_left_out_over_many_sentences() -> None:
+    """A block may hold what looks like sentences; the words around it are said."""
+    reply = "Here you go.\n```python\nprint('Hello. World.')\n# done. really.\n```\nThat prints it. ```x``` Ready."
+    assert [said.text for said in spoken(reply)] == ["Here you go.", "That prints it.", "Ready."]
+
+
+def test_thoughts_are_left_out() -> None:
+    """Some models think aloud between tags; nobody in the room is to hear it."""
+    reply = "<think>They want the time. I should look.\nYes.</think>It is nine. <thinking>Good.</thinking> Bye."
+    assert [said.text for said in spoken(reply)] == ["It is nine.", "Bye."]
+
+
+def test_fence_of_the_other_kind_is_part_of_the_code() -> None:
+    """A block of tildes ends with tildes."""
+    assert [said.text for said in spoken("~~~\n```\ncode\n~~~\nWords.")] == ["Words."]
+
+
+def test_a_table_is_left_out() -> None:
+    """Rows and rules have no sound; the sentence after them has."""
+    assert [said.text for said in spoken("The ages:\n| Ada | 5 |\n|---|:-:|\n| Bo. | 6 |\nThat is all.")] == [
+        "The ages:",
+        "That is all.",
+    ]
+
+
+def test_the_written_word_is_kept_beside_the_said_one() -> None:
+    """The room's memory holds what people read; the voice is given what it can say."""
+    (said,) = spoken("Xiomara owes 5% to xiomara, not to Xiomaras.", Xiomara="see oh mara")
+    assert said.text == "Xiomara owes 5% to xiomara, not to Xiomaras."
+    assert said.aloud == "see oh mara owes 5 percent to see oh mara, not to Xiomaras."
+
+
+def test_pronunciations_may_have_signs_and_the_longest_wins() -> None:
+    """'C++' and 'C' are different words."""
+    reading = Spoken({"C++": "see plus plus", "C": "see", "": "nothing"})
+    said = reading.piece("C++ is not C.")
+    assert said is not None
+    assert said.aloud == "see plus plus is not see."
+
+
+MARKUP = st.lists(
+    st.sampled_from(
+        ["Bo", " ", ". ", "\n", "**", "*", "_", "`", "```", "~~", "|", "[", "]", "(", ")", "<think>", "</think>", "🙂",
+         "https://a.b/c", "#", "> ", "- ", "1) ", ":smile:", "[SKIP]", "<@1>", "5%", "ß", "日本", "<", ">", "!",
+         "laughs"]
+    ),
+    max_size=40,
+).map("".join)  # fmt: skip
+
+
+@given(st.one_of(MARKUP, st.text(max_size=120)))
+def test_nothing_unspeakable_is_ever_said(reply: str) -> None:
+    """Whatever a model writes, the voice gets words: no markup, address, tag or picture."""
+    for said in spoken(reply):
+        assert not re.search(r"https?:|www\.|[*_`~|<>{}\[\]#=\\]", said.aloud)
+        assert not re.search("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]", said.aloud)
+        assert any(letter.isalnum() for letter in said.text)
+        assert said.text == " ".join(said.text.split())
+
+
+@given(st.text(alphabet="abc ,.'ÄéБ日", max_size=80))
+def test_plain_words_pass_unchanged(words: str) -> None:
+    """A reply without markup loses nothing but doubled spaces."""
+    kept = plain(words)
+    assert kept.replace(" ", "") in ("", words.replace(" ", ""))

@@ -1,0 +1,122 @@
+"""Numbers and signs as one says them: '5 %' is 'five percent' to an ear, '21:04' is no ratio. Pure.
+
+Voices differ in what they make of signs, so they are given words. Digits stay digits: every voice can count.
+The words are English, as the voice that comes with Roomtone is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_MONEY = {"$": ("dollar", "dollars"), "€": ("euro", "euros"), "£": ("pound", "pounds"), "¥": ("yen", "yen")}
+_SCALES = {"k": "thousand", "m": "million", "bn": "billion", "b": "billion"}
+_UNITS = {
+    "km/h": "kilometres an hour", "mph": "miles an hour", "km": "kilometres", "cm": "centimetres",
+    "mm": "millimetres", "kg": "kilograms", "mg": "milligrams", "ml": "millilitres", "kB": "kilobytes",
+    "KB": "kilobytes", "MB": "megabytes", "GB": "gigabytes", "TB": "terabytes", "ms": "milliseconds",
+    "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "fps": "frames a second",
+}  # fmt: skip
+_FRACTIONS = {"1/2": "one half", "1/3": "one third", "2/3": "two thirds", "1/4": "one quarter", "3/4": "three quarters"}
+# Out of how many marks are given: '8/10' is a mark, '24/7' is none.
+_MARKS_OUT_OF = frozenset({"5", "10", "20", "100"})
+_SIGNS = {
+    "+": "plus", "=": "equals", "×": "times", "*": "times", "÷": "divided by", "±": "plus or minus", "≈": "about",
+    "≥": "at least", "≤": "at most", "≠": "is not", "<": "less than", ">": "more than", "→": "to", "&": "and",
+}  # fmt: skip
+_SHORT = {"e.g.": "for example", "i.e.": "that is", "etc.": "et cetera", "vs.": "versus", "approx.": "about"}
+
+_NUMBER = r"\d+(?:\.\d+)?"
+
+
+def _date(found: re.Match[str]) -> str:
+    month, day = int(found[2]), int(found[3])
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return f"{found[1]} {found[2]} {found[3]}"
+    return f"{day} {_MONTHS[month - 1]} {found[1]}"
+
+
+def _clock(found: re.Match[str]) -> str:
+    hour, minute = int(found[1]), int(found[2])
+    if hour > 24 or minute > 59:
+        return f"{found[1]} to {found[2]}"
+    half = f" {found[3]}" if found[3] else ""
+    if minute == 0:
+        return f"{hour}{half}" if half else f"{hour} o'clock"
+    return f"{hour} oh {minute}{half}" if minute < 10 else f"{hour} {minute}{half}"
+
+
+def _money(sign: str, amount: str, scale: str | None) -> str:
+    one, many = _MONEY[sign]
+    if scale:
+        return f"{amount} {_SCALES.get(scale.lower(), scale)} {many}"
+    return f"{amount} {one if amount == '1' else many}"
+
+
+def _range(found: re.Match[str]) -> str:
+    low, sign, high = found[1], found[2], found[3]
+    # A hyphen is a range only if it goes up: phone numbers and scores have it too.
+    return f"{low} to {high}" if sign == "–" or int(low) < int(high) else f"{low} {high}"
+
+
+def _fraction(found: re.Match[str]) -> str:
+    if (words := _FRACTIONS.get(found[0])) is not None:
+        return words
+    return f"{found[1]} out of {found[2]}" if found[2] in _MARKS_OUT_OF else f"{found[1]} {found[2]}"
+
+
+_Rule = tuple[re.Pattern[str], "Callable[[re.Match[str]], str]"]
+
+# In this order: what is written with more signs stands before what is written with fewer.
+_RULES: tuple[_Rule, ...] = (
+    (re.compile("|".join(re.escape(short) for short in _SHORT), re.IGNORECASE), lambda m: _SHORT[m[0].lower()]),
+    (re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)\b"), lambda m: f"{m[1]} at {m[2].replace('.', ' dot ')}"),
+    (re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])"), _date),
+    (re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::\d{2})?(?:\s?([ap])\.?m\b\.?)?(?![\d:])", re.IGNORECASE),
+     lambda m: _clock(m) + ("m" if m[3] else "")),
+    (re.compile(r"(?<=\d),(?=\d{3}(?!\d))"), lambda _: ""),
+    (re.compile(rf"([$€£¥])\s?({_NUMBER})(?:\s?(k|m|bn|b|thousand|million|billion)\b)?", re.IGNORECASE),
+     lambda m: _money(m[1], m[2], m[3])),
+    (re.compile(rf"({_NUMBER})\s?([€£¥$])(?!\d)"), lambda m: _money(m[2], m[1], None)),
+    (re.compile(rf"({_NUMBER})\s?%"), lambda m: f"{m[1]} percent"),
+    (re.compile(rf"({_NUMBER})\s?°\s?([CF])\b"),
+     lambda m: f"{m[1]} degrees {'Celsius' if m[2] == 'C' else 'Fahrenheit'}"),
+    (re.compile(rf"({_NUMBER})\s?°"), lambda m: f"{m[1]} degrees"),
+    (re.compile(rf"({_NUMBER})\s?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?!\w)"),
+     lambda m: f"{m[1]} {_UNITS[m[2]]}"),
+    (re.compile(r"(?<![\w/])(\d+)/(\d+)(?![\w/])"), _fraction),
+    (re.compile(r"(?<![\d.-])(\d{1,4})\s?([-–])\s?(\d{1,4})(?![\d-])"), _range),
+    (re.compile(r"(?<!\S)[-−](?=\d)"), lambda _: "minus "),
+    (re.compile(r"~(?=\d)"), lambda _: "about "),
+    (re.compile(r"#(?=\d)"), lambda _: "number "),
+    (re.compile(r"(?<=[^\W\d_])/(?=[^\W\d_])"), lambda _: " or "),
+    (re.compile(rf"(?<=\s)([{re.escape(''.join(_SIGNS))}])(?=\s)"), lambda m: _SIGNS[m[1]]),
+    (re.compile(r"(?<=\d)([+×=÷≈≥≤])(?=\d)"), lambda m: f" {_SIGNS[m[1]]} "),
+    (re.compile(r"([≈≥≤±])(?=\d)"), lambda m: f"{_SIGNS[m[1]]} "),
+    (re.compile(r"(?<=\w)&(?=\w)"), lambda _: " and "),
+)  # fmt: skip
+
+# Signs that a voice would spell out or choke on, wherever they are left.
+_SILENT_SIGNS = frozenset("*_`~|<>{}[]^\\#=+@/&%$€£¥°")
+_SILENT_CATEGORIES = frozenset({"So", "Sk", "Sm", "Sc", "Cc", "Cf", "Cn", "Co", "Cs"})
+_SPACE_BEFORE_STOP = re.compile(r"\s+([,.;:!?…])")
+
+
+def in_words(text: str) -> str:
+    """Return `text` as it is to be said: signs in words, or left out where there is no word for them."""
+    for pattern, words in _RULES:
+        text = pattern.sub(words, text)
+    sayable = "".join(" " if _is_silent(letter) else letter for letter in text)
+    return _SPACE_BEFORE_STOP.sub(r"\1", " ".join(sayable.split()))
+
+
+def _is_silent(letter: str) -> bool:
+    return letter in _SILENT_SIGNS or unicodedata.category(letter) in _SILENT_CATEGORIES
