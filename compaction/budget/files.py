@@ -1,0 +1,108 @@
+"""Which files, attachments and frames a conversation is still looking at.
+
+What was read or spoken of within the last few steps is active: its content stays whole while other outputs of tools
+age. Source: spec 5, file-aware retrieval.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.budget.messages import steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from compaction.budget.messages import Message
+
+# Steps for which a file stays active after it was last read or spoken of.
+ACTIVE_STEPS = 5
+# Arguments of tools that name what is read.
+_PATH_ARGUMENTS = frozenset(
+    {"path", "paths", "file", "files", "file_path", "filepath", "filename", "url", "attachment", "frame", "frame_id"}
+)
+# A name shorter than this turns up in talk by chance.
+_LEAST_SPOKEN_CHARS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FileReference:
+    """One file, attachment or frame. `last_access_step`: the model call in which it was last read or spoken of.
+
+    `content_hash`: of its content when it was last read; None when it was only spoken of.
+    """
+
+    path: str
+    last_access_step: int
+    content_hash: str | None = None
+
+
+def get_active_files(
+    messages: Sequence[Message], current_step: int, *, max_age: int = ACTIVE_STEPS
+) -> tuple[FileReference, ...]:
+    """Return what is active at `current_step`, in the order in which it first came up."""
+    known: dict[str, FileReference] = {}
+    for message, step, read in zip(messages, steps(messages), paths_read(messages), strict=True):
+        called = {path for call in message.tool_calls for path in _paths_in(call.arguments)}
+        for path in sorted(read | called):
+            before = known.get(path)
+            content_hash = _hash(message.content) if path in read else before.content_hash if before else None
+            known[path] = FileReference(path, step, content_hash)
+        # What was spoken of longer ago makes nothing active.
+        if message.role in {"user", "assistant"} and current_step - step <= max_age:
+            for path, file in known.items():
+                if file.last_access_step < step and _speaks_of(message.content, path):
+                    known[path] = FileReference(path, step, file.content_hash)
+    return tuple(file for file in known.values() if should_preserve_file_content(file, current_step, max_age=max_age))
+
+
+def should_preserve_file_content(file: FileReference, current_step: int, *, max_age: int = ACTIVE_STEPS) -> bool:
+    """Return whether a file's content is to stay whole: it was read or spoken of within the last `max_age` steps."""
+    return current_step - file.last_access_step <= max_age
+
+
+def paths_read(messages: Sequence[Message]) -> list[frozenset[str]]:
+    """Return what each message holds the content of: as it says itself, or as the call asked that it answers."""
+    asked: dict[str, frozenset[str]] = {}
+    found: list[frozenset[str]] = []
+    for message in messages:
+        asked.update((call.id, _paths_in(call.arguments)) for call in message.tool_calls)
+        if message.path is not None:
+            found.append(frozenset({message.path}))
+        elif message.is_tool_output and message.tool_call_id is not None:
+            found.append(asked.get(message.tool_call_id, frozenset()))
+        else:
+            found.append(frozenset())
+    return found
+
+
+def _paths_in(arguments: str) -> frozenset[str]:
+    """Return the paths that a call's JSON arguments name; a model may write anything there."""
+    try:
+        given = json.loads(arguments)
+    except ValueError:
+        return frozenset()
+    return frozenset(_named(given)) if isinstance(given, dict) else frozenset()
+
+
+def _named(given: Mapping[str, object]) -> list[str]:
+    found: list[str] = []
+    for name, value in given.items():
+        if name.lower() not in _PATH_ARGUMENTS:
+            continue
+        values = value if isinstance(value, list) else [value]
+        found += [each for each in values if isinstance(each, str) and each]
+    return found
+
+
+def _speaks_of(text: str, path: str) -> bool:
+    """Return whether the text has the path, or its last part."""
+    name = path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    return path in text or (len(name) >= _LEAST_SPOKEN_CHARS and name in text)
+
+
+def _hash(content: str) -> str:
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,102 @@
+"""The budget layer's last word before a model call: aged, trimmed, counted, and never too large.
+
+Pure: `bot.llm` puts it in front of every call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from compaction.budget.tokens import estimate_text_tokens, message_tokens
+from compaction.budget.tool_outputs import ToolOutputOptions, truncate_old_tool_outputs
+from compaction.budget.trim import Trimmed, TrimOptions
+from compaction.errors import ContextOverflowError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from compaction.budget.messages import Message
+
+RESERVED_OUTPUT_TOKENS = 4_096
+
+
+def default_reserve(max_context_tokens: int) -> int:
+    """Return how many tokens are kept free for the answer where nobody says: 4,096, or a quarter if that is less."""
+    return min(RESERVED_OUTPUT_TOKENS, max_context_tokens // 4)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextConfig:
+    """What a model can take and how a prompt is made to fit. `reserved_output_tokens` None: `default_reserve`.
+
+    `enabled` off sends everything as it is; then the provider is who refuses.
+    """
+
+    max_context_tokens: int
+    reserved_output_tokens: int | None = None
+    enabled: bool = True
+    trim: TrimOptions = field(default_factory=TrimOptions)
+    tool_outputs: ToolOutputOptions = field(default_factory=ToolOutputOptions)
+
+    @property
+    def max_input_tokens(self) -> int:
+        """Return how many tokens may be sent in one call."""
+        reserved = self.reserved_output_tokens
+        return max(
+            0, self.max_context_tokens - (default_reserve(self.max_context_tokens) if reserved is None else reserved)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Enforced:
+    """Messages that fit. `dropped_count`: how many are not among them."""
+
+    messages: list[Message]
+    truncated: bool
+    dropped_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FinalPrompt:
+    """What may be sent. `dropped`: what is not, in order. `within_budget` is False only with the layer disabled."""
+
+    messages: list[Message]
+    token_count: int
+    within_budget: bool
+    dropped: tuple[Message, ...] = ()
+
+
+def enforce_context_limit(
+    messages: Sequence[Message], max_input_tokens: int, options: TrimOptions | None = None
+) -> Enforced:
+    """Return the messages within `max_input_tokens`, the least worth left out.
+
+    Raises ContextOverflowError when not even the system prompts and the current turn fit.
+    """
+    trimmed = _fitting(messages, max_input_tokens, options or TrimOptions())
+    return Enforced(trimmed.messages, bool(trimmed.dropped), len(trimmed.dropped))
+
+
+def build_final_prompt(messages: Sequence[Message], config: ContextConfig) -> FinalPrompt:
+    """Return what is sent for one model call: tool outputs aged, the rest trimmed to the budget.
+
+    Raises ContextOverflowError when that is impossible; nothing over budget ever leaves here.
+    """
+    if not config.enabled:
+        tokens = _cost(messages, config.trim.count)
+        return FinalPrompt(list(messages), tokens, tokens <= config.max_input_tokens)
+    aged = truncate_old_tool_outputs(messages, config.trim.current_step, config.tool_outputs)
+    trimmed = _fitting(aged, config.max_input_tokens, config.trim)
+    return FinalPrompt(trimmed.messages, trimmed.tokens, within_budget=True, dropped=trimmed.dropped)
+
+
+def _fitting(messages: Sequence[Message], max_input_tokens: int, options: TrimOptions) -> Trimmed:
+    trimmed = Trimmed.of(messages, max_input_tokens, options)
+    if trimmed.tokens > max_input_tokens:
+        raise ContextOverflowError(current=trimmed.tokens, maximum=max_input_tokens)
+    return trimmed
+
+
+def _cost(messages: Sequence[Message], count: Callable[[str], int] = estimate_text_tokens) -> int:
+    return sum(message_tokens(message, count) for message in messages)

@@ -1,0 +1,199 @@
+"""A summary of messages that had to leave, so that what they were about stays in the prompt.
+
+By rules unless a model is given; then by that, with the rules wherever it fails. What stands for earlier messages
+(summaries, eviction notes, recalled quotes) is never summarised again, and the model is sent no more than it takes,
+so a summary can neither feed on itself nor overflow. Source: spec 4, phase 3.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING
+
+from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, message_tokens
+from compaction.budget.tool_outputs import is_placeholder, summarize_tool_output
+from compaction.errors import CompletionError
+from compaction.grounding import ground_of, ungrounded
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.payload import PartKind
+from compaction.ports import CompletionRequest
+from compaction.rendering import Ledger
+from compaction.segments import folded_segment
+from compaction.summarisers.extractive import extract, gist_of
+from compaction.summarisers.port import Fold, FoldRequest
+from compaction.window import BATCH_SIZE
+from compaction.wording import plain, sentences, whole_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from compaction.budget.messages import Message
+    from compaction.ports import Completion
+
+MAX_SUMMARY_CHARS = 1_200
+_PROMPT = "truncated.v1.txt"
+_SEPARATOR = "\n=====\n"
+# What already stands for something else.
+_STANDS_FOR_OTHERS = frozenset({PartKind.SUMMARY, PartKind.EVICTION_NOTE, PartKind.RECALL, PartKind.CONTINUITY})
+# The most of the summary that earlier summaries may take, and that tools may.
+_PREVIOUS_SHARE = 0.5
+_TOOLS_SHARE = 0.25
+_HEADING = re.compile(r"^(?:\[\d{1,2}:\d{2}\] )?(?:(?P<speaker>[^:\n\[\]]{1,40}): )?(?P<text>.*)$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SummarizeOptions:
+    """How to summarise. `previous`: the summary so far, which the new one goes on from.
+
+    `completion`: the model to ask, None for the rules alone; `max_input_tokens` is what it may be sent, by `count`.
+    """
+
+    previous: str | None = None
+    completion: Completion | None = None
+    max_summary_chars: int = MAX_SUMMARY_CHARS
+    max_input_tokens: int = 8_192
+    max_output_tokens: int = 400
+    count: Callable[[str], int] = estimate_text_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSummary:
+    """What stands for the messages: at most so many characters, ending on a sentence, empty when nothing in them
+    needs keeping. `original_tokens`: what they cost. `by_model`: a model wrote it."""
+
+    summary: str
+    original_tokens: int
+    by_model: bool = False
+
+
+async def summarize_context(messages: Sequence[Message], options: SummarizeOptions | None = None) -> ContextSummary:
+    """Return a summary of `messages`. Never fails: where the model does, the rules serve. The caller sets the
+    deadline (asyncio.timeout). *Cancellation*: safe at any point."""
+    options = options or SummarizeOptions()
+    original_tokens = sum(message_tokens(message, options.count) for message in messages)
+    if options.completion is not None:
+        written = await _by_model(messages, options, options.completion)
+        if written:
+            return ContextSummary(written, original_tokens, by_model=True)
+    return ContextSummary(summarize_by_rules(messages, options), original_tokens)
+
+
+def summarize_by_rules(messages: Sequence[Message], options: SummarizeOptions | None = None) -> str:
+    """Return the messages' best sentences with who said them, and what their tools came to. Deterministic."""
+    options = options or SummarizeOptions()
+    room = options.max_summary_chars
+    previous = _newest_sentences(options.previous or _previous_in(messages), int(room * _PREVIOUS_SHARE))
+    tools = _newest_sentences(
+        " ".join(f"{message.name or 'A tool'}: {summarize_tool_output(message)}" for message in _outputs(messages)),
+        int(room * _TOOLS_SHARE),
+    )
+    left = room - sum(len(each) + 1 for each in (previous, tools) if each)
+    rendered = _ledger(messages).render(max_chars=left)
+    told = (previous, "" if rendered is None else rendered.text, tools)
+    return whole_sentences(" ".join(each for each in told if each), room)
+
+
+def _own(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages that stand for nothing but themselves."""
+    return [message for message in messages if message.kind not in _STANDS_FOR_OTHERS and not message.is_system]
+
+
+def _outputs(messages: Sequence[Message]) -> list[Message]:
+    return [message for message in _own(messages) if message.is_tool_output and not is_placeholder(message)]
+
+
+def _previous_in(messages: Sequence[Message]) -> str:
+    return " ".join(message.content for message in messages if message.kind is PartKind.SUMMARY)
+
+
+def _newest_sentences(text: str, max_chars: int) -> str:
+    """Return the last whole sentences that fit."""
+    kept: list[str] = []
+    for sentence in reversed(sentences(text)):
+        max_chars -= len(sentence) + 1
+        if max_chars < 0:
+            break
+        kept.append(sentence)
+    return " ".join(reversed(kept))
+
+
+def _ledger(messages: Sequence[Message]) -> Ledger:
+    """Return the messages' facts, folded as a session's turns are."""
+    turns: list[Turn] = []
+    for message in _own(messages):
+        if not message.is_tool_output and (parts := _parts(message)):
+            at = message.timestamp or 0.0
+            kind = TurnKind.ASSISTANT if message.role == "assistant" else TurnKind.SPEECH
+            turns.append(Turn(Seq(len(turns)), kind, at, at, parts))
+    ledger = Ledger()
+    for start in range(0, len(turns), BATCH_SIZE):
+        batch = tuple(turns[start : start + BATCH_SIZE])
+        known = ledger.known_facts()
+        facts = extract(batch, start=Seq(start), known=known)
+        if facts:
+            ledger.add(
+                folded_segment(
+                    FoldRequest(Seq(start), batch, (), None, known),
+                    Fold(gist_of(facts, batch), facts),
+                    session_id=SessionId("truncated"),
+                    revision=0,
+                    summariser="extractive",
+                    degraded=False,
+                    at=0.0,
+                )
+            )
+    return ledger
+
+
+def _parts(message: Message) -> tuple[TurnPart, ...]:
+    """Return who said what in a message, as turns are told to a model: a line each, headed by time and name."""
+    parts: list[TurnPart] = []
+    for line in message.content.splitlines():
+        said = _HEADING.match(line)
+        if said is None or not said["text"].strip():
+            continue
+        speaker = said["speaker"] or message.name or message.role.capitalize()
+        parts.append(TurnPart(speaker, speaker, said["text"]))
+    return tuple(parts)
+
+
+async def _by_model(messages: Sequence[Message], options: SummarizeOptions, completion: Completion) -> str:
+    """Return what the model makes of it, or nothing when that can't be used."""
+    request, sources = _request(messages, options)
+    if request is None:
+        return ""
+    try:
+        answer = await completion.complete(request)
+    except CompletionError:
+        return ""
+    text = plain(answer.text)
+    if answer.finish_reason == "length" or not text:
+        return ""
+    ground = ground_of(sources)
+    kept = " ".join(sentence for sentence in sentences(text) if not ungrounded(sentence, ground))
+    return whole_sentences(kept, options.max_summary_chars)
+
+
+def _request(messages: Sequence[Message], options: SummarizeOptions) -> tuple[CompletionRequest | None, list[str]]:
+    """Return what the model is asked, within what it takes, and the texts it is made of; the newest messages first to
+    have room. None when not even one has."""
+    system, user = (files("compaction") / "prompts" / _PROMPT).read_text(encoding="utf-8").split(_SEPARATOR, 1)
+    system = Template(system).substitute(max_chars=options.max_summary_chars)
+    previous = options.previous or _previous_in(messages)
+    frame = Template(user).substitute(previous=previous or "None yet.", messages="")
+    room = options.max_input_tokens - options.count(system) - options.count(frame) - 2 * MESSAGE_OVERHEAD_TOKENS
+    lines: list[str] = []
+    for message in reversed(_own(messages)):
+        said = summarize_tool_output(message) if message.is_tool_output else message.content
+        line = f"{message.name or message.role}: {said}"
+        room -= options.count(f"{line}\n")
+        if room < 0:
+            break
+        lines.append(line)
+    if not lines:
+        return None, []
+    prompt = Template(user).substitute(previous=previous or "None yet.", messages="\n".join(reversed(lines)))
+    return CompletionRequest(system, prompt, options.max_output_tokens), [previous, *lines]

@@ -1,0 +1,176 @@
+"""What becomes of the outputs of tools as a conversation goes on, so that they don't crowd out the talk.
+
+A fresh output over 2,000 tokens keeps its head and tail. One older than 5 steps (a step is one model call) becomes
+a placeholder that says which tool, how much, and the key facts, unless the file or frame it holds is active. Rules
+alone; no model is asked. Source: spec 5.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from compaction.budget.files import get_active_files, paths_read, should_preserve_file_content
+from compaction.budget.messages import steps
+from compaction.budget.tokens import estimate_text_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from compaction.budget.files import FileReference
+    from compaction.budget.messages import Message
+
+MAX_TOOL_OUTPUT_AGE = 5
+MAX_TOOL_OUTPUT_TOKENS = 2_000
+
+_PLACEHOLDER = "[Output of "
+# What is kept of a long output: mostly its beginning, which says what it is, and its end, which says how it went.
+_HEAD_SHARE = 0.6
+_MOST_PATHS = 5
+_MOST_ERRORS = 3
+_ERROR_CHARS = 120
+_PATH = re.compile(
+    r"(?:[A-Za-z]:\\|\.{0,2}/)?(?:[\w.@~-]+[/\\])+[\w.@~-]+|\b[\w-]+\.(?:[A-Za-z]{1,4}\d?|json[l5]?|toml|yaml|html)\b"
+)
+_TROUBLE = re.compile(
+    r"\b(?:errors?|exceptions?|traceback|fail(?:ed|ure|s)?|fatal|denied|refused|not found|timed? ?out)\b", re.I
+)
+_NO_TROUBLE = re.compile(r"\b(?:0|no|without) (?:errors?|failures?|failed)\b", re.I)
+_SUCCESS = re.compile(
+    r"\b(?:ok|done|success(?:ful(?:ly)?)?|succeeded|passed|completed?|created|saved|written|found)\b", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutputOptions:
+    """How outputs age. Ages are steps, sizes tokens by `count`."""
+
+    max_tool_output_age: int = MAX_TOOL_OUTPUT_AGE
+    max_tool_output_tokens: int = MAX_TOOL_OUTPUT_TOKENS
+    preserve_recent_files: bool = True
+    count: Callable[[str], int] = estimate_text_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInfo:
+    """What is worth knowing of an output that is gone. `outcome`: success, failure or unknown."""
+
+    tool: str
+    outcome: str
+    paths: tuple[str, ...]
+    errors: tuple[str, ...]
+    lines: int
+    chars: int
+
+
+def truncate_old_tool_outputs(
+    messages: Sequence[Message], current_step: int | None = None, options: ToolOutputOptions | None = None
+) -> list[Message]:
+    """Return the messages with the outputs of tools aged; everything else is untouched.
+
+    `current_step`: the model call that is being prepared, by default the one after the last. Doing it again changes
+    nothing. Deterministic.
+    """
+    options = options or ToolOutputOptions()
+    if not any(message.is_tool_output for message in messages):
+        return list(messages)
+    at_step = steps(messages)
+    now = _next_step(messages, at_step) if current_step is None else current_step
+    active = get_active_files(messages, now, max_age=options.max_tool_output_age)
+    read = paths_read(messages)
+    kept: list[Message] = []
+    read_later: set[str] = set()
+    for at in range(len(messages) - 1, -1, -1):
+        message, paths = messages[at], read[at]
+        if message.is_tool_output:
+            old = should_truncate_tool_result(message, now - at_step[at], options)
+            if old and options.preserve_recent_files:
+                old = not _holds_active(paths, active, now, read_later, options.max_tool_output_age)
+            read_later.update(paths)
+            message = create_truncated_placeholder(message, options) if old else _shortened(message, options)
+        kept.append(message)
+    return kept[::-1]
+
+
+def should_truncate_tool_result(message: Message, age: int, options: ToolOutputOptions | None = None) -> bool:
+    """Return whether an output of that age, in steps, is old enough to become a placeholder, and is none yet."""
+    options = options or ToolOutputOptions()
+    return message.is_tool_output and age > options.max_tool_output_age and not is_placeholder(message)
+
+
+def is_placeholder(message: Message) -> bool:
+    """Return whether the message stands for an output that was taken out."""
+    return message.is_tool_output and message.content.startswith(_PLACEHOLDER)
+
+
+def create_truncated_placeholder(message: Message, options: ToolOutputOptions | None = None) -> Message:
+    """Return what stands for an old output: tool, size and key facts; the output itself where that is shorter."""
+    options = options or ToolOutputOptions()
+    size = options.count(message.content)
+    tool = message.name or "a tool"
+    content = f"{_PLACEHOLDER}{tool}, {size} tokens, left out because it is old. {summarize_tool_output(message)}]"
+    return replace(message, content=content) if options.count(content) < size else message
+
+
+def summarize_tool_output(message: Message) -> str:
+    """Return an output's key facts in a sentence or two: outcome, size, paths, errors."""
+    info = extract_key_info(message.content, message.name or "")
+    told = [f"Outcome: {info.outcome}; {info.lines} lines."]
+    if info.paths:
+        told.append(f"Paths: {', '.join(info.paths)}.")
+    if info.errors:
+        told.append(f"Errors: {'; '.join(info.errors)}.")
+    return " ".join(told)
+
+
+def extract_key_info(content: str, tool_name: str) -> KeyInfo:
+    """Return what rules find in an output: paths, error lines, and whether it went well."""
+    lines = [" ".join(line.split()) for line in content.splitlines()]
+    errors = [line for line in lines if _TROUBLE.search(_NO_TROUBLE.sub("", line))]
+    if errors:
+        outcome = "failure"
+    elif _SUCCESS.search(content) or _NO_TROUBLE.search(content):
+        outcome = "success"
+    else:
+        outcome = "unknown"
+    return KeyInfo(
+        tool=tool_name,
+        outcome=outcome,
+        paths=tuple(dict.fromkeys(_PATH.findall(content)))[:_MOST_PATHS],
+        errors=tuple(dict.fromkeys(line[:_ERROR_CHARS] for line in errors))[:_MOST_ERRORS],
+        lines=len(lines),
+        chars=len(content),
+    )
+
+
+def _holds_active(
+    paths: frozenset[str], active: Sequence[FileReference], now: int, read_later: set[str], max_age: int
+) -> bool:
+    """Return whether an output holds the newest content of a file that is still being looked at."""
+    return any(
+        file.path in paths and file.path not in read_later and should_preserve_file_content(file, now, max_age=max_age)
+        for file in active
+    )
+
+
+def _shortened(message: Message, options: ToolOutputOptions) -> Message:
+    """Return the message with the head and tail of what is too long."""
+    limit = options.max_tool_output_tokens
+    size = options.count(message.content)
+    if size <= limit or is_placeholder(message):
+        return message
+    text = message.content
+    # By share first; what is dense in tokens is shortened until it fits.
+    room = int(len(text) * limit / size)
+    while True:
+        head, tail = int(room * _HEAD_SHARE), room - int(room * _HEAD_SHARE)
+        mark = f"\n[… {len(text) - head - tail} of {len(text)} characters left out …]\n"
+        short = text[:head] + mark + (text[-tail:] if tail else "")
+        if options.count(short) <= limit or room == 0:
+            return replace(message, content=short)
+        room = room * 9 // 10
+
+
+def _next_step(messages: Sequence[Message], at_step: Sequence[int]) -> int:
+    return max(step + (message.role == "assistant") for step, message in zip(at_step, messages, strict=True))

@@ -1,0 +1,204 @@
+"""Which messages of a conversation leave when it is too large for a model.
+
+Worth, highest first: system prompts and tool rules; the current turn; the active file or frame, and what the model
+does about the current turn; the newest turns; what is known of the participants; the rest, newest first; the
+summary; live notes; recalled quotes; older continuity; stale tool outputs. One note says what left. Pure and
+deterministic: the same messages always give the same prompt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+from compaction.budget.messages import Message, bundles, steps
+from compaction.budget.tokens import estimate_text_tokens, message_tokens
+from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE
+from compaction.payload import PartKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+PRESERVE_RECENT_TURNS = 10
+
+
+class TrimStrategy(StrEnum):
+    """What leaves first."""
+
+    PRIORITY = "priority-based"
+    OLDEST = "oldest-first"
+
+
+@dataclass(frozen=True, slots=True)
+class TrimOptions:
+    """How to trim. `preserve_recent_turns`: that many of the newest turns outlive everything but the current one.
+
+    `current_step`: the model call that is being prepared; by default the one after the last. `searchable`: the model
+    has memory search, so the note points there. `count`: what counts a text's tokens.
+    """
+
+    trim_strategy: TrimStrategy = TrimStrategy.PRIORITY
+    preserve_system_prompt: bool = True
+    preserve_recent_turns: int = PRESERVE_RECENT_TURNS
+    max_tool_output_age: int = MAX_TOOL_OUTPUT_AGE
+    current_step: int | None = None
+    searchable: bool = False
+    count: Callable[[str], int] = estimate_text_tokens
+
+
+class _Worth(IntEnum):
+    """What leaves later is worth more."""
+
+    STALE_OUTPUT = 0
+    CONTINUITY = 1
+    RECALL = 2
+    NOTE = 3
+    SUMMARY = 4
+    TURN = 5
+    PARTICIPANTS = 6
+    NEWEST = 7
+    ACTIVE = 8
+    NEVER_LEAVES = 9
+
+
+_WORTH_OF_KIND = {
+    PartKind.CONTINUITY: _Worth.CONTINUITY,
+    PartKind.RECALL: _Worth.RECALL,
+    PartKind.NOTE: _Worth.NOTE,
+    PartKind.SUMMARY: _Worth.SUMMARY,
+    PartKind.PARTICIPANTS: _Worth.PARTICIPANTS,
+    PartKind.TOOL: _Worth.STALE_OUTPUT,
+    PartKind.ACTIVE: _Worth.ACTIVE,
+    PartKind.CURRENT: _Worth.NEVER_LEAVES,
+    PartKind.EVICTION_NOTE: _Worth.NEVER_LEAVES,
+}
+
+
+def trim_conversation(
+    messages: Sequence[Message], target_tokens: int, options: TrimOptions | None = None
+) -> list[Message]:
+    """Return the messages that stay, in order, with one note for those that left; all of them where they fit.
+
+    What never leaves may be more than `target_tokens`; whoever sends has to look (`prompt.build_final_prompt`).
+    """
+    return Trimmed.of(messages, target_tokens, options or TrimOptions()).messages
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """What came of trimming: what is to be sent, the note included, its tokens, and what left, in order."""
+
+    messages: list[Message]
+    dropped: tuple[Message, ...]
+    tokens: int
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], target_tokens: int, options: TrimOptions) -> Trimmed:
+        """Trim `messages` to `target_tokens`."""
+        costs = [message_tokens(message, options.count) for message in messages]
+        total = sum(costs)
+        if total <= target_tokens:
+            return cls(list(messages), (), total)
+        out: set[int] = set()
+        trimmed = cls(list(messages), (), total)
+        for bundle in _leaving(messages, options):
+            out.update(bundle)
+            total -= sum(costs[at] for at in bundle)
+            # A note costs something too, so nothing is tried before there is a chance.
+            if total <= target_tokens:
+                trimmed = cls._without(messages, costs, out, options)
+                if trimmed.tokens <= target_tokens:
+                    return trimmed
+        return cls._without(messages, costs, out, options) if out else trimmed
+
+    @classmethod
+    def _without(
+        cls, messages: Sequence[Message], costs: Sequence[int], out: set[int], options: TrimOptions
+    ) -> Trimmed:
+        dropped = tuple(messages[at] for at in sorted(out))
+        note = eviction_note(dropped, tokens=sum(costs[at] for at in out), searchable=options.searchable)
+        kept = [message for at, message in enumerate(messages) if at not in out]
+        tokens = sum(cost for at, cost in enumerate(costs) if at not in out)
+        place = next((at for at, message in enumerate(kept) if message.kind is PartKind.EVICTION_NOTE), None)
+        if place is None:
+            # Behind the prompts, where it comes between no call and its result.
+            place = next((at for at, message in enumerate(kept) if not message.is_system), len(kept))
+            kept.insert(place, note)
+        else:
+            # One note for everything: what was left out before this layer saw it stays told.
+            tokens -= message_tokens(kept[place], options.count)
+            kept[place] = note = replace(kept[place], content=f"{kept[place].content}\n{note.content}")
+        return cls(kept, dropped, tokens + message_tokens(note, options.count))
+
+
+def eviction_note(dropped: Sequence[Message], *, tokens: int, searchable: bool) -> Message:
+    """Return the one note for messages that are not sent: how many, how much, from when to when."""
+    times = [message.timestamp for message in dropped if message.timestamp is not None]
+    said = f", said from {_clock(min(times))} to {_clock(max(times))} UTC" if times else ""
+    hint = " The full transcript is searchable via memory_search." if searchable else ""
+    content = f"[Context rolled: {len(dropped)} messages evicted ({tokens} tokens{said}).{hint}]"
+    return Message("system", content, kind=PartKind.EVICTION_NOTE, timestamp=min(times, default=None))
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _leaving(messages: Sequence[Message], options: TrimOptions) -> Iterable[tuple[int, ...]]:
+    """Return the bundles that may leave, in the order in which they do."""
+    found = bundles(messages)
+    worths = _worths(messages, found, options)
+    leaving = [(worth, at, bundle) for at, (bundle, worth) in enumerate(zip(found, worths, strict=True))]
+    leaving = [each for each in leaving if each[0] is not _Worth.NEVER_LEAVES]
+    match options.trim_strategy:
+        case TrimStrategy.PRIORITY:
+            # Of quotes the last is the least alike; of everything else the first is the oldest.
+            leaving.sort(key=lambda each: (each[0], -each[1] if each[0] is _Worth.RECALL else each[1]))
+        case TrimStrategy.OLDEST:
+            leaving.sort(key=lambda each: (each[0] >= _Worth.NEWEST, each[1]))
+        case _:
+            assert_never(options.trim_strategy)
+    return [bundle for _, _, bundle in leaving]
+
+
+def _worths(messages: Sequence[Message], found: Sequence[tuple[int, ...]], options: TrimOptions) -> list[_Worth]:
+    current = _current(messages)
+    at_step = steps(messages)
+    now = options.current_step
+    if now is None:
+        now = max(
+            (step + (message.role == "assistant") for step, message in zip(at_step, messages, strict=True)), default=0
+        )
+    worths: list[_Worth] = []
+    for bundle in found:
+        first = messages[bundle[0]]
+        worth = _WORTH_OF_KIND.get(first.kind) if first.kind is not None else None
+        if worth is None:
+            worth = _Worth.TURN
+            if first.kind is PartKind.SYSTEM or (first.kind is None and first.is_system):
+                worth = _Worth.NEVER_LEAVES if options.preserve_system_prompt else _Worth.TURN
+            elif current in bundle:
+                worth = _Worth.NEVER_LEAVES
+            elif current is not None and bundle[0] > current:
+                worth = _Worth.ACTIVE
+            elif any(messages[at].is_tool_output for at in bundle):
+                age = now - max(at_step[at] for at in bundle)
+                worth = _Worth.STALE_OUTPUT if age > options.max_tool_output_age else _Worth.TURN
+        worths.append(worth)
+    turns = [at for at, worth in enumerate(worths) if worth is _Worth.TURN]
+    for at in turns[max(0, len(turns) - options.preserve_recent_turns) :]:
+        worths[at] = _Worth.NEWEST
+    return worths
+
+
+def _current(messages: Sequence[Message]) -> int | None:
+    """Return where the turn stands that is being answered: the last that a person said, or else the last message."""
+    for at in range(len(messages) - 1, -1, -1):
+        if messages[at].kind is PartKind.CURRENT:
+            return at
+    for at in range(len(messages) - 1, -1, -1):
+        if messages[at].role == "user":
+            return at
+    return len(messages) - 1 if messages else None

@@ -1,0 +1,32 @@
+"""What belongs together, and at which step a message came up."""
+
+from __future__ import annotations
+
+from compaction.budget.messages import Message, ToolCall, bundles, steps
+
+
+def test_calls_and_their_results_are_one_bundle() -> None:
+    """Several calls at once, results in any order, an id used again, and a result nobody asked for."""
+    messages = [
+        Message("user", "Look."),
+        Message("assistant", "", tool_calls=(ToolCall("a", "look", "{}"), ToolCall("b", "look", "{}"))),
+        Message("tool", "second", tool_call_id="b"),
+        Message("tool", "first", tool_call_id="a"),
+        Message("assistant", "", tool_calls=(ToolCall("a", "look", "{}"),)),
+        Message("tool", "again", tool_call_id="a"),
+        Message("tool", "of nobody", tool_call_id="z"),
+    ]
+    assert bundles(messages) == [(0,), (1, 2, 3), (4, 5), (6,)]
+
+
+def test_steps_are_counted_by_the_models_answers() -> None:
+    """Unless a message says its own."""
+    messages = [
+        Message("system", "…"),
+        Message("user", "…"),
+        Message("assistant", "…"),
+        Message("tool", "…"),
+        Message("assistant", "…", step=7),
+        Message("user", "…"),
+    ]
+    assert steps(messages) == [0, 0, 0, 1, 7, 8]

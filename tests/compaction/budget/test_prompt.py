@@ -1,0 +1,90 @@
+"""The last word before a model call: aged, trimmed, counted, never too large."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from compaction.budget.messages import Message
+from compaction.budget.prompt import ContextConfig, build_final_prompt, enforce_context_limit
+from compaction.budget.tokens import estimate_tokens
+from compaction.budget.trim import TrimOptions
+from compaction.errors import ContextOverflowError
+from tests.compaction.budget.test_tool_outputs import LISTING, search
+from tests.compaction.budget.test_trim import SYSTEM, TALK, ask, conversations
+
+
+@pytest.mark.parametrize(
+    ("config", "room"),
+    [
+        (ContextConfig(32_768), 28_672),
+        (ContextConfig(8_192), 6_144),
+        (ContextConfig(128_000), 123_904),
+        (ContextConfig(8_192, 1_000), 7_192),
+        (ContextConfig(1_000, 4_000), 0),
+    ],
+)
+def test_room_for_the_answer_is_kept(config: ContextConfig, room: int) -> None:
+    """4,096 tokens, or a quarter where that is less, or as the setting says."""
+    assert config.max_input_tokens == room
+
+
+def test_enforcing_says_what_it_dropped() -> None:
+    """Nothing while it fits, and how many messages otherwise."""
+    whole = enforce_context_limit(TALK, 10_000)
+    assert (whole.messages, whole.truncated, whole.dropped_count) == (TALK, False, 0)
+    cut = enforce_context_limit(TALK, 900)
+    assert cut.truncated
+    assert cut.dropped_count == len(TALK) - (len(cut.messages) - 1)
+    assert estimate_tokens(cut.messages) <= 900
+
+
+def test_a_prompt_ages_outputs_even_where_there_is_room() -> None:
+    """Old outputs crowd out the talk long before the model is full."""
+    messages = [SYSTEM, *search(LISTING, step=0), ask(1)]
+    prompt = build_final_prompt(messages, ContextConfig(32_768, trim=TrimOptions(current_step=9)))
+    assert prompt.messages[2].content.startswith("[Output of memory_search")
+    assert prompt.within_budget
+    assert prompt.token_count == estimate_tokens(prompt.messages)
+    assert prompt.dropped == ()
+
+
+def test_a_prompt_is_trimmed_and_counted() -> None:
+    """Its count is what is sent, the note included; what left is handed back."""
+    prompt = build_final_prompt(TALK, ContextConfig(1_200))
+    assert prompt.token_count == estimate_tokens(prompt.messages) <= 900
+    assert prompt.dropped == tuple(TALK[1 : 1 + len(prompt.dropped)])
+    assert prompt.within_budget
+
+
+def test_the_impossible_is_refused_with_what_to_do() -> None:
+    """Current, maximum, and the remedy."""
+    with pytest.raises(ContextOverflowError, match="Ask for less at once") as overflow:
+        build_final_prompt([Message("system", "word " * 3_000), ask(1)], ContextConfig(2_000))
+    assert overflow.value.maximum == 1_500
+    assert overflow.value.current > 3_000
+    with pytest.raises(ContextOverflowError):
+        enforce_context_limit(TALK, 5)
+
+
+def test_disabled_it_counts_and_sends_everything() -> None:
+    """The provider is who refuses then."""
+    prompt = build_final_prompt(TALK, ContextConfig(1_200, enabled=False))
+    assert prompt.messages == TALK
+    assert prompt.token_count == estimate_tokens(TALK)
+    assert not prompt.within_budget
+
+
+@settings(deadline=None)
+@given(messages=conversations())
+def test_nothing_over_budget_ever_leaves(messages: list[Message]) -> None:
+    """Either within the budget, or an error that says so."""
+    for max_context_tokens in (64, 300, 900, 5_000):
+        config = ContextConfig(max_context_tokens)
+        try:
+            prompt = build_final_prompt(messages, config)
+        except ContextOverflowError as overflow:
+            assert overflow.current > overflow.maximum == config.max_input_tokens  # noqa: PT017
+            continue
+        assert estimate_tokens(prompt.messages) == prompt.token_count <= config.max_input_tokens
+        assert build_final_prompt(prompt.messages, config).token_count <= config.max_input_tokens

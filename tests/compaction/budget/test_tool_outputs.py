@@ -1,0 +1,167 @@
+"""How outputs of tools age: whole, head and tail, placeholder; and which stay because they are being looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compaction.budget.messages import Message, ToolCall
+from compaction.budget.tokens import estimate_text_tokens
+from compaction.budget.tool_outputs import (
+    MAX_TOOL_OUTPUT_AGE,
+    MAX_TOOL_OUTPUT_TOKENS,
+    KeyInfo,
+    ToolOutputOptions,
+    create_truncated_placeholder,
+    extract_key_info,
+    should_truncate_tool_result,
+    summarize_tool_output,
+    truncate_old_tool_outputs,
+)
+
+LISTING = "\n".join(f"src/app/module_{number}.py: 120 lines" for number in range(40))
+
+
+def read(path: str, content: str, *, step: int, id_: str = "") -> list[Message]:
+    """A file is read."""
+    call = ToolCall(id_ or f"{path}@{step}", "read_file", f'{{"path": "{path}"}}')
+    return [
+        Message("assistant", "", tool_calls=(call,), step=step),
+        Message("tool", content, tool_call_id=call.id, name="read_file", step=step),
+    ]
+
+
+def search(content: str, *, step: int) -> list[Message]:
+    """Something is searched for, in no file."""
+    call = ToolCall(f"s{step}", "memory_search", '{"query": "doors"}')
+    return [
+        Message("assistant", "", tool_calls=(call,), step=step),
+        Message("tool", content, tool_call_id=call.id, name="memory_search", step=step),
+    ]
+
+
+def outputs(messages: list[Message]) -> list[str]:
+    """What the tools' messages say."""
+    return [each.content for each in messages if each.role == "tool"]
+
+
+def test_a_fresh_output_stays() -> None:
+    """Up to five steps, and up to 2,000 tokens."""
+    messages = search(LISTING, step=3)
+    assert truncate_old_tool_outputs(messages, 3 + MAX_TOOL_OUTPUT_AGE) == messages
+
+
+def test_an_old_one_becomes_a_placeholder() -> None:
+    """Which tool, how much, and the key facts; calls and everything else as they were."""
+    messages = [Message("user", "Look."), *search(LISTING, step=3), Message("assistant", "Forty modules.")]
+    aged = truncate_old_tool_outputs(messages, 4 + MAX_TOOL_OUTPUT_AGE)
+    assert [aged[0], aged[1], aged[3]] == [messages[0], messages[1], messages[3]]
+    (placeholder,) = outputs(aged)
+    assert placeholder.startswith(
+        f"[Output of memory_search, {estimate_text_tokens(LISTING)} tokens, left out because it"
+    )
+    assert "src/app/module_0.py" in placeholder
+    assert "40 lines" in placeholder
+    assert aged[2].tool_call_id == "s3"
+    assert truncate_old_tool_outputs(aged, 50) == aged
+
+
+def test_a_short_one_is_not_made_longer() -> None:
+    """A placeholder that costs more than what it stands for would be no saving."""
+    messages = search("Nothing.", step=0)
+    assert truncate_old_tool_outputs(messages, 40) == messages
+
+
+def test_a_large_one_keeps_head_and_tail() -> None:
+    """What it is and how it went."""
+    text = "HEAD " + LISTING * 20 + " TAIL"
+    (short,) = outputs(truncate_old_tool_outputs(search(text, step=3), 3))
+    assert short.startswith("HEAD src/app")
+    assert short.endswith(" TAIL")
+    assert "characters left out …]" in short
+    assert 0.8 * MAX_TOOL_OUTPUT_TOKENS < estimate_text_tokens(short) <= MAX_TOOL_OUTPUT_TOKENS
+
+
+def test_the_content_of_an_active_file_stays() -> None:
+    """It was read long ago and is spoken of now: by its path, or by its name."""
+    old = read("notes/plan.md", LISTING, step=0)
+    for words in ("What does notes/plan.md say?", "And plan.md?"):
+        messages = [*old, Message("user", words, step=8)]
+        assert outputs(truncate_old_tool_outputs(messages, 9)) == [LISTING]
+        assert outputs(truncate_old_tool_outputs(messages, 30))[0].startswith("[Output of read_file")
+    unspoken = [*old, Message("user", "Anything else?", step=8)]
+    assert outputs(truncate_old_tool_outputs(unspoken, 9))[0].startswith("[Output of read_file")
+    never = ToolOutputOptions(preserve_recent_files=False)
+    spoken = [*old, Message("user", "And plan.md?", step=8)]
+    assert outputs(truncate_old_tool_outputs(spoken, 9, never))[0].startswith("[Output of read_file")
+
+
+def test_only_the_newest_content_of_an_active_file_stays() -> None:
+    """What it said before is history."""
+    messages = [*read("plan.md", LISTING, step=0), *read("plan.md", LISTING + " now", step=7)]
+    old, new = outputs(truncate_old_tool_outputs(messages, 8))
+    assert old.startswith("[Output of read_file")
+    assert new == LISTING + " now"
+
+
+def test_without_steps_the_models_answers_are_counted() -> None:
+    """Six answers later the output is old."""
+    later = [Message("assistant", f"answer {number}") for number in range(5)]
+    messages = [replace(each, step=None) for each in search(LISTING, step=0)]
+    assert outputs(truncate_old_tool_outputs([*messages, *later])) == [LISTING]
+    assert outputs(truncate_old_tool_outputs([*messages, *later, later[0]]))[0].startswith("[Output of")
+
+
+@pytest.mark.parametrize(
+    ("message", "age", "old"),
+    [
+        (Message("tool", LISTING), 5, False),
+        (Message("tool", LISTING), 6, True),
+        (Message("user", LISTING), 60, False),
+        (create_truncated_placeholder(Message("tool", LISTING)), 60, False),
+    ],
+)
+def test_what_is_old(message: Message, age: int, old: bool) -> None:
+    """Outputs of tools alone, once."""
+    assert should_truncate_tool_result(message, age) is old
+
+
+def test_key_facts() -> None:
+    """Paths, error lines, and how it went."""
+    failed = "reading data/in.json\nTraceback (most recent call last):\n  ValueError: bad  value\nfailed after 3 s"
+    assert extract_key_info(failed, "run") == KeyInfo(
+        tool="run",
+        outcome="failure",
+        paths=("data/in.json",),
+        errors=("Traceback (most recent call last):", "failed after 3 s"),
+        lines=4,
+        chars=len(failed),
+    )
+    assert extract_key_info("12 passed, 0 failed\nwritten to out/report.html", "test").outcome == "success"
+    assert extract_key_info("No errors.", "lint").outcome == "success"
+    assert extract_key_info("C:\\games\\save.dat", "ls").paths == ("C:\\games\\save.dat",)
+    assert extract_key_info("a map of Tokyo", "look").outcome == "unknown"
+    assert summarize_tool_output(Message("tool", failed, name="run")) == (
+        "Outcome: failure; 4 lines. Paths: data/in.json. Errors: Traceback (most recent call last):; failed after 3 s."
+    )
+
+
+@settings(deadline=None)
+@given(
+    texts=st.lists(st.text(max_size=400).map(lambda text: text * 20), max_size=6),
+    now=st.integers(0, 20),
+    age=st.integers(0, 8),
+    tokens=st.integers(60, 500),
+)
+def test_any_output_keeps_its_bounds(texts: list[str], now: int, age: int, tokens: int) -> None:
+    """No output is over its limit, as many messages as before, and doing it again changes nothing."""
+    options = ToolOutputOptions(max_tool_output_age=age, max_tool_output_tokens=tokens)
+    messages = [each for step, text in enumerate(texts) for each in search(text, step=step)]
+    aged = truncate_old_tool_outputs(messages, now, options)
+    assert len(aged) == len(messages)
+    assert [each.role for each in aged] == [each.role for each in messages]
+    assert all(estimate_text_tokens(each) <= max(tokens, 400) for each in outputs(aged))
+    assert truncate_old_tool_outputs(aged, now, options) == aged
