@@ -30,7 +30,7 @@ from compaction.memory.recall import (
 from compaction.model import Seq, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from compaction.memory.passage import Passage
     from compaction.model import SessionId
@@ -54,13 +54,21 @@ EVERYWHERE = Scope()
 class Recall:
     """Searches everything stored. Safe for all rooms at once.
 
-    `embedder` None means full text alone.
+    `embedder` None means full text alone. `on_found` is told what each search found, and must not wait.
     """
 
-    def __init__(self, index: RecallIndex, turns: TurnStore, *, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        index: RecallIndex,
+        turns: TurnStore,
+        *,
+        embedder: Embedder | None = None,
+        on_found: Callable[[Sequence[Recalled]], None] | None = None,
+    ) -> None:
         self._index = index
         self._turns = turns
         self._embedder = embedder
+        self._on_found = on_found
 
     async def search(
         self,
@@ -87,8 +95,13 @@ class Recall:
             return await self._last(asked, scope, limit)
         scores = fuse([(FULL_TEXT_WEIGHT, worded), (LIKENESS_WEIGHT, [passage_id for passage_id, _ in alike])])
         found = await self._index.passages(best(scores, JUDGED))
+        # Embeddings know nothing of the archive.
+        found = [each for each in found if scope.archived or not each.archived]
         found = [*found, *await self._possible_corrections(choice, found, scores, scope)]
-        return arrange(asked, choice, found, scores, likeness=dict(alike), limit=limit)
+        recalled = arrange(asked, choice, found, scores, likeness=dict(alike), limit=limit)
+        if self._on_found is not None:
+            self._on_found(recalled)
+        return recalled
 
     async def turns(self, session_id: SessionId, first: int, last: int) -> tuple[Turn, ...]:
         """Return the turns from `first` to `last`, both counted in, word for word. Raises `StoreError`."""

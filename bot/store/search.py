@@ -95,7 +95,10 @@ class SqlRecallIndex:
         if not ids:
             return ()
         places, values = _listed(ids)
-        found = [_Row(*row) for row in await self._database.rows(_PASSAGES.format(places=places), values)]
+        found = [
+            _Row(*row)
+            for row in await self._database.rows(_PASSAGES.format(places=places, archived=ARCHIVED_TAG), values)
+        ]
         turns = [row for row in found if row.kind == PassageKind.TURN]
         around = await _turns_around(self._database, turns)
         others: dict[tuple[str, str, str], Source] = {}
@@ -136,6 +139,7 @@ class _Row(NamedTuple):
     preceding: str
     following: str
     replaced_by: int | None
+    archived: int
 
 
 _COUNTS = """
@@ -143,7 +147,8 @@ _COUNTS = """
     UNION ALL SELECT term, doc FROM passage_terms WHERE term IN ({places})
 """
 _PASSAGES = """
-    SELECT p.id, p.session_id, p.kind, p."key", p.start_seq, p.own, p.preceding, p.following, c.new_seq
+    SELECT p.id, p.session_id, p.kind, p."key", p.start_seq, p.own, p.preceding, p.following, c.new_seq,
+    instr(p.tags, '{archived}') > 0
     FROM passages p LEFT JOIN corrections c
     ON p.kind = 'turn' AND c.session_id = p.session_id AND c.old_seq = p.start_seq
     WHERE p.id IN ({places})
@@ -246,6 +251,7 @@ def _passage(row: _Row, around: Mapping[_Key, Turn], others: Mapping[tuple[str, 
         near=frozenset(row.preceding.split()) | frozenset(row.following.split()),
         around=near,
         replaced_by=None if row.replaced_by is None else Seq(row.replaced_by),
+        archived=bool(row.archived),
     )
 
 

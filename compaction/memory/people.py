@@ -75,6 +75,11 @@ class Drawn:
     facts: tuple[PersonFact, ...] = ()
     retractions: tuple[Retraction, ...] = ()
 
+    @property
+    def people(self) -> frozenset[str]:
+        """Return the ids of everybody it says something of."""
+        return frozenset({fact.person_id for fact in self.facts} | {each.person_id for each in self.retractions})
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:

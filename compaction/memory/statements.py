@@ -80,7 +80,7 @@ PATTERNS = (
         rf"{_BEING}(?:an? )?(?:strict )?(?P<value>{_DIETS})\b",
     ),
     _pattern(
-        "{value}",
+        "condition: {value}",
         4.5,
         rf"{_BEING}(?:an? )?(?P<value>lactose[ -]intolerant|gluten[ -]intolerant|coeliac|celiac|diabetic|"
         rf"colou?r[ -]?blind|left[ -]handed|dyslexic|hard of hearing|deaf|partially sighted|asthmatic)\b",
@@ -179,6 +179,17 @@ RETRACTIONS = tuple(
         ("marriage", rf"(?: am|'m|’m) (?:not married {_GONE}|no longer married)\b"),
     )
 )
+
+_TOPIC_WEIGHTS = tuple(
+    (re.compile(re.escape(each.topic).replace(r"\{value\}", ".+").replace(r"\{thing\}", ".+") + "$"), each.weight)
+    for each in PATTERNS
+)
+
+
+def weight_of(topic: str) -> float:
+    """Return how much a fact of this topic is worth telling; 1.0 for a topic that no pattern has any more."""
+    return next((weight for regex, weight in _TOPIC_WEIGHTS if regex.match(topic)), 1.0)
+
 
 # Words before a statement that make it none: a wish, a guess, a quotation, a past.
 UNLIKELY_BEFORE = re.compile(

@@ -32,12 +32,11 @@ LEAST_MESSAGES = 5
 PRUNE_AFTER_S = 30 * 24 * 3600.0
 # A question that nobody came back to for so long is closed: people seldom say that they drop one.
 DROPPED_AFTER_TURNS = 100
-# A turn speaks of a segment when it shares two things with it, or one that hardly any other segment has.
+# A turn speaks of a segment when it shares two things with it, or one name or figure that hardly any other has.
 _SHARED = 2
 _RARE = 2
-# What every fifth segment speaks of is what the session is always about, and tells nothing.
-_COMMON_SHARE = 0.2
-_COMMON_LEAST = 4
+# What every fourth segment speaks of is what the session is always about, and tells nothing.
+_COMMON_SHARE = 0.25
 # An answer shares this much of what its question is about.
 _ANSWERS = 0.5
 _SPOKEN = frozenset({TurnKind.SPEECH, TurnKind.ASSISTANT})
@@ -163,12 +162,15 @@ class Subjects:
         """Return the segments that a turn speaks of."""
         if turn.kind not in _SPOKEN or turn.tombstone:
             return frozenset()
-        common = max(_COMMON_LEAST, _COMMON_SHARE * len(self._known))
+        common = max(1.0, _COMMON_SHARE * len(self._known))
+        about = [concepts(part.text) for part in turn.parts]
+        values = frozenset().union(*(each.values for each in about))
         shared: Counter[SegmentId] = Counter()
-        for concept in {each for part in turn.parts for each in concepts(part.text).all} - self._roster:
+        for concept in frozenset().union(*(each.all for each in about)) - self._roster:
             holders = self._holders.get(concept, ())
             if 0 < len(holders) <= common:
-                shared.update(dict.fromkeys(holders, _SHARED if len(holders) <= _RARE else 1))
+                tells = concept in values and len(holders) <= _RARE
+                shared.update(dict.fromkeys(holders, _SHARED if tells else 1))
         return frozenset(each for each, weight in shared.items() if weight >= _SHARED)
 
     def threads_closed(self, segment: Segment, *, turns_since_mention: int) -> bool:

@@ -1,0 +1,148 @@
+"""What people said of themselves, on disk: kept with its source, superseded ones as history, deleted on request.
+
+A person is known by id within one guild: what is said on one server is told on no other. Every method is one
+transaction and raises `StoreError`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, select, update
+
+from bot.store.kept import person_draws, person_facts
+from bot.store.schema import add_once, sessions
+from compaction.memory.people import PersonFact, settle
+from compaction.memory.statements import weight_of
+from compaction.model import Seq, SessionId
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sqlalchemy import Row, Select
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.store.database import Database
+    from compaction.memory.people import Drawn
+
+
+class PeopleStore:
+    """Facts about people in an open `Database`. Safe for all tasks of one loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def drawn_through(self, session_id: SessionId) -> int:
+        """Return up to which turn facts have been drawn from a session: those with `seq <` that."""
+        async with self._database.reading() as connection:
+            wanted = select(person_draws.c.through_seq).where(person_draws.c.session_id == session_id)
+            return int(await connection.scalar(wanted) or 0)
+
+    async def keep(self, session_id: SessionId, drawn: Drawn, *, through: int) -> tuple[PersonFact, ...]:
+        """Store what was drawn from the turns before `through`, superseding what it replaces; return what is new.
+
+        Turns that were drawn from before change nothing.
+        """
+        async with self._database.writing() as connection:
+            if not await _advance(connection, session_id, through):
+                return ()
+            theirs = _of_people(drawn.people, await _guild(connection, session_id))
+            settled = settle(drawn, await _known(connection, theirs))
+            for fact in settled.superseded:
+                await connection.execute(
+                    update(person_facts)
+                    .where(person_facts.c.id == fact.id)
+                    .values(superseded_by=fact.superseded_by, superseded_at=fact.superseded_at)
+                )
+            for fact in settled.added:
+                await connection.execute(insert(person_facts).values(_values(fact)))
+            return settled.added
+
+    async def known(
+        self, people: Collection[str], guild_id: int | None, *, history: bool = False
+    ) -> tuple[PersonFact, ...]:
+        """Return what is known of these people in this guild, oldest first; with `history`, what it replaced too."""
+        wanted = _of_people(people, guild_id)
+        if not history:
+            wanted = wanted.where(person_facts.c.superseded_at.is_(None))
+        async with self._database.reading() as connection:
+            return await _known(connection, wanted)
+
+    async def by_id(self, ids: Sequence[str]) -> dict[str, PersonFact]:
+        """Return these facts by their ids; those that are gone are missing."""
+        async with self._database.reading() as connection:
+            found = await _known(connection, select(person_facts).where(person_facts.c.id.in_(ids)))
+        return {fact.id: fact for fact in found}
+
+    async def forget(self, person_id: str, guild_id: int | None) -> int:
+        """Delete everything that is known of a person in this guild, history included; return how much it was."""
+        of_guild = select(sessions.c.id).where(sessions.c.guild_id.is_not_distinct_from(guild_id))
+        async with self._database.writing() as connection:
+            result = await connection.execute(
+                delete(person_facts).where(
+                    person_facts.c.person_id == person_id, person_facts.c.session_id.in_(of_guild)
+                )
+            )
+            return result.rowcount
+
+
+async def _advance(connection: AsyncConnection, session_id: SessionId, through: int) -> bool:
+    values: dict[str, object] = {"session_id": session_id, "through_seq": through}
+    if await add_once(connection, person_draws, values):
+        return True
+    of_session = person_draws.c.session_id == session_id
+    moved = await connection.execute(
+        update(person_draws).where(of_session, person_draws.c.through_seq < through).values(through_seq=through)
+    )
+    return moved.rowcount == 1
+
+
+async def _guild(connection: AsyncConnection, session_id: SessionId) -> int | None:
+    guild: int | None = await connection.scalar(select(sessions.c.guild_id).where(sessions.c.id == session_id))
+    return guild
+
+
+def _of_people(people: Collection[str], guild_id: int | None) -> Select[Any]:
+    return (
+        select(person_facts)
+        .join(sessions, sessions.c.id == person_facts.c.session_id)
+        .where(person_facts.c.person_id.in_(sorted(people)), sessions.c.guild_id.is_not_distinct_from(guild_id))
+    )
+
+
+async def _known(connection: AsyncConnection, wanted: Select[Any]) -> tuple[PersonFact, ...]:
+    found = await connection.execute(wanted.order_by(person_facts.c.at, person_facts.c.turn_seq, person_facts.c.id))
+    return tuple(map(_fact, found))
+
+
+def _values(fact: PersonFact) -> dict[str, object]:
+    return {
+        "id": fact.id,
+        "session_id": fact.session_id,
+        "turn_seq": fact.turn_seq,
+        "person_id": fact.person_id,
+        "name": fact.name,
+        "topic": fact.topic,
+        "value": fact.value,
+        "text": fact.text,
+        "at": fact.at,
+        "superseded_by": fact.superseded_by,
+        "superseded_at": fact.superseded_at,
+    }
+
+
+def _fact(row: Row[Any]) -> PersonFact:
+    return PersonFact(
+        id=row.id,
+        person_id=row.person_id,
+        name=row.name,
+        topic=row.topic,
+        value=row.value,
+        text=row.text,
+        session_id=SessionId(row.session_id),
+        turn_seq=Seq(row.turn_seq),
+        at=row.at,
+        superseded_by=row.superseded_by,
+        superseded_at=row.superseded_at,
+        weight=weight_of(row.topic),
+    )

@@ -1,0 +1,425 @@
+"""How folded segments are kept: which wait for compression, which are compressed, archived, pruned.
+
+Decides nothing (`compaction.memory.tiers` does); every method is one transaction and raises `StoreError`. What a
+segment says stays in `segments` until it is pruned; here is only how it is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
+
+from bot.store import rows
+from bot.store.indexing import index_source
+from bot.store.kept import segment_tiers, tier_checks, tier_opt_outs
+from bot.store.schema import add_once, passages, segments, sessions, turns
+from bot.store.summaries import render_anew
+from bot.store.tags import ARCHIVED_TAG
+from compaction.memory.passage import PassageKind
+from compaction.memory.segments import (
+    RecordMetadata,
+    SegmentRecord,
+    compression_ratio,
+    more_relevant,
+    relevance_of,
+)
+from compaction.memory.tiers import Kept
+from compaction.model import SegmentId, SessionId, TurnKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy import Row
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.store.database import Database
+    from compaction.memory.tiers import Check
+    from compaction.model import Segment
+
+_SPOKEN = (TurnKind.SPEECH.value, TurnKind.ASSISTANT.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """How often a segment was retrieved, when last (UTC epoch seconds), and how relevant that makes it."""
+
+    count: int
+    last_at: float | None
+    relevance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One segment as the store keeps it, with what `Kept` leaves out. `known`: it has a row of its own already."""
+
+    kept: Kept
+    accesses: Accesses
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a pruning did. `segments`: archived ones whose time was over. `sessions`: deleted whole."""
+
+    segments: int
+    sessions: tuple[SessionId, ...] = ()
+
+
+class SegmentShelf:
+    """Tiers in an open `Database`. Safe for all tasks of one loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    async def standings(self, session_id: SessionId, folded: Sequence[Segment] | None = None) -> tuple[Standing, ...]:
+        """Return how each segment of a session is kept, in order.
+
+        `folded`: the segments, where the caller has them in memory; read from the store otherwise.
+        """
+        async with self._database.reading() as connection:
+            if folded is None:
+                found = await connection.execute(
+                    select(segments)
+                    .where(segments.c.session_id == session_id)
+                    .order_by(segments.c.start_seq, segments.c.position)
+                )
+                folded = tuple(rows.segment_from_row(row) for row in found)
+            of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
+            known = {row.segment_id: row for row in await connection.execute(of_session)}
+            new = [segment for segment in folded if segment.id not in known]
+            counts = await _message_counts(connection, session_id, new)
+        return tuple(_standing(segment, known.get(segment.id), counts) for segment in folded)
+
+    async def last_check(self, session_id: SessionId) -> int:
+        """Return how many turns the session had at its last check; 0 before one."""
+        async with self._database.reading() as connection:
+            return await _last_check(connection, session_id)
+
+    async def opted_out(self, session_id: SessionId) -> bool:
+        """Return whether this session, or its guild, wants its tiers left alone."""
+        async with self._database.reading() as connection:
+            guild = await connection.scalar(select(sessions.c.guild_id).where(sessions.c.id == session_id))
+            wanted = and_(tier_opt_outs.c.scope == "session", tier_opt_outs.c.name == session_id)
+            if guild is not None:
+                wanted = or_(wanted, and_(tier_opt_outs.c.scope == "guild", tier_opt_outs.c.name == str(guild)))
+            return bool(await connection.scalar(select(func.count()).select_from(tier_opt_outs).where(wanted)))
+
+    async def opt_outs(self) -> tuple[tuple[str, str], ...]:
+        """Return every (scope, id) that opted out."""
+        async with self._database.reading() as connection:
+            found = await connection.execute(
+                select(tier_opt_outs).order_by(tier_opt_outs.c.scope, tier_opt_outs.c.name)
+            )
+            return tuple((row.scope, row.name) for row in found)
+
+    # -- moving ----------------------------------------------------------------------------------------------
+
+    async def apply(
+        self,
+        session_id: SessionId,
+        check: Check,
+        kept: Iterable[Kept],
+        *,
+        total_turns: int,
+        now: float,
+    ) -> None:
+        """Write what a check decided, and how the segments stood when it did. `now`: UTC epoch seconds.
+
+        `kept`: the segments that are new or were spoken of since the last check.
+        """
+        async with self._database.writing() as connection:
+            for each in kept:
+                await _remember(connection, session_id, each)
+            await _change(connection, session_id, check.queue, {"queued_at_turn": total_turns, "queued_at": now})
+            await _change(connection, session_id, check.release, {"queued_at_turn": None, "queued_at": None})
+            for record in check.compress:
+                await _change(
+                    connection,
+                    session_id,
+                    [record.segment_id],
+                    {"compressed_at_turn": total_turns} | _record_values(record),
+                )
+            await _archive(connection, session_id, check.archive, now)
+            await _set_last_check(connection, session_id, total_turns)
+
+    async def touch(self, found: Mapping[SessionId, Iterable[tuple[int, int]]], at: float) -> None:
+        """Count a retrieval of the segments that hold these turns (inclusive ranges of seqs), at `at` (UTC epoch
+        seconds). They count as spoken of: what is asked for is not cold."""
+        async with self._database.writing() as connection:
+            for session_id, ranges in found.items():
+                for first, last in ranges:
+                    await _touch(connection, session_id, first, last, at)
+
+    async def prune(self, segment_ids: Mapping[SessionId, Sequence[SegmentId]], *, now: float) -> int:
+        """Leave of these archived segments their content alone; return how many there were."""
+        count = 0
+        async with self._database.writing() as connection:
+            for session_id, names in segment_ids.items():
+                done = sum([await _prune(connection, session_id, name, now) for name in names])
+                if done:
+                    await render_anew(connection, session_id, now=now)
+                count += done
+        return count
+
+    async def archived(self, *, before: float | None = None) -> Mapping[SessionId, tuple[SegmentId, ...]]:
+        """Return the archived segments that are not pruned, of all sessions; `before`: archived no later (epoch s)."""
+        wanted = select(segment_tiers.c.session_id, segment_tiers.c.segment_id).where(
+            segment_tiers.c.archived_at.is_not(None), segment_tiers.c.pruned_at.is_(None)
+        )
+        if before is not None:
+            wanted = wanted.where(segment_tiers.c.archived_at <= before)
+        found: dict[SessionId, tuple[SegmentId, ...]] = {}
+        async with self._database.reading() as connection:
+            for row in await connection.execute(wanted):
+                session_id = SessionId(row.session_id)
+                found[session_id] = (*found.get(session_id, ()), SegmentId(row.segment_id))
+        return found
+
+    async def archive(self, session_id: SessionId, segment_ids: Sequence[SegmentId], *, now: float) -> None:
+        """Move segments into the archive, whatever the context holds."""
+        standings = await self.standings(session_id)
+        async with self._database.writing() as connection:
+            for standing in standings:
+                if standing.kept.segment.id in segment_ids:
+                    await _remember(connection, session_id, standing.kept)
+            await _archive(connection, session_id, segment_ids, now)
+
+    async def delete_outlived(self, *, ended_before: float) -> tuple[SessionId, ...]:
+        """Delete the sessions that ended before then (UTC epoch seconds), with all that is in them."""
+        outlived = sessions.c.ended_at.is_not(None) & (sessions.c.ended_at < ended_before)
+        async with self._database.writing() as connection:
+            names = (await connection.execute(select(sessions.c.id).where(outlived))).scalars().all()
+            await connection.execute(delete(sessions).where(outlived))
+        return tuple(SessionId(name) for name in names)
+
+    async def opt(self, scope: str, name: str, *, out: bool) -> bool:
+        """Leave the tiers of a guild or session alone from now on (`out`), or no longer; return whether that is new."""
+        async with self._database.writing() as connection:
+            if out:
+                return await add_once(connection, tier_opt_outs, {"scope": scope, "name": name})
+            same = and_(tier_opt_outs.c.scope == scope, tier_opt_outs.c.name == name)
+            return (await connection.execute(delete(tier_opt_outs).where(same))).rowcount == 1
+
+
+async def remember(connection: AsyncConnection, session_id: SessionId, standing: Standing) -> None:
+    """Write how a segment is kept, whole, inside a write transaction: what an import brings."""
+    kept, accesses = standing.kept, standing.accesses
+    await _remember(connection, session_id, kept)
+    values: dict[str, object] = {
+        "queued_at_turn": kept.queued_at_turn,
+        "queued_at": kept.queued_at,
+        "archived_at": kept.archived_at,
+        "pruned_at": kept.pruned_at,
+    }
+    if kept.record is not None:
+        values |= {"compressed_at_turn": kept.compressed_at_turn} | _record_values(kept.record)
+    values |= {
+        "access_count": accesses.count,
+        "last_accessed": accesses.last_at,
+        "relevance_score": accesses.relevance,
+    }
+    await _change(connection, session_id, [kept.segment.id], values)
+
+
+async def set_last_check(connection: AsyncConnection, session_id: SessionId, total_turns: int) -> None:
+    """Note when the last check was, inside a write transaction."""
+    await _set_last_check(connection, session_id, total_turns)
+
+
+def record_with(standing: Standing, record: SegmentRecord) -> SegmentRecord:
+    """Return a segment's record with how often it was retrieved."""
+    accesses = standing.accesses
+    return replace(
+        record,
+        access_count=accesses.count,
+        last_accessed=record.last_accessed if accesses.last_at is None else accesses.last_at,
+        relevance_score=record.relevance_score if accesses.relevance is None else accesses.relevance,
+    )
+
+
+async def _message_counts(
+    connection: AsyncConnection, session_id: SessionId, new: Sequence[Segment]
+) -> dict[SegmentId, int]:
+    """Return in how many turns of each segment somebody spoke."""
+    if not new:
+        return {}
+    spoken = (turns.c.session_id == session_id) & turns.c.kind.in_(_SPOKEN) & turns.c.tombstone.is_(False)
+    within = and_(spoken, turns.c.seq >= segments.c.start_seq, turns.c.seq < segments.c.end_seq)
+    counted = (
+        select(segments.c.id, func.count(turns.c.seq).label("messages"))
+        .join(turns, within)
+        .where(segments.c.session_id == session_id, segments.c.start_seq >= min(each.start for each in new))
+        .group_by(segments.c.id)
+    )
+    return {SegmentId(row.id): row.messages for row in await connection.execute(counted)}
+
+
+def _standing(segment: Segment, row: Row[Any] | None, counts: Mapping[SegmentId, int]) -> Standing:
+    if row is None:
+        fresh = Kept(segment, counts.get(segment.id, 0), max(segment.start, segment.end - 1))
+        return Standing(fresh, Accesses(0, None, None))
+    kept = Kept(
+        segment=segment,
+        message_count=row.message_count,
+        last_mention=row.last_mention,
+        queued_at_turn=row.queued_at_turn,
+        queued_at=row.queued_at,
+        record=_record(segment, row),
+        compressed_at_turn=row.compressed_at_turn,
+        archived_at=row.archived_at,
+        pruned_at=row.pruned_at,
+    )
+    return Standing(kept, Accesses(row.access_count, row.last_accessed, row.relevance_score), known=True)
+
+
+def _record(segment: Segment, row: Row[Any]) -> SegmentRecord | None:
+    if row.compressed_at is None:
+        return None
+    return SegmentRecord(
+        segment_id=segment.id,
+        topic=row.topic,
+        session_id=segment.session_id,
+        start_turn=segment.start,
+        end_turn=segment.end - 1,
+        original_tokens=row.original_tokens,
+        compressed_tokens=row.compressed_tokens,
+        compression_ratio=compression_ratio(row.original_tokens, row.compressed_tokens),
+        compressed_at=row.compressed_at,
+        last_accessed=row.compressed_at if row.last_accessed is None else row.last_accessed,
+        access_count=row.access_count,
+        relevance_score=row.relevance_score,
+        compressed_content=row.compressed_content,
+        key_decisions=tuple(json.loads(row.key_decisions)),
+        key_files=tuple(json.loads(row.key_files)),
+        metadata=RecordMetadata(row.contains_code, row.contains_errors, row.task_completed),
+    )
+
+
+def _record_values(record: SegmentRecord) -> dict[str, object]:
+    """Return the columns of a record. What was retrieved before it was compressed stays counted."""
+    return {
+        "compressed_at": record.compressed_at,
+        "topic": record.topic,
+        "compressed_content": record.compressed_content,
+        "original_tokens": record.original_tokens,
+        "compressed_tokens": record.compressed_tokens,
+        "key_decisions": json.dumps(record.key_decisions),
+        "key_files": json.dumps(record.key_files),
+        "contains_code": record.metadata.contains_code,
+        "contains_errors": record.metadata.contains_errors,
+        "task_completed": record.metadata.task_completed,
+        "relevance_score": func.coalesce(segment_tiers.c.relevance_score, record.relevance_score),
+    }
+
+
+async def _remember(connection: AsyncConnection, session_id: SessionId, kept: Kept) -> None:
+    """Make the segment's row, or move when it was last spoken of."""
+    key: dict[str, object] = {"session_id": session_id, "segment_id": kept.segment.id}
+    values: dict[str, object] = {"message_count": kept.message_count, "last_mention": kept.last_mention}
+    if not await add_once(connection, segment_tiers, key | values):
+        later = segment_tiers.c.last_mention < kept.last_mention
+        await connection.execute(update(segment_tiers).where(_is(session_id, kept.segment.id), later).values(values))
+
+
+async def _change(
+    connection: AsyncConnection, session_id: SessionId, names: Sequence[SegmentId], values: Mapping[str, object]
+) -> None:
+    for name in names:
+        await connection.execute(update(segment_tiers).where(_is(session_id, name)).values(dict(values)))
+
+
+async def _archive(connection: AsyncConnection, session_id: SessionId, names: Sequence[SegmentId], now: float) -> None:
+    """Move segments into the archive: from now on search finds them only when it is asked to."""
+    await _change(connection, session_id, names, {"archived_at": now})
+    for name in names:
+        await _mark_archived(connection, session_id, name)
+
+
+async def _mark_archived(connection: AsyncConnection, session_id: SessionId, name: SegmentId) -> None:
+    here = (passages.c.session_id == session_id) & (passages.c.kind == PassageKind.SEGMENT.value)
+    unmarked = passages.c.tags.not_like(f"%{ARCHIVED_TAG}%")
+    await connection.execute(
+        update(passages).where(here, passages.c.key == name, unmarked).values(tags=passages.c.tags + f" {ARCHIVED_TAG}")
+    )
+
+
+async def _touch(connection: AsyncConnection, session_id: SessionId, first: int, last: int, at: float) -> None:
+    holding = (
+        select(segments)
+        .where(segments.c.session_id == session_id, segments.c.start_seq <= last, segments.c.end_seq > first)
+        .where(segments.c.start_seq < segments.c.end_seq)
+    )
+    found = [rows.segment_from_row(row) for row in await connection.execute(holding)]
+    if not found:
+        return
+    total = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
+    counts = await _message_counts(connection, session_id, found)
+    for segment in found:
+        await _remember(connection, session_id, Kept(segment, counts.get(segment.id, 0), total or segment.end - 1))
+        before = await connection.scalar(select(segment_tiers.c.relevance_score).where(_is(session_id, segment.id)))
+        relevance = more_relevant(relevance_of(segment.facts) if before is None else before)
+        await connection.execute(
+            update(segment_tiers)
+            .where(_is(session_id, segment.id))
+            .values(
+                access_count=segment_tiers.c.access_count + 1,
+                last_accessed=case(
+                    (segment_tiers.c.last_accessed > at, segment_tiers.c.last_accessed), else_=bindparam("at_now", at)
+                ),
+                relevance_score=relevance,
+            )
+        )
+
+
+async def _prune(connection: AsyncConnection, session_id: SessionId, name: SegmentId, now: float) -> int:
+    row = (
+        await connection.execute(
+            select(segment_tiers).where(
+                _is(session_id, name), segment_tiers.c.archived_at.is_not(None), segment_tiers.c.pruned_at.is_(None)
+            )
+        )
+    ).one_or_none()
+    if row is None:
+        return 0
+    same = (segments.c.session_id == session_id) & (segments.c.id == name)
+    content = {} if row.compressed_content is None else {"gist": row.compressed_content}
+    await connection.execute(update(segments).where(same).values({"facts": "[]", "pruned": True} | content))
+    await _change(
+        connection,
+        session_id,
+        [name],
+        {
+            "pruned_at": now,
+            "key_decisions": "[]",
+            "key_files": "[]",
+            "contains_code": False,
+            "contains_errors": False,
+        },
+    )
+    # The database's own triggers have taken the old words out of the index.
+    left = (await connection.execute(select(segments).where(same))).one()
+    await index_source(connection, session_id, rows.segment_from_row(left))
+    await _mark_archived(connection, session_id, name)
+    return 1
+
+
+async def _last_check(connection: AsyncConnection, session_id: SessionId) -> int:
+    wanted = select(tier_checks.c.last_check_turn).where(tier_checks.c.session_id == session_id)
+    return int(await connection.scalar(wanted) or 0)
+
+
+async def _set_last_check(connection: AsyncConnection, session_id: SessionId, total_turns: int) -> None:
+    values: dict[str, object] = {"session_id": session_id, "last_check_turn": total_turns}
+    if not await add_once(connection, tier_checks, values):
+        await connection.execute(
+            update(tier_checks).where(tier_checks.c.session_id == session_id).values(last_check_turn=total_turns)
+        )
+
+
+def _is(session_id: SessionId, name: SegmentId) -> Any:
+    return (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == name)

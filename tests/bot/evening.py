@@ -1,0 +1,141 @@
+"""An evening over a real database, without sound: its memory, its keeper, and people who say what a test wants."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from random import Random
+from typing import TYPE_CHECKING, Self
+
+from bot.accesses import AccessBook
+from bot.brain.context import build_context_messages
+from bot.keeper import Keeper
+from bot.people import PeopleBook
+from bot.store.database import Database, open_database
+from bot.store.people import PeopleStore
+from bot.store.prompts import PromptShelf
+from bot.store.sessions import Sessions
+from bot.store.tiers import SegmentShelf
+from bot.store.turns import SqlTurnStore
+from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+    from pathlib import Path
+    from types import TracebackType
+
+    from bot.brain.context import ModelContext
+
+GUILD, CHANNEL = 77, 701
+PEOPLE = ("Ada", "Bob", "Cy")
+
+
+class Evening:
+    """One session of a guild. `max_input_tokens` is what a prompt may cost; small ones fill quickly."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        name: str = "evening",
+        clock: FakeClock | None = None,
+        tiers: TierSettings | None = None,
+        people: PeopleSettings | None = None,
+        max_input_tokens: int = 28_672,
+    ) -> None:
+        self._path = path
+        self.session_id = SessionId(name)
+        self.clock = FakeClock() if clock is None else clock
+        self.tiers = TierSettings() if tiers is None else tiers
+        self._people_settings = PeopleSettings() if people is None else people
+        self.max_input_tokens = max_input_tokens
+        self._stack = AsyncExitStack()
+        self.database: Database
+        self.store: SqlTurnStore
+        self.shelf: SegmentShelf
+        self.facts: PeopleStore
+        self.people: PeopleBook
+        self.prompts: PromptShelf
+        self.accesses: AccessBook
+        self.memory: SessionMemory
+        self.keeper: Keeper
+
+    async def __aenter__(self) -> Self:
+        self.database = await self._stack.enter_async_context(open_database(self._path, synchronous="normal"))
+        await Sessions(self.database, self.clock).open(
+            guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1e9, session_id=self.session_id
+        )
+        self.store = SqlTurnStore(self.database, self.clock)
+        self.shelf = SegmentShelf(self.database)
+        self.facts = PeopleStore(self.database)
+        self.people = PeopleBook(self.facts, self._people_settings)
+        self.prompts = PromptShelf(self.database)
+        self.accesses = AccessBook(self.shelf, self.clock)
+        self.memory = await self._stack.enter_async_context(
+            SessionMemory.open(
+                self.session_id,
+                store=self.store,
+                summariser=ExtractiveSummariser(),
+                fallback=ExtractiveSummariser(),
+                settings=CompactionSettings(),
+                mode=Mode.SUMMARY,
+                clock=self.clock,
+                guild_id=str(GUILD),
+                rng=Random(7),
+            )
+        )
+        self.keeper = self.new_keeper()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def new_keeper(self) -> Keeper:
+        """Return a keeper as the next process would have it."""
+        return Keeper(
+            self.session_id,
+            GUILD,
+            memory=self.memory,
+            turns=self.store,
+            shelf=self.shelf,
+            people=self.people,
+            prompts=self.prompts,
+            accesses=self.accesses,
+            settings=self.tiers,
+            clock=self.clock,
+            max_input_tokens=self.max_input_tokens,
+        )
+
+    async def say(self, text: str, speaker: str = "Ada", *, kind: TurnKind = TurnKind.SPEECH) -> Turn:
+        """Let somebody say something, four seconds after what was said before."""
+        self.clock.advance(4.0)
+        now = self.clock.now()
+        part = TurnPart(f"id-{speaker}", speaker, text)
+        return await self.memory.append(kind, (part,), started_at=now, ended_at=now + 2.0)
+
+    async def talk(self, turns: int) -> None:
+        """Let people say so many things, each of its own, and fold what is due."""
+        for _ in range(turns):
+            number = self.memory.total_turns
+            await self.say(f"I put parcel {number} into shed {5000 + number}.", PEOPLE[number % 3])
+            self.memory.context(max_input_tokens=self.max_input_tokens)
+            await self.memory.settle()
+
+    def asks(
+        self, turn: Turn, *, system: tuple[str, ...] = ("You take part.",), zone: tzinfo, **others: object
+    ) -> ModelContext:
+        """Build what a model would be sent to answer `turn`."""
+        return build_context_messages(
+            self.memory,
+            turn,
+            system=system,
+            max_input_tokens=self.max_input_tokens,
+            now=self.clock.now(),
+            zone=zone,
+            **others,  # type: ignore[arg-type]
+        )

@@ -1,0 +1,310 @@
+"""What happens beside the conversation: facts are drawn, segments move, nobody waits."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.recall import Recall
+from bot.store.search import SqlRecallIndex
+from bot.store.vectorshelf import VectorShelf
+from compaction.errors import StoreError
+from compaction.memory.passage import PassageKind, Scope
+from compaction.memory.tiers import Tier
+from compaction.payload import PartKind, part, text_digest
+from compaction.settings import PeopleSettings, TierSettings
+from tests.bot.evening import GUILD, Evening
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY_S = 86_400.0
+
+
+def filled(evening: Evening, share: float) -> None:
+    """Let a prompt have been sent that fills so much of the context."""
+    tokens = round(share * evening.max_input_tokens)
+    evening.keeper.sent([part("user", PartKind.TURN, "x", count=lambda _: tokens - 6)])
+
+
+@pytest.mark.asyncio
+async def test_segments_are_queued_compressed_archived_as_the_context_fills(tmp_path: Path) -> None:
+    """Nothing below 60 %; queued above, compressed ten turns later, archived above 80 %."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.talk(100)
+        filled(evening, 0.5)
+        await evening.keeper.tend()
+        standings = await evening.shelf.standings(evening.session_id)
+        assert [each.kept.queued_at_turn for each in standings] == [None] * 4
+        await evening.talk(10)
+        filled(evening, 0.7)
+        await evening.keeper.tend()
+        standings = await evening.shelf.standings(evening.session_id)
+        assert [each.kept.queued_at_turn for each in standings] == [110] * 5
+        assert all(each.kept.record is None for each in standings)
+        await evening.talk(10)
+        with capture_logs() as logs:
+            await evening.keeper.tend()
+        (told,) = [line for line in logs if line["event"] == "tiers_checked"]
+        assert (told["compressed"], told["queued"], told["archived"]) == (5, 1, 0)
+        assert told["tokens_before"] > told["tokens_after"] > 0
+        filled(evening, 0.85)
+        await evening.talk(10)
+        await evening.keeper.tend()
+        standings = await evening.shelf.standings(evening.session_id)
+        assert [each.kept.tier for each in standings] == [Tier.COLD] * 5 + [Tier.WARM] * 2
+        record = standings[0].kept.record
+        assert record is not None
+        assert (record.start_turn, record.end_turn, record.session_id) == (0, 9, evening.session_id)
+        assert "parcel" in record.compressed_content
+
+
+@pytest.mark.asyncio
+async def test_a_check_happens_every_ten_turns(tmp_path: Path) -> None:
+    """Whoever wakes it more often; and the next process goes on counting."""
+    async with Evening(tmp_path / "a.db") as evening:
+        with capture_logs() as logs:
+            for _ in range(15):
+                await evening.talk(2)
+                evening.keeper.turned()
+                await evening.keeper.tend()
+            await evening.new_keeper().tend()
+        assert [line["total_turns"] for line in logs if line["event"] == "tiers_checked"] == [10, 20, 30]
+
+
+@pytest.mark.asyncio
+async def test_what_is_spoken_of_again_leaves_the_queue(tmp_path: Path) -> None:
+    """The last mention counts, wherever in the ten turns it was."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.talk(100)
+        filled(evening, 0.7)
+        await evening.keeper.tend()
+        await evening.say("Where was parcel 3? In shed 5003, I think.", "Bob")
+        await evening.talk(9)
+        await evening.keeper.tend()
+        first, second, *_ = await evening.shelf.standings(evening.session_id)
+        assert first.kept.record is None
+        assert first.kept.queued_at_turn is None
+        assert first.kept.last_mention == 100
+        assert second.kept.record is not None
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("scope", ["guild", "session", "setting"])
+async def test_who_opted_out_is_left_alone(tmp_path: Path, scope: str) -> None:
+    """A server, a session, or the whole bot."""
+    settings = TierSettings(enabled=scope != "setting")
+    async with Evening(tmp_path / "a.db", tiers=settings) as evening:
+        if scope != "setting":
+            name = str(GUILD) if scope == "guild" else evening.session_id
+            assert await evening.shelf.opt(scope, name, out=True)
+            assert not await evening.shelf.opt(scope, name, out=True)
+            assert await evening.shelf.opt_outs() == ((scope, name),)
+        await evening.talk(100)
+        filled(evening, 0.9)
+        await evening.keeper.tend()
+        assert not any(each.known for each in await evening.shelf.standings(evening.session_id))
+        if scope != "setting":
+            assert await evening.shelf.opt(scope, name, out=False)
+            await evening.new_keeper().tend()
+            assert all(each.known for each in await evening.shelf.standings(evening.session_id))
+
+
+@pytest.mark.asyncio
+async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) -> None:
+    """Its segments; the turns in it are found as ever. After thirty days its content alone is left."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.talk(80)
+        segments = await evening.shelf.standings(evening.session_id)
+        first = segments[0].kept.segment
+        await evening.shelf.archive(evening.session_id, [first.id], now=evening.clock.now())
+        recall = Recall(
+            SqlRecallIndex(evening.database, VectorShelf(evening.database)),
+            evening.store,
+            on_found=evening.accesses.note,
+        )
+
+        async def found(*, archived: bool) -> set[str]:
+            scope = Scope(kinds=frozenset({PassageKind.SEGMENT}), archived=archived)
+            return {str(each.seq_from) for each in await recall.search("parcel 3 in a shed", scope, limit=20)}
+
+        assert "0" not in await found(archived=False)
+        assert "0" in await found(archived=True)
+        (turn, *_) = await recall.search("parcel 3")
+        assert turn.seq == 3
+        await evening.talk(50)
+        evening.clock.advance(31 * DAY_S)
+        with capture_logs() as logs:
+            await evening.keeper.tend()
+        (told,) = [line for line in logs if line["event"] == "archive_pruned"]
+        assert told["pruned"] == 1
+        pruned = (await evening.shelf.standings(evening.session_id))[0].kept
+        assert pruned.pruned_at is not None
+        assert pruned.segment.pruned
+        assert (pruned.segment.facts, pruned.segment.gist) == ((), first.gist)
+        assert "0" in await found(archived=True)
+        assert "0" not in await found(archived=False)
+
+
+@pytest.mark.asyncio
+async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
+    """Access count, time and relevance move; what is asked for is not cold."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.talk(100)
+        recall = Recall(
+            SqlRecallIndex(evening.database, VectorShelf(evening.database)),
+            evening.store,
+            on_found=evening.accesses.note,
+        )
+        await recall.search("parcel 3", limit=1)
+        await evening.accesses.write()
+        await evening.accesses.write()
+        first, second, *_ = await evening.shelf.standings(evening.session_id)
+        assert (first.accesses.count, first.accesses.last_at) == (1, evening.clock.now())
+        assert first.kept.last_mention == 99
+        assert second.accesses.count == 0
+        before = first.accesses.relevance
+        assert before is not None
+        await recall.search("parcel 3", limit=1)
+        await evening.accesses.write()
+        (first, *_) = await evening.shelf.standings(evening.session_id)
+        assert first.accesses.relevance is not None
+        assert before < first.accesses.relevance <= 1.0
+
+
+@pytest.mark.asyncio
+async def test_a_sessions_retention_deletes_everything(tmp_path: Path) -> None:
+    """Before the archive's own time is over; other sessions stay."""
+    path = tmp_path / "a.db"
+    async with Evening(path, name="old") as old:
+        await old.say("I live in Lisbon.")
+        await old.talk(70)
+        await old.keeper.tend(through=old.memory.total_turns)
+        await old.shelf.archive(old.session_id, [old.memory.segments[0].id], now=old.clock.now())
+        await old.memory.end()
+        clock = old.clock
+    clock.advance(8 * DAY_S)
+    async with Evening(path, name="new", clock=clock, tiers=TierSettings(retention_days=7)) as new:
+        assert await new.facts.known(["id-Ada"], GUILD)
+        await new.talk(50)
+        await new.keeper.tend()
+        assert await new.store.turns(old.session_id, 0, 100) == ()  # type: ignore[arg-type]
+        assert await new.shelf.standings(old.session_id) == ()
+        assert await new.shelf.archived() == {}
+        assert not await new.facts.known(["id-Ada"], GUILD)
+        assert len(await new.store.turns(new.session_id, 0, 100)) == 50  # type: ignore[arg-type]
+
+
+@pytest.mark.asyncio
+async def test_people_are_remembered_from_what_was_folded(tmp_path: Path) -> None:
+    """Drawn once a batch; what is still in the window is drawn when the session ends."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("I live in Lisbon.")
+        await evening.say("My dog is called Bruno.", "Bob")
+        await evening.talk(30)
+        await evening.keeper.tend()
+        assert await evening.people.kept(GUILD, "id-Ada") == ()
+        await evening.talk(40)
+        await evening.say("I'm vegan.", "Cy")
+        with capture_logs() as logs:
+            await evening.keeper.tend()
+            await evening.new_keeper().tend()
+        drawn = [line for line in logs if line["event"] == "person_facts_drawn"]
+        assert [(line["through"], line["count"], line["people"]) for line in drawn] == [(10, 2, 2), (20, 0, 0)]
+        present = [("id-Ada", "Ada"), ("id-Bob", "Bob"), ("id-Cy", "Cy")]
+        (section,) = evening.people.section(GUILD, present)
+        assert "Ada: I live in Lisbon." in section.content
+        assert "Bruno" in section.content
+        assert "vegan" not in section.content
+        assert evening.people.section(GUILD + 1, present) == ()
+        await evening.keeper.finish()
+        (section,) = evening.people.section(GUILD, present)
+        assert "Cy: I'm vegan." in section.content
+
+
+@pytest.mark.asyncio
+async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
+    """In the next session nothing waits for the store when a prompt is made."""
+    path = tmp_path / "a.db"
+    async with Evening(path, name="first") as first:
+        await first.say("I live in Lisbon.")
+        await first.keeper.finish()
+        await first.memory.end()
+    async with Evening(path, name="second") as second:
+        assert second.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+        second.keeper.came(["id-Ada"])
+        await second.keeper.tend()
+        (section,) = second.people.section(GUILD, [("id-Ada", "Ada L.")])
+        assert section.content.endswith("\nAda L.: I live in Lisbon.")
+        assert await second.people.forget(GUILD, "id-Ada") == 1
+        assert second.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+        assert await second.people.kept(GUILD, "id-Ada") == ()
+
+
+@pytest.mark.asyncio
+async def test_people_may_be_left_alone_by_setting(tmp_path: Path) -> None:
+    """Nothing is drawn, nothing is told."""
+    async with Evening(tmp_path / "a.db", people=PeopleSettings(enabled=False)) as evening:
+        await evening.say("I live in Lisbon.")
+        await evening.keeper.finish()
+        assert await evening.people.kept(GUILD, "id-Ada") == ()
+        assert evening.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_fails_costs_nothing_but_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told once, and the work is done with the next occasion."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.talk(20)
+        apply = evening.shelf.apply
+
+        async def refuse(*args: object, **others: object) -> None:
+            raise StoreError("The disk is full.")
+
+        monkeypatch.setattr(evening.shelf, "apply", refuse)
+        with capture_logs() as logs:
+            await evening.keeper.tend()
+            await evening.keeper.tend()
+        assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["keeping_failed"]
+        monkeypatch.setattr(evening.shelf, "apply", apply)
+        await evening.keeper.tend()
+        assert await evening.shelf.last_check(evening.session_id) == 20
+
+
+@pytest.mark.asyncio
+async def test_prompts_that_were_sent_are_kept_once(tmp_path: Path) -> None:
+    """By digest, off the way of the reply."""
+    async with Evening(tmp_path / "a.db") as evening:
+        system = part("system", PartKind.SYSTEM, "You take part.")
+        for _ in range(2):
+            evening.keeper.sent([system])
+            await evening.keeper.tend()
+        digest = text_digest("You take part.")
+        assert await evening.prompts.by_digest([digest, "nothing"]) == {digest: "You take part."}
+
+
+@pytest.mark.asyncio
+async def test_the_task_wakes_when_there_is_something_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs until it is cancelled."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.talk(10)
+        checked = asyncio.Event()
+        apply = evening.shelf.apply
+
+        async def tell(*arguments: object, **others: object) -> None:
+            await apply(*arguments, **others)  # type: ignore[arg-type]
+            checked.set()
+
+        monkeypatch.setattr(evening.shelf, "apply", tell)
+        task = asyncio.create_task(evening.keeper.run(), name="keeper")
+        try:
+            evening.keeper.landed()
+            async with asyncio.timeout(10):
+                await checked.wait()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert await evening.shelf.last_check(evening.session_id) == 10
