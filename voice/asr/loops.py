@@ -6,8 +6,10 @@ keeping. Only a capped answer is touched: people repeat themselves too.
 
 from __future__ import annotations
 
-# A longer phrase cannot come twice within the cap of a short utterance.
-LONGEST_PHRASE_WORDS = 12
+# A whole sentence comes twice within the cap, said slowly; what is longer than this was never heard to.
+LONGEST_PHRASE_WORDS = 40
+# Nobody says so many words over again to the letter; of a longer phrase the repetition may be broken off after them.
+SURELY_REPEATED_WORDS = 8
 # 'No, no' is no loop.
 FEWEST_REPEATED_WORDS = 2
 
@@ -19,7 +21,7 @@ def without_loop(text: str) -> str:
     """
     words = text.split()
     keys = [word.strip(".,!?;:…").casefold() for word in words]
-    for length in range(1, min(LONGEST_PHRASE_WORDS, len(words) // 2) + 1):
+    for length in range(1, min(LONGEST_PHRASE_WORDS, len(words) - 1) + 1):
         kept = _before_repeats(keys, length)
         if kept is not None:
             return " ".join(words[:kept])
@@ -34,4 +36,4 @@ def _before_repeats(keys: list[str], length: int) -> int | None:
     start = end
     while start > length and keys[start - 1] == keys[start - 1 - length]:
         start -= 1
-    return start if end - start >= max(FEWEST_REPEATED_WORDS, length) else None
+    return start if end - start >= max(FEWEST_REPEATED_WORDS, min(length, SURELY_REPEATED_WORDS)) else None

@@ -16,6 +16,11 @@ from voice.asr.loops import without_loop
         ("We leave at nine. We leave at nine. We leave at nine.", "We leave at nine."),
         ("no no no no no", "no"),
         ("so then a b a b a b a", "so then a b"),
+        (
+            "one two three four five six seven eight nine ten " * 2 + "one tw",
+            "one two three four five six seven eight nine ten",
+        ),
+        ("it is given to one in cases of a b c it is given to one in cases o", "it is given to one in cases of a b c"),
         ("I said no, no", "I said no, no"),
         ("we leave at nine", "we leave at nine"),
         ("and the and", "and the and"),
