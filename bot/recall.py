@@ -25,7 +25,7 @@ from compaction.memory.recall import (
     best,
     choose,
     fuse,
-    probe_terms,
+    probes,
 )
 from compaction.model import Seq, Turn
 
@@ -151,8 +151,7 @@ class Recall:
                 each.replaced_by for each in found if each.session_id == session_id and each.replaced_by is not None
             ]
             ids += await self._index.find_turns(session_id, seqs)
-        probe = probe_terms(choice, found, scores)
-        if probe is not None:
+        for probe in probes(choice, found, scores):
             later = replace(wider, since=probe.after)
             ids += await self._index.newest(later, limit=PROBED, terms=probe.terms, announcing=True)
         known = {each.id for each in found}

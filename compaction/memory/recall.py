@@ -183,10 +183,11 @@ class Probe:
     after: float
 
 
-def probe_terms(choice: Choice, passages: Sequence[Passage], scores: Mapping[PassageId, float]) -> Probe | None:
-    """Return what a correction of the best statement would speak of, or None when nothing was stated.
+def probes(choice: Choice, passages: Sequence[Passage], scores: Mapping[PassageId, float]) -> tuple[Probe, ...]:
+    """Return what corrections of the best statement would speak of; none when nothing was stated.
 
-    It names what it corrects, by the words that the question and the old statement share.
+    A correction names what it corrects: by the words that question and old statement share ('the gate code is 7702
+    now'), or by what the old one says ('no longer the healer').
     """
     stated = [
         each
@@ -194,10 +195,12 @@ def probe_terms(choice: Choice, passages: Sequence[Passage], scores: Mapping[Pas
         if isinstance(each.source, Turn) and each.source.kind is TurnKind.SPEECH and not asks(each.text)
     ]
     if not stated:
-        return None
+        return ()
     top = max(stated, key=lambda each: (scores.get(each.id, 0.0), each.id))
-    shared = sorted(top.own & choice.weights.keys(), key=lambda term: (-choice.weights[term], term))
-    return Probe(tuple(shared[:_PROBE_TERMS]), top.at) if shared else None
+    subject = sorted(top.own & choice.weights.keys(), key=lambda term: (-choice.weights[term], term))
+    value = max(top.own - choice.weights.keys(), key=lambda term: (term.isdigit(), len(term), term), default=None)
+    wanted = (tuple(subject[:_PROBE_TERMS]), () if value is None else (value,))
+    return tuple(Probe(each, top.at) for each in wanted if each)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from compaction.memory.recall import (
     MAX_QUERY_TERMS,
     MAX_SCORED,
     Choice,
+    Probe,
     Recalled,
     TurnRef,
     arrange,
@@ -18,7 +19,7 @@ from compaction.memory.recall import (
     best,
     choose,
     fuse,
-    probe_terms,
+    probes,
 )
 from compaction.memory.terms import terms
 from compaction.model import Seq, Turn, TurnKind, TurnPart
@@ -192,15 +193,13 @@ def test_whatever_was_found_the_old_follows_what_holds(said: list[tuple[str, str
 
 
 def test_the_probe_speaks_of_what_was_stated() -> None:
-    """Of the best statement, the words it shares with the question; a question alone states nothing."""
+    """Of the best statement, the words it shares with the question, and its value; a question states nothing."""
     stated = Passage(PassageId(1), EVENING, turn(3, "The gate code is 4411."), frozenset({"gate", "code", "4411"}))
     asking = Passage(PassageId(2), EVENING, turn(9, "What is the gate code?"), frozenset({"gate", "code"}))
     choice = Choice(("gate",), {"gate": 2.0, "code": 1.0, "number": 3.0})
-    probe = probe_terms(choice, [asking, stated], {asking.id: 2.0, stated.id: 1.0})
-    assert probe is not None
-    assert probe.terms == ("gate", "code")
-    assert probe.after == stated.at
-    assert probe_terms(choice, [asking], {asking.id: 2.0}) is None
+    found = probes(choice, [asking, stated], {asking.id: 2.0, stated.id: 1.0})
+    assert found == (Probe(("gate", "code"), stated.at), Probe(("4411",), stated.at))
+    assert probes(choice, [asking], {asking.id: 2.0}) == ()
 
 
 def test_kinds_of_turns_weigh_differently() -> None:

@@ -1,0 +1,81 @@
+"""Vectors in memory: as good as exact, filtered, bounded."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.store.vectors import StoredVector, VectorSet, Wanted, packed
+
+COMPONENTS = st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=48)
+
+
+def stored(passage_id: int, vector: list[float], *, tags: str = "g1", at: float = 0.0, seq: int = 0) -> StoredVector:
+    """A vector of a passage."""
+    scale, data = packed(vector)
+    return StoredVector(passage_id, "s", seq, at, tags, scale, data)
+
+
+@given(COMPONENTS)
+def test_bytes_are_nearly_the_vector(values: list[float]) -> None:
+    """Each component is off by at most half a step of the largest."""
+    scale, data = packed(values)
+    back = np.frombuffer(data, dtype=np.int8).astype(np.float64) * scale
+    assert np.allclose(back, values, atol=max(map(abs, values), default=0.0) / 127 * 0.51 + 1e-7)
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0], [math.nan, 1.0], [math.inf, 1.0]])
+def test_what_has_no_direction_is_like_nothing(values: list[float]) -> None:
+    """Zero and not-a-number become zero, and never not-a-number scores."""
+    vectors = VectorSet(most=10)
+    vectors.add([stored(1, values)])
+    assert vectors.nearest([1.0, 0.0], Wanted(), 5) == [(1, 0.0)]
+
+
+def test_the_nearest_come_first_and_equal_ones_newest_first() -> None:
+    """By cosine; of equal ones the later passage."""
+    vectors = VectorSet(most=100)
+    vectors.add([stored(1, [1.0, 0.0]), stored(2, [0.0, 1.0])])
+    vectors.add([stored(3, [1.0, 0.0])])
+    assert [each for each, _ in vectors.nearest([1.0, 0.0], Wanted(), 5)] == [3, 1, 2]
+    assert [each for each, _ in vectors.nearest([0.0, 1.0], Wanted(), 1)] == [2]
+    assert len(vectors) == 3
+
+
+def test_filters_hold_together() -> None:
+    """Tags by clauses, times, and what is in view."""
+    vectors = VectorSet(most=100)
+    vectors.add(stored(n, [1.0, 0.5], tags=f"g{n % 2} kturn", at=float(n), seq=n) for n in range(10))
+    even = ((frozenset({"g0"}),),)
+
+    def found(wanted: Wanted) -> set[int]:
+        return {each for each, _ in vectors.nearest([1.0, 0.0], wanted, 50)}
+
+    assert found(Wanted(even)) == {0, 2, 4, 6, 8}
+    assert found(Wanted(even, since=3.0, until=8.0)) == {4, 6}
+    assert found(Wanted(even, in_view=("s", 4))) == {0, 2}
+    assert found(Wanted(in_view=("other", 0))) == set(range(10))
+    assert found(Wanted(((frozenset({"g0"}), frozenset({"g1"})),))) == set(range(10))
+    assert found(Wanted(((),))) == set()
+
+
+def test_the_oldest_go_when_there_is_no_room() -> None:
+    """Newest passages stay, however they came."""
+    vectors = VectorSet(most=20)
+    for n in (*range(50, 100), *range(50)):
+        vectors.add([stored(n, [1.0, n / 100])])
+    assert len(vectors) <= 22
+    assert {each for each, _ in vectors.nearest([1.0, 0.0], Wanted(), 99)} >= set(range(80, 100))
+
+
+def test_another_width_is_left_out() -> None:
+    """A server that changed its model without a name doesn't break the search."""
+    vectors = VectorSet(most=20)
+    vectors.add([stored(1, [1.0, 0.0]), stored(2, [1.0, 0.0, 0.0])])
+    assert len(vectors) == 1
+    assert vectors.nearest([1.0, 0.0, 0.0], Wanted(), 5) == []
+    assert VectorSet(most=3).nearest([1.0], Wanted(), 5) == []

@@ -1,0 +1,106 @@
+"""The copy of the embeddings in memory keeps up with the database, whoever writes there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.store.database import open_database
+from bot.store.vectorshelf import VectorShelf
+from compaction.memory.passage import Scope
+from compaction.model import Seq
+from tests.bot.store.test_search import _Room
+from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, SAID, LetterEmbedder, turn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bot.store.database import Database
+
+
+async def like(shelf: VectorShelf, text: str, scope: Scope = Scope(), *, model: str = "letters") -> Sequence[int]:  # noqa: B008
+    """What is like a text, best first."""
+    (vector,) = await LetterEmbedder().embed([text])
+    return [each for each, _ in await shelf.nearest(vector, scope, model=model, limit=9)]
+
+
+async def count(database: Database) -> int:
+    """How many embeddings are stored."""
+    return int((await database.rows("SELECT count(*) FROM passage_vectors"))[0][0])
+
+
+@pytest.mark.asyncio
+async def test_what_another_process_stores_is_found(tmp_path: Path) -> None:
+    """New embeddings are loaded before the next search, and deleted ones leave memory."""
+    async with open_database(tmp_path / "a.db") as mine, open_database(tmp_path / "a.db") as theirs:
+        room, other = _Room(mine), _Room(theirs)
+        await room.tell(EVENING, *SAID[:3])
+        await room.embed()
+        assert len(await like(room.vectors, "lighthouse", Scope(guild_id=1))) == 3
+        await other.store.append_turn(EVENING, SAID[3])
+        await other.embed()
+        assert len(await like(room.vectors, "lighthouse", Scope(guild_id=1))) == 4
+        await other.forget(EVENING, 2)
+        assert len(await like(room.vectors, "lighthouse", Scope(guild_id=1))) == 3
+
+
+@pytest.mark.asyncio
+async def test_another_model_starts_anew(tmp_path: Path) -> None:
+    """Adopting a model drops the vectors of the others and marks their passages as waiting."""
+    async with open_database(tmp_path / "a.db") as database:
+        room = _Room(database)
+        await room.tell(EVENING, *SAID[:3])
+        await room.embed()
+        await room.vectors.adopt("letters")
+        assert await count(database) == 3
+        assert await room.vectors.waiting(limit=9) == []
+        await room.vectors.adopt("numbers")
+        assert await count(database) == 0
+        assert len(await room.vectors.waiting(limit=9)) == 3
+        assert await like(room.vectors, "lighthouse", model="numbers") == []
+
+
+@pytest.mark.asyncio
+async def test_newest_wait_first_and_small_talk_needs_none(tmp_path: Path) -> None:
+    """The evening at hand before last year's; 'yeah' is like nothing."""
+    async with open_database(tmp_path / "a.db") as database:
+        room = _Room(database)
+        await room.tell(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
+        waiting = await room.vectors.waiting(limit=9)
+        assert [text for _, text in waiting] == [
+            "Ada Lovelace: The lighthouse is closed until May.",
+            None,
+            "Ada Lovelace: Shall we visit Lisbon in the spring?",
+        ]
+        await room.embed()
+        assert await count(database) == 2
+
+
+@pytest.mark.asyncio
+async def test_what_went_while_it_was_embedded_is_left_out(tmp_path: Path) -> None:
+    """An embedding that comes after its turn was forgotten is not stored."""
+    async with open_database(tmp_path / "a.db") as database:
+        room = _Room(database)
+        await room.tell(EVENING, *SAID[:3])
+        waiting = await room.vectors.waiting(limit=9)
+        await room.forget(EVENING, 1)
+        await room.vectors.store("letters", {each: [1.0, 0.0] for each, _ in waiting})
+        assert await count(database) == 2
+        assert await room.index.find_turns(EVENING, [Seq(1)]) == ()
+
+
+@pytest.mark.asyncio
+async def test_memory_is_bounded_over_all_guilds(tmp_path: Path) -> None:
+    """The guild not asked for longest goes; it is loaded again when it is asked for."""
+    async with open_database(tmp_path / "a.db") as database:
+        room = _Room(database)
+        await room.tell(EVENING, *SAID[:4])
+        await room.tell(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))
+        await room.embed()
+        shelf = VectorShelf(database, most=5)
+        for _ in range(2):
+            assert len(await like(shelf, "lighthouse", Scope(guild_id=1))) == 4
+            assert len(await like(shelf, "lighthouse", Scope(guild_id=2))) == 4
+            assert sum(len(each) for each in shelf._sets.values()) <= 5

@@ -1,0 +1,192 @@
+"""Searching as a whole: over an index that is real in all but speed, with embedders that work, dawdle and break."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.recall import MOST_TURNS, Place, Recall, RoomRecall
+from compaction.errors import EmbeddingError, StoreError
+from compaction.memory.passage import Scope
+from compaction.memory.recall import TurnRef
+from compaction.model import Seq, SessionId
+from tests.compaction.memory.recall_index_contract import (
+    ELSEWHERE,
+    EVENING,
+    MORNING,
+    SAID,
+    T0,
+    LetterEmbedder,
+    note,
+    turn,
+)
+from tests.compaction.memory.test_correction import REPLACED
+from tests.fakes.recall_index import InMemoryRecallIndex
+from tests.fakes.turn_store import InMemoryTurnStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.model import Turn
+
+CHATTER = ("Did you see the trailer?", "I keep dying on that jump.", "Yeah, okay.", "The left door is faster.", "Haha.")
+
+
+async def evening(*turns: Turn, session_id: SessionId = EVENING) -> tuple[InMemoryRecallIndex, InMemoryTurnStore]:
+    """A store and an index with these turns."""
+    index, store = InMemoryRecallIndex(), InMemoryTurnStore()
+    for each in turns:
+        index.tell(session_id, each, guild_id=1, channel_id=10)
+        await store.append_turn(session_id, each)
+    return index, store
+
+
+class Dawdling(LetterEmbedder):
+    """Never answers."""
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+        """Wait for ever."""
+        await asyncio.get_running_loop().create_future()
+        return []
+
+
+class Broken(LetterEmbedder):
+    """Always fails."""
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+        """Fail."""
+        raise EmbeddingError("The key is wrong.", retryable=False)
+
+
+@pytest.mark.asyncio
+async def test_what_was_said_is_found_word_for_word() -> None:
+    """With who said it, when, and the turns beside it."""
+    index, store = await evening(*SAID)
+    (found, *_) = await Recall(index, store).search("closed lighthouse")
+    assert found.text == "The lighthouse is closed until May."
+    assert (found.speaker, found.at, found.seq) == ("Ada Lovelace", T0 + 8.0, 2)
+    assert found.turns == SAID[1:4]
+    assert found.relevance == pytest.approx(1.0)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("old", "new", "question"), REPLACED)
+async def test_in_an_evening_s_talk_the_value_that_holds_comes_first(old: str, new: str, question: str) -> None:
+    """The whole way: of 60 turns, the old value early and the correction late, for each of 26 questions."""
+    said = [turn(seq, CHATTER[seq % 5], "Bob") for seq in range(60)]
+    said[7], said[48] = turn(7, old), turn(48, new)
+    index, store = await evening(*said)
+    found = await Recall(index, store).search(question)
+    assert found[0].seq == 48
+    assert TurnRef(EVENING, Seq(7)) in found[0].supersedes
+    assert all(each.superseded_by == TurnRef(EVENING, Seq(48)) for each in found if each.seq == 7)
+
+
+@pytest.mark.asyncio
+async def test_a_correction_far_down_the_ranking_is_looked_for() -> None:
+    """Where a statement was repeated a hundred times and corrected once, the correction is found."""
+    said = [turn(seq, "The gate code is 4411, gate code 4411." if seq % 2 else "Fine by me.") for seq in range(200)]
+    said.append(turn(200, "Oh by the way and before I forget, somebody from next door told me that the code "
+                          "of that old gate down there has changed to 7702."))  # fmt: skip
+    index, store = await evening(*said)
+    found = await Recall(index, store).search("gate code")
+    assert found[0].seq == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("embedder", [None, Dawdling(), Broken()])
+async def test_full_text_serves_without_an_embedder(embedder: LetterEmbedder | None) -> None:
+    """One that is missing, never answers or fails costs the likeness alone."""
+    index, store = await evening(*SAID)
+    found = await Recall(index, store, embedder=embedder).search("closed lighthouse", embed_within_s=0.0)
+    assert found[0].seq == 2
+    assert found[0].likeness is None
+
+
+@pytest.mark.asyncio
+async def test_likeness_finds_what_no_word_does() -> None:
+    """Nothing in common but the letters."""
+    index, store = await evening(*SAID)
+    embedder = LetterEmbedder()
+    await index.embed(embedder)
+    found = await Recall(index, store, embedder=embedder).search("xyzzy lighthouseisclosed")
+    assert found != ()
+    assert found[0].likeness is not None
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("query", ["", "   ", "what did he say", "?!"])
+async def test_a_query_without_words_finds_what_was_said_last(query: str) -> None:
+    """'What did Bob say?' with the speaker as filter."""
+    index, store = await evening(*SAID)
+    found = await Recall(index, store).search(query, Scope(speaker="bob"), limit=2)
+    assert [each.seq for each in found] == [5, 3]
+
+
+@pytest.mark.asyncio
+async def test_what_nobody_said_is_not_found() -> None:
+    """An unknown word finds nothing rather than something."""
+    index, store = await evening(*SAID)
+    assert await Recall(index, store).search("zeppelin") == ()
+    assert await Recall(*(await evening())).search("zeppelin") == ()
+
+
+@pytest.mark.asyncio
+async def test_a_room_finds_nothing_beyond_its_reach() -> None:
+    """Whatever is asked: the session, the channel or the guild is the limit."""
+    index, store = await evening(turn(0, "Lisbon is lovely."))
+    index.tell(MORNING, turn(0, "Lisbon was rainy."), guild_id=1, channel_id=10)
+    index.tell(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
+    index.tell(ELSEWHERE, turn(0, "Lisbon, another server."), guild_id=2, channel_id=20)
+    place = Place(EVENING, 1, 10)
+
+    async def reached(reach: str, session: SessionId | None = None) -> int:
+        room = RoomRecall(Recall(index, store), place, reach=reach)
+        return len(await room.memory_search("Lisbon", session=session))
+
+    assert await reached("session") == 1
+    assert await reached("channel") == 2
+    assert await reached("guild") == 3
+    assert await reached("channel", MORNING) == 1
+    assert await reached("channel", ELSEWHERE) == 0
+    assert await reached("session", MORNING) == 0
+    alone = RoomRecall(Recall(index, store), Place(EVENING), reach="guild")
+    assert len(await alone.memory_search("Lisbon")) == 1
+
+
+@pytest.mark.asyncio
+async def test_turns_are_recalled_by_their_numbers() -> None:
+    """Both ends counted in, bounded; nothing for a range that is none."""
+    index, store = await evening(*(turn(seq, f"Number {seq}.") for seq in range(MOST_TURNS + 20)))
+    room = RoomRecall(Recall(index, store), Place(EVENING, 1, 10))
+    assert [each.seq for each in await room.recall_turns(3, 5)] == [3, 4, 5]
+    assert len(await room.recall_turns(0, 10**12)) == MOST_TURNS
+    assert await room.recall_turns(-1, 5) == ()
+    assert await room.recall_turns(5, 4) == ()
+
+
+@pytest.mark.asyncio
+async def test_a_failing_store_is_told() -> None:
+    """A person or a tool hears it; the embedding under way ends too."""
+    index, store = await evening(*SAID)
+
+    async def refuse(terms: Sequence[str]) -> None:
+        raise StoreError("The disk is gone.")
+
+    index.count = refuse  # type: ignore[assignment,method-assign]
+    with pytest.raises(StoreError):
+        await Recall(index, store, embedder=Dawdling()).search("lighthouse")
+    assert [
+        task for task in asyncio.all_tasks() if task.get_name().startswith("recall") and not task.cancelling()
+    ] == []
+
+
+@pytest.mark.asyncio
+async def test_what_was_on_a_screen_is_found() -> None:
+    """A note has no seq and no neighbours."""
+    index, store = await evening(*SAID)
+    index.tell(EVENING, note("n", "A map of the Algarve"), guild_id=1, channel_id=10)
+    (found,) = await Recall(index, store).search("algarve map")
+    assert (found.seq, found.turns, found.speaker, found.text) == (None, (), "Bob", "A map of the Algarve")

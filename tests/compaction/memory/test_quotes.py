@@ -1,0 +1,136 @@
+"""Which quotes a prompt gets, and that they repeat nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compaction.memory.passage import PassageId, PassageKind
+from compaction.memory.quotes import MAX_QUOTE_CHARS, Quote, quotes_for
+from compaction.memory.recall import Recalled, TurnRef, ask
+from compaction.model import Seq, SessionId, TurnKind
+from compaction.payload import PartKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HERE, THERE = SessionId("here"), SessionId("there")
+AT = 1_760_000_000.0  # 08:53 UTC
+
+
+def recalled(
+    text: str,
+    *,
+    relevance: float = 1.0,
+    likeness: float | None = None,
+    kind: PassageKind = PassageKind.TURN,
+    turn_kind: TurnKind | None = TurnKind.SPEECH,
+    session: SessionId = HERE,
+    seq: int = 4,
+    at: float = AT,
+    superseded_by: TurnRef | None = None,
+) -> Recalled:
+    """Something recalled."""
+    found = Seq(seq) if kind is PassageKind.TURN else None
+    return Recalled(
+        PassageId(1), kind, session, found, found, found, (), "Ada", at, text, 1.0, relevance, likeness, turn_kind,
+        superseded_by,
+    )  # fmt: skip
+
+
+def quoted(*found: Recalled, question: str = "Which town?", in_view: Sequence[str] = (), most: int = 4) -> list[str]:
+    """What a prompt gets."""
+    return [each.part.content for each in quotes(*found, question=question, in_view=in_view, most=most)]
+
+
+def quotes(
+    *found: Recalled,
+    question: str = "Which town?",
+    in_view: Sequence[str] = (),
+    most: int = 4,
+    max_tokens: int = 400,
+) -> tuple[Quote, ...]:
+    """The quotes for a prompt."""
+    return quotes_for(
+        found,
+        asked=ask(question),
+        session_id=HERE,
+        asked_at=AT + 900.0,
+        in_view=in_view,
+        most=most,
+        max_tokens=max_tokens,
+        zone=UTC,
+    )
+
+
+def test_a_quote_says_who_and_when() -> None:
+    """With its turn in this session, with its date from another one, and as what was on a screen."""
+    assert quoted(
+        recalled("The town is Lisbon."),
+        recalled("That town, Porto.", session=THERE),
+        recalled("Map of the town", kind=PassageKind.NOTE, turn_kind=None),
+    ) == [
+        "[08:53] From memory, turn 4, Ada: The town is Lisbon.",
+        "[9 October, 08:53] From memory, Ada: That town, Porto.",
+        "[08:53] From memory, on Ada's screen: Map of the town",
+    ]
+
+
+def test_what_was_corrected_says_so() -> None:
+    """A model must not take an old value for the one that holds."""
+    (text,) = quoted(recalled("The town is Lisbon.", superseded_by=TurnRef(HERE, Seq(9))))
+    assert text.endswith("(no longer so: it was corrected later)")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        recalled("Cheese is nice.", relevance=0.2),
+        recalled("Cheese is nice.", relevance=0.0, likeness=0.2),
+        recalled("The town is Lisbon.", turn_kind=TurnKind.ASSISTANT),
+        recalled("Ada joined the town channel.", turn_kind=TurnKind.MEMBERSHIP),
+        recalled("They talk of a town.", kind=PassageKind.SEGMENT, turn_kind=None),
+        recalled("Which town?", at=AT + 900.0),
+        recalled(""),
+    ],
+)
+def test_what_is_not_about_it_or_no_person_s_word_is_left_out(found: Recalled) -> None:
+    """Off the subject, the bot's own words, comings and goings, gists, and the question itself."""
+    assert quoted(found) == []
+
+
+def test_the_same_in_other_words_counts_by_likeness() -> None:
+    """No word in common, much alike."""
+    assert quoted(recalled("We fly to Portugal's capital.", relevance=0.0, likeness=0.6)) != []
+
+
+def test_what_the_model_has_before_it_is_not_repeated() -> None:
+    """A sentence of the summary or the window in the same words, whoever's name stands before it."""
+    summary = "Ada: I would love to visit the old town of Lisbon in spring."
+    said = "I would love to visit the old town of Lisbon in spring."
+    assert quoted(recalled(said), in_view=[summary]) == []
+    assert quoted(recalled(f"Hm. {said} We'll see."), in_view=[summary]) == []
+    assert quoted(recalled(said), recalled(said, session=THERE)) == [f"[08:53] From memory, turn 4, Ada: {said}"]
+
+
+def test_only_what_is_new_of_it_is_quoted() -> None:
+    """Sentences in view are left out where others about the question are not."""
+    (quote,) = quotes(recalled("The town is Lisbon. The town's lift is broken."), in_view=["Bob: The town is Lisbon."])
+    assert quote.text == "… The town's lift is broken."
+    assert "Lisbon" not in quote.part.content
+
+
+def test_quotes_are_few_and_short() -> None:
+    """At most so many, within the tokens, each cut where it is long; a shorter one may still fit."""
+    many = [recalled(f"Town number {n} is {name}.", seq=n) for n, name in enumerate(["Rome", "Bern", "Graz", "Oslo"])]
+    assert len(quoted(*many, most=2)) == 2
+    long = recalled("The town " + "is very old " * 200)
+    (quote,) = quotes(long)
+    assert len(quote.text) <= MAX_QUOTE_CHARS + 10
+    assert quote.text.endswith("[cut]")
+    few = quotes(long, many[0], max_tokens=60)
+    assert [each.text for each in few] == ["Town number 0 is Rome."]
+    assert sum(each.part.tokens for each in few) <= 60
+    assert all(each.part.kind is PartKind.RECALL and each.part.seq_from is None for each in few)
