@@ -20,7 +20,10 @@ from voice.asr.loops import without_loop
             "one two three four five six seven eight nine ten " * 2 + "one tw",
             "one two three four five six seven eight nine ten",
         ),
-        ("it is given to one in cases of a b c it is given to one in cases o", "it is given to one in cases of a b c"),
+        (
+            "it is now given to one in cases of a b c it is now given to one in cases o",
+            "it is now given to one in cases of a b c",
+        ),
         ("I said no, no", "I said no, no"),
         ("we leave at nine", "we leave at nine"),
         ("and the and", "and the and"),
