@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _EVENING_LINES = 2_000
 _QUERIES = 300
 _QUOTES = 10
-_PIECE = 100
+_PIECE = 500
 
 
 @dataclass(frozen=True, slots=True)

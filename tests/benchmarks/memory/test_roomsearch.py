@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.memory.roomsearch import room_search
+from benchmarks.memory.evenings import TemplateSet, evening
+from benchmarks.memory.roomsearch import SESSION, RoomSearch, room_search
 from benchmarks.progress import Silence
+from bot.clock import SystemClock
+from bot.store.database import open_database
+from bot.store.schema import passages
+from bot.store.turns import SqlTurnStore
+from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.benchmarks.memory.test_retrieval import LINES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
+
+    from bot.store.database import Database
 
 
 @pytest.mark.asyncio
@@ -58,3 +67,33 @@ async def test_without_an_embedder_nothing_is_embedded() -> None:
         await search.add(LINES)
         assert await search.embed_all() == 0
         assert "full text alone" in search.name
+
+
+@pytest.mark.asyncio
+async def test_rows_are_those_of_the_store_itself(tmp_path: Path) -> None:
+    """Whatever pieces the turns come in, the passages are what storing them one by one makes."""
+    lines = evening(4, TemplateSet.TUNING, lines=60).lines
+    made: list[list[tuple[object, ...]]] = []
+    async with open_database(tmp_path / "one.db", synchronous="normal") as database:
+        store = SqlTurnStore(database, SystemClock())
+        for seq, line in enumerate(lines):
+            kind = TurnKind.ASSISTANT if line.by_bot else TurnKind.SPEECH
+            part = TurnPart(line.speaker.casefold(), line.speaker, line.text)
+            await store.append_turn(SESSION, Turn(Seq(seq), kind, line.at, line.at, (part,)))
+        made.append(await rows_of(database))
+    for pieces in ((1, 1, 58), (60,), (7, 1, 30, 22)):
+        async with open_database(tmp_path / f"{len(made)}.db", synchronous="normal") as database:
+            search, done = RoomSearch(database), 0
+            for piece in pieces:
+                await search.add(lines[done : done + piece])
+                done += piece
+            made.append(await rows_of(database))
+    assert len(made[0]) == 60
+    assert made[1:] == made[:1] * 3
+
+
+async def rows_of(database: Database) -> list[tuple[object, ...]]:
+    """Return all passages, in order of their turns."""
+    async with database.reading() as connection:
+        found = (await connection.execute(passages.select().order_by(passages.c.start_seq))).all()
+    return [tuple(row) for row in found]
