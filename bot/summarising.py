@@ -6,13 +6,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.errors import SetupError
-from compaction.settings import SummariserKind
+from bot.llm.opening import open_model
+from compaction.settings import BudgetSettings, SummariserKind
 from compaction.summarisers.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.settings import LlmSettings
+    from bot.settings import LlmSettings, ModelsSettings
     from compaction.ports import Completion
     from compaction.settings import CompactionSettings
     from compaction.summarisers.port import Summariser
@@ -37,14 +38,19 @@ def summariser_for(kind: SummariserKind, completion: Completion | None, settings
 
 @asynccontextmanager
 async def chosen_summariser(
-    llm: LlmSettings, settings: CompactionSettings, kind: SummariserKind
+    llm: LlmSettings,
+    settings: CompactionSettings,
+    kind: SummariserKind,
+    *,
+    budget: BudgetSettings | None = None,
+    models: ModelsSettings | None = None,
 ) -> AsyncIterator[Summariser]:
-    """Make the summariser with its own connection to the model, and close it."""
+    """Make the summariser with its own connection to the model, within `budget` (the default one), and close it.
+
+    `models`: where the model's vocabulary may be.
+    """
     if not llm.configured or kind is SummariserKind.EXTRACTIVE:
         yield summariser_for(kind, None, settings)
         return
-    # Imported where it is needed: the library takes a second to load.
-    from bot.llm.openai_chat import OpenAIChat
-
-    async with OpenAIChat(llm) as model:
+    async with open_model(llm, budget or BudgetSettings(), models) as model:
         yield summariser_for(kind, model, settings)

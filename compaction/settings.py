@@ -10,7 +10,10 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from compaction.model import Mode
+from compaction.budget.prompt import default_reserve
+from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_TOKENS
+from compaction.budget.trim import PRESERVE_RECENT_TURNS, TrimStrategy
+from compaction.model import Mode, Strategy
 
 
 class Trigger(StrEnum):
@@ -70,6 +73,12 @@ class CompactionSettings(BaseModel):
         description="'llm' asks the text model, 'extractive' picks sentences without any model, 'auto' is 'llm' "
         "where a text model is configured and 'extractive' elsewhere. Takes effect after a restart.",
     )
+    strategy: Strategy = Field(
+        default=Strategy.LEDGER,
+        description="What a fold makes of a batch: 'ledger' keeps a gist and facts of each batch and renders the "
+        "summary from all of them, so that nothing fades by being retold; 'recursive' has the model rewrite one "
+        "paragraph from the previous one and the batch. Takes effect after a restart.",
+    )
     timeout_s: float = Field(
         default=120.0,
         gt=0.0,
@@ -126,10 +135,15 @@ class CompactionSettings(BaseModel):
 
 
 class BudgetSettings(BaseModel):
-    """The `[budget]` section: how much may be sent to the chat model at once."""
+    """The `[budget]` section: how much may be sent to the chat model at once, and what gives way."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    enabled: bool = Field(
+        default=True,
+        description="Keep every call within max_context_tokens, where the server has not chosen by /rolling-context. "
+        "Off: everything is sent as it is, and the provider is who refuses. Takes effect after a restart.",
+    )
     max_context_tokens: int = Field(
         default=32_768,
         ge=1_024,
@@ -141,6 +155,51 @@ class BudgetSettings(BaseModel):
         ge=64,
         description="Tokens kept free for the answer. Without it: 4,096, or a quarter of max_context_tokens where "
         "that is less. Takes effect after a restart.",
+    )
+    trim_strategy: TrimStrategy = Field(
+        default=TrimStrategy.PRIORITY,
+        description="What leaves a call that is too large: 'priority-based', what is worth least first (old outputs of "
+        "tools, recalled quotes, notes, the summary, then the oldest turns); 'oldest-first', by age alone. The prompt "
+        "of a reply is always built by worth. Takes effect after a restart.",
+    )
+    preserve_system_prompt: bool = Field(
+        default=True,
+        description="Never leave out system prompts and tool rules. Takes effect after a restart.",
+    )
+    preserve_recent_turns: int = Field(
+        default=PRESERVE_RECENT_TURNS,
+        ge=0,
+        le=1_000,
+        description="So many of the newest turns outlive everything but the current one. Takes effect after a restart.",
+    )
+    summarize_on_truncate: bool = Field(
+        default=False,
+        description="Put a summary of what was left out beside the note that says so: sentences picked by rules, "
+        "without a model. Takes effect after a restart.",
+    )
+    token_estimator: str = Field(
+        default="auto",
+        min_length=1,
+        description="What counts tokens: 'auto', the model's own vocabulary where `roomtone models pull` has brought "
+        "it, else a guess that is not too low; 'fallback', the guess; or the path of the model's own tokenizer.json. "
+        "Takes effect after a restart.",
+    )
+    max_tool_output_age: int = Field(
+        default=MAX_TOOL_OUTPUT_AGE,
+        ge=0,
+        le=1_000,
+        description="Model calls after which a tool's output becomes a placeholder with its key facts. Takes effect "
+        "after a restart.",
+    )
+    max_tool_output_tokens: int = Field(
+        default=MAX_TOOL_OUTPUT_TOKENS,
+        ge=50,
+        description="Tokens of one tool's output; of a longer one head and tail stay. Takes effect after a restart.",
+    )
+    preserve_recent_files: bool = Field(
+        default=True,
+        description="Keep what tools read of files, attachments and frames that are still being talked about, however "
+        "old the output is. Takes effect after a restart.",
     )
 
     @model_validator(mode="after")
@@ -155,10 +214,13 @@ class BudgetSettings(BaseModel):
     @property
     def max_input_tokens(self) -> int:
         """Return how many tokens may be sent in one call."""
+        return self.max_context_tokens - self.reserved
+
+    @property
+    def reserved(self) -> int:
+        """Return how many tokens are kept free for the answer."""
         reserved = self.reserved_output_tokens
-        if reserved is None:
-            reserved = min(4_096, self.max_context_tokens // 4)
-        return self.max_context_tokens - reserved
+        return default_reserve(self.max_context_tokens) if reserved is None else reserved
 
 
 class TierSettings(BaseModel):

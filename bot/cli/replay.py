@@ -84,7 +84,9 @@ async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, m
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-replay-"))
         database = await stack.enter_async_context(open_database(Path(folder) / "replay.db", synchronous="normal"))
-        summariser = await stack.enter_async_context(chosen_summariser(settings.llm, settings.compaction, kind))
+        summariser = await stack.enter_async_context(
+            chosen_summariser(settings.llm, settings.compaction, kind, budget=settings.budget, models=settings.models)
+        )
         progress = stack.enter_context(
             Progress(
                 TextColumn("replaying"),

@@ -13,13 +13,13 @@ import httpx
 import openai
 import structlog
 
-from bot.llm.port import ChatModelError, Role
+from bot.llm.port import ChatModelError, Role, Usage
 from bot.llm.trouble import translated
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
     from types import TracebackType
 
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
@@ -57,6 +57,7 @@ class OpenAIChat:
         )
         # How this endpoint wants the cap named, and the first form of structured output it takes; learnt once.
         self._cap_name = "max_tokens"
+        self._tells_usage = True
         self._format_rung = 0
 
     async def __aenter__(self) -> Self:
@@ -74,12 +75,18 @@ class OpenAIChat:
         """Return the model's name, for logs."""
         return self._settings.model
 
-    async def stream(self, messages: Sequence[ChatMessage], *, max_output_tokens: int) -> AsyncGenerator[str, None]:
-        """Yield the answer piece by piece. Raises `ChatModelError`. See `ChatModel.stream`."""
+    async def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_output_tokens: int,
+        on_usage: Callable[[Usage], None] | None = None,
+    ) -> AsyncGenerator[str, None]:
+        """Yield the answer piece by piece. Raises `ChatModelError`. See `Endpoint.stream`."""
         started = asyncio.get_running_loop().time()
         first_deadline = started + self._settings.first_token_timeout_s
         last_deadline = started + self._settings.total_timeout_s
-        body = [{"role": message.role.value, "content": message.content} for message in messages]
+        body = [_sent(message) for message in messages]
         try:
             async with asyncio.timeout_at(first_deadline):
                 response = await self._open_stream(body, max_output_tokens)
@@ -97,6 +104,8 @@ class OpenAIChat:
                 if chunk is None:
                     break
                 understood = True
+                if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
+                    on_usage(Usage(usage.prompt_tokens, usage.completion_tokens))
                 piece = _piece_of(chunk)
                 if piece:
                     heard_anything = True
@@ -113,27 +122,32 @@ class OpenAIChat:
             )
 
     async def _open_stream(
-        self, body: list[dict[str, str]], max_output_tokens: int
+        self, body: list[dict[str, object]], max_output_tokens: int
     ) -> openai.AsyncStream[ChatCompletionChunk]:
-        async def call() -> openai.AsyncStream[ChatCompletionChunk]:
-            return await self._client.chat.completions.create(
-                model=self.model,
-                messages=cast("list[ChatCompletionMessageParam]", body),
-                stream=True,
-                extra_body={self._cap_name: max_output_tokens},
-            )
-
-        try:
-            return await call()
-        except openai.BadRequestError as error:
-            if not self._renames_cap(error):
-                raise
-            return await call()
+        while True:
+            usage = {"stream_options": {"include_usage": True}} if self._tells_usage else {}
+            try:
+                return await self._client.chat.completions.create(
+                    model=self.model,
+                    messages=cast("list[ChatCompletionMessageParam]", body),
+                    stream=True,
+                    extra_body={self._cap_name: max_output_tokens} | usage,
+                )
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                if not self._renames_cap(error) and not self._tells_no_usage(error):
+                    raise
 
     def _renames_cap(self, error: openai.APIStatusError) -> bool:
         """Learn that this endpoint wants `max_completion_tokens`. Return whether a second try is worth it."""
         if self._cap_name == "max_tokens" and "max_completion_tokens" in str(error):
             self._cap_name = "max_completion_tokens"
+            return True
+        return False
+
+    def _tells_no_usage(self, error: openai.APIStatusError) -> bool:
+        """Learn that this endpoint doesn't tell what a stream cost. Return whether a second try is worth it."""
+        if self._tells_usage and "stream_options" in str(error):
+            self._tells_usage = False
             return True
         return False
 
@@ -195,6 +209,19 @@ class OpenAIChat:
     def _completion_error(self, error: Exception) -> CompletionError:
         told = self._translated(error)
         return CompletionError(str(told), retryable=told.retryable, timeout=told.timeout)
+
+
+def _sent(message: ChatMessage) -> dict[str, object]:
+    """Return a message as the API takes it."""
+    sent: dict[str, object] = {"role": message.role.value, "content": message.content}
+    if message.tool_calls:
+        sent["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        sent["tool_call_id"] = message.tool_call_id
+    return sent
 
 
 def _piece_of(chunk: object) -> str:

@@ -1,4 +1,8 @@
-"""What the brain asks of a language model: one conversation in, text as it is made."""
+"""What the brain asks of a language model: one conversation in, text as it is made; and what an endpoint offers.
+
+The brain speaks to a `ChatModel`. Between it and an endpoint stands the budget (`bot.llm.budgeted`), which nothing
+goes around.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 from bot.errors import BotError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
+
+    from compaction.budget.messages import ToolCall
+    from compaction.payload import PartKind
+    from compaction.ports import CompletionAnswer, CompletionRequest
 
 
 class Role(StrEnum):
@@ -18,14 +26,35 @@ class Role(StrEnum):
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
+    TOOL = "tool"
 
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message of a conversation with a model."""
+    """One message of a conversation with a model.
+
+    `tool_calls`: what an assistant asked for; `tool_call_id`: which call a tool answers, and `name` that tool. What
+    the budget goes by where it has to choose: `kind`, what part of a payload it is; `timestamp`, UTC epoch seconds;
+    `step`, the model call during which it came up; `path`, the file or frame whose content it holds.
+    """
 
     role: Role
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    kind: PartKind | None = None
+    timestamp: float | None = None
+    step: int | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a call cost, as the provider reports it; None where it doesn't tell."""
+
+    prompt_tokens: int | None
+    completion_tokens: int | None
 
 
 class ChatModelError(BotError):
@@ -48,8 +77,35 @@ class ChatModel(Protocol):
     def model(self) -> str:
         """Return the model's name, for logs."""
 
-    def stream(self, messages: Sequence[ChatMessage], *, max_output_tokens: int) -> AsyncGenerator[str, None]:
+    def stream(
+        self, messages: Sequence[ChatMessage], *, max_output_tokens: int, enforce_budget: bool | None = None
+    ) -> AsyncGenerator[str, None]:
         """Yield the answer piece by piece; pieces are never empty.
 
-        Raises `ChatModelError`, also after some pieces. Close it (`aclosing`) to hang up early.
+        `enforce_budget` False sends the messages as they are, whatever they cost; None: as the settings say. Raises
+        `ChatModelError`, also after some pieces, and `ContextOverflowError` before the first. Close it (`aclosing`) to
+        hang up early.
         """
+
+
+class Endpoint(Protocol):
+    """What serves a model, with nothing in front of it. Only `bot.llm.budgeted` calls one."""
+
+    @property
+    def model(self) -> str:
+        """Return the model's name, for logs."""
+
+    def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_output_tokens: int,
+        on_usage: Callable[[Usage], None] | None = None,
+    ) -> AsyncGenerator[str, None]:
+        """Yield the answer piece by piece, and tell its cost at its end, where the provider does.
+
+        Raises `ChatModelError`, also after some pieces.
+        """
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`."""

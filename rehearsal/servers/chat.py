@@ -61,7 +61,8 @@ class ChatConduct:
 
     `answer`: makes the words out of the request. `first_token_delay_s`: how long it thinks. `formats`: the
     `response_format` shapes it takes (`json_object_schema`, `json_schema`, `json_object`); another one is
-    refused with 400. `cap_name`: what it wants the token cap called; the other name is refused.
+    refused with 400. `cap_name`: what it wants the token cap called; the other name is refused. `prompt_tokens`: what
+    it says each prompt cost. `takes_stream_options`: it tells what a stream cost when asked; else it refuses that.
     """
 
     answer: Callable[[ChatCall], str]
@@ -71,6 +72,8 @@ class ChatConduct:
         default_factory=lambda: frozenset({"json_object_schema", "json_schema", "json_object"})
     )
     cap_name: str = "max_tokens"
+    prompt_tokens: int = 11
+    takes_stream_options: bool = True
 
 
 def _say_hello(call: ChatCall) -> str:
@@ -140,10 +143,10 @@ class LocalChatServer:
             return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
         words = "" if self.conduct.mode is ChatMode.EMPTY else self.conduct.answer(call)
         if call.stream:
-            return await self._stream(request, words)
-        return web.json_response(_whole(words, self.conduct.mode))
+            return await self._stream(request, words, tells_usage="stream_options" in body)
+        return web.json_response(_whole(words, self.conduct))
 
-    async def _stream(self, request: web.Request, words: str) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, words: str, *, tells_usage: bool) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         pieces = _pieces(words)
@@ -168,6 +171,8 @@ class LocalChatServer:
                     pass
         reason = "length" if self.conduct.mode is ChatMode.LENGTH else "stop"
         await response.write(_event(_chunk("", finish_reason=reason)))
+        if tells_usage:
+            await response.write(_event(_chunk("") | {"choices": [], "usage": _usage(words, self.conduct)}))
         await response.write(b"data: [DONE]\n\n")
         return response
 
@@ -195,6 +200,8 @@ def _refusal(conduct: ChatConduct, call: ChatCall) -> web.Response | None:
     for name in ("max_tokens", "max_completion_tokens"):
         if name in call.body and name != conduct.cap_name:
             return _error(400, f"Unsupported parameter: '{name}'. Use '{conduct.cap_name}' instead.")
+    if "stream_options" in call.body and not conduct.takes_stream_options:
+        return _error(400, "Unknown parameter: 'stream_options'.")
     wanted = call.body.get("response_format")
     if isinstance(wanted, dict) and _format_name(wanted) not in conduct.formats:
         return _error(400, "Invalid value: 'response_format'.")
@@ -232,7 +239,13 @@ def _chunk(piece: str, *, finish_reason: str | None = None) -> dict[str, object]
     }
 
 
-def _whole(words: str, mode: ChatMode) -> dict[str, object]:
+def _usage(words: str, conduct: ChatConduct) -> dict[str, int]:
+    answered = len(words.split())
+    asked = conduct.prompt_tokens
+    return {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
+
+
+def _whole(words: str, conduct: ChatConduct) -> dict[str, object]:
     return {
         "id": "chatcmpl-local",
         "object": "chat.completion",
@@ -242,8 +255,8 @@ def _whole(words: str, mode: ChatMode) -> dict[str, object]:
             {
                 "index": 0,
                 "message": {"role": "assistant", "content": words},
-                "finish_reason": "length" if mode is ChatMode.LENGTH else "stop",
+                "finish_reason": "length" if conduct.mode is ChatMode.LENGTH else "stop",
             }
         ],
-        "usage": {"prompt_tokens": 11, "completion_tokens": len(words.split()), "total_tokens": 11},
+        "usage": _usage(words, conduct),
     }

@@ -25,7 +25,9 @@ class Parrot:
         self._pieces = pieces
         self.asked: list[tuple[Sequence[ChatMessage], int]] = []
 
-    async def stream(self, messages: Sequence[ChatMessage], *, max_output_tokens: int) -> AsyncGenerator[str, None]:
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, max_output_tokens: int, enforce_budget: bool | None = None
+    ) -> AsyncGenerator[str, None]:
         """Yield the pieces."""
         self.asked.append((messages, max_output_tokens))
         for piece in self._pieces:

@@ -10,8 +10,9 @@ import pytest
 from pydantic import SecretStr
 
 from bot.llm.openai_chat import OpenAIChat
-from bot.llm.port import ChatMessage, ChatModelError, Role
+from bot.llm.port import ChatMessage, ChatModelError, Role, Usage
 from bot.settings import LlmSettings
+from compaction.budget.messages import ToolCall
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
 from rehearsal.servers.chat import ChatConduct, ChatMode, LocalChatServer
@@ -162,3 +163,40 @@ async def test_the_cap_takes_the_name_that_the_endpoint_wants() -> None:
         assert server.calls[-1].body["max_completion_tokens"] == 50
         await chat.complete(REQUEST)
         assert len(server.calls) == 3
+
+
+@pytest.mark.asyncio
+async def test_a_stream_tells_its_cost_at_its_end() -> None:
+    """Where the endpoint tells; one that refuses to be asked is not asked again."""
+    told: list[Usage] = []
+    async with endpoint() as (chat, server):
+        server.conduct.prompt_tokens = 42
+        assert [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, on_usage=told.append)]
+        assert told == [Usage(42, len(WORDS.split()))]
+        server.conduct.takes_stream_options = False
+        for _ in range(2):
+            assert [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, on_usage=told.append)]
+        assert len(told) == 1
+        assert ["stream_options" in call.body for call in server.calls] == [True, True, False, False]
+
+
+@pytest.mark.asyncio
+async def test_calls_of_tools_are_sent_as_the_api_takes_them() -> None:
+    """The call with its arguments, and the result with the call's id."""
+    call = ToolCall("c-1", "memory_search", '{"query": "lantern"}')
+    conversation = (
+        *QUESTION,
+        ChatMessage(Role.ASSISTANT, "", tool_calls=(call,)),
+        ChatMessage(Role.TOOL, "Bo: I bring it.", tool_call_id="c-1", name="memory_search"),
+    )
+    async with endpoint() as (chat, server):
+        assert [piece async for piece in chat.stream(conversation, max_output_tokens=50)]
+        function = {"name": "memory_search", "arguments": '{"query": "lantern"}'}
+        assert server.calls[0].body["messages"][2:] == [
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"id": "c-1", "type": "function", "function": function}],
+            },
+            {"role": "tool", "content": "Bo: I bring it.", "tool_call_id": "c-1"},
+        ]

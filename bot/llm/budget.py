@@ -1,0 +1,66 @@
+"""How much may be sent to one model, and what counts it: shared by who builds prompts and who sends them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compaction.budget.estimator import Estimator
+from compaction.budget.prompt import ContextConfig, build_final_prompt
+from compaction.budget.tool_outputs import ToolOutputOptions
+from compaction.budget.trim import TrimOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.budget.messages import Message
+    from compaction.budget.prompt import FinalPrompt
+    from compaction.settings import BudgetSettings
+
+
+class Budget:
+    """The budget of one model. Counts are raw; limits take into account what the provider has billed so far.
+
+    Safe for all tasks of one loop.
+    """
+
+    def __init__(self, settings: BudgetSettings, estimator: Estimator | None = None) -> None:
+        self.settings = settings
+        self.estimator = Estimator() if estimator is None else estimator
+
+    def count(self, text: str) -> int:
+        """Return how many tokens a text is."""
+        return self.estimator.text(text)
+
+    def room(self, *, max_output_tokens: int = 0) -> int:
+        """Return how many tokens, as `count` counts them, may be sent in one call whose answer is that long."""
+        longer_answer = max(0, max_output_tokens - self.settings.reserved)
+        return self.estimator.room(max(0, self.settings.max_input_tokens - longer_answer))
+
+    def final_prompt(
+        self, messages: Sequence[Message], *, max_output_tokens: int, enforce: bool = True, searchable: bool = False
+    ) -> FinalPrompt:
+        """Return what is sent. Raises `ContextOverflowError` when it can't be made to fit."""
+        settings = self.settings
+        trim = TrimOptions(
+            trim_strategy=settings.trim_strategy,
+            preserve_system_prompt=settings.preserve_system_prompt,
+            preserve_recent_turns=settings.preserve_recent_turns,
+            max_tool_output_age=settings.max_tool_output_age,
+            searchable=searchable,
+            count=self.count,
+        )
+        tool_outputs = ToolOutputOptions(
+            max_tool_output_age=settings.max_tool_output_age,
+            max_tool_output_tokens=settings.max_tool_output_tokens,
+            preserve_recent_files=settings.preserve_recent_files,
+            count=self.count,
+        )
+        room = self.room(max_output_tokens=max_output_tokens)
+        config = ContextConfig(
+            max_context_tokens=room,
+            reserved_output_tokens=0,
+            enabled=enforce,
+            trim=trim,
+            tool_outputs=tool_outputs,
+        )
+        return build_final_prompt(messages, config)

@@ -1,0 +1,179 @@
+"""The one way to a language model: every call is aged, trimmed, counted and logged before it leaves.
+
+It stands in front of an endpoint for the brain's replies (`ChatModel`) and for summaries (`Completion`) alike. What
+a provider bills corrects the count for the next call.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.llm.port import ChatMessage, Role, Usage
+from compaction.budget.messages import Message
+from compaction.errors import CompletionError, ContextOverflowError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from bot.llm.budget import Budget
+    from bot.llm.port import Endpoint
+    from compaction.budget.prompt import FinalPrompt
+    from compaction.ports import CompletionAnswer, CompletionRequest
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call under way, for its log line."""
+
+    purpose: str
+    prompt: FinalPrompt
+    begun_at: float
+    usage: Usage | None = None
+    first_token_at: float | None = None
+    outcome: str = "cancelled"
+
+    def told(self, usage: Usage) -> None:
+        """Take in what the provider says it cost; the last word counts."""
+        self.usage = usage
+
+
+class BudgetedModel:
+    """A model behind its budget (`bot.llm.port.ChatModel` and `compaction.ports.Completion`). Safe for many tasks."""
+
+    def __init__(self, endpoint: Endpoint, budget: Budget) -> None:
+        self._endpoint = endpoint
+        self._budget = budget
+
+    @property
+    def model(self) -> str:
+        """Return the model's name, for logs."""
+        return self._endpoint.model
+
+    @property
+    def budget(self) -> Budget:
+        """Return what this model may be sent."""
+        return self._budget
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, max_output_tokens: int, enforce_budget: bool | None = None
+    ) -> AsyncGenerator[str, None]:
+        """Yield the answer piece by piece. Raises `ContextOverflowError`, `ChatModelError`. See `ChatModel.stream`."""
+        enforce = self._budget.settings.enabled if enforce_budget is None else enforce_budget
+        prompt = self._prompt([_counted(message) for message in messages], max_output_tokens, enforce=enforce)
+        call = _Call("reply", prompt, time.monotonic())
+        stream = self._endpoint.stream(
+            [_sent(message) for message in prompt.messages], max_output_tokens=max_output_tokens, on_usage=call.told
+        )
+        try:
+            async with aclosing(stream):
+                async for piece in stream:
+                    if call.first_token_at is None:
+                        call.first_token_at = time.monotonic()
+                    yield piece
+            call.outcome = "answered"
+        except Exception:
+            call.outcome = "failed"
+            raise
+        finally:
+            self._finish(call)
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.
+
+        A request is never cut: what doesn't fit whole is refused, so that no summary stands for turns it never saw.
+        """
+        whole = [Message(Role.SYSTEM, request.system), Message(Role.USER, request.prompt)]
+        try:
+            prompt = self._prompt(whole, request.max_output_tokens, enforce=self._budget.settings.enabled)
+        except ContextOverflowError as error:
+            raise CompletionError(str(error), retryable=False) from error
+        call = _Call("summary", prompt, time.monotonic())
+        try:
+            answer = await self._endpoint.complete(request)
+            call.usage = Usage(answer.prompt_tokens, answer.completion_tokens)
+            call.outcome = "answered"
+        except CompletionError:
+            call.outcome = "failed"
+            raise
+        finally:
+            self._finish(call)
+        return answer
+
+    def _prompt(self, messages: Sequence[Message], max_output_tokens: int, *, enforce: bool) -> FinalPrompt:
+        prompt = self._budget.final_prompt(messages, max_output_tokens=max_output_tokens, enforce=enforce)
+        if prompt.dropped:
+            log.warning(
+                "context_truncated",
+                model=self.model,
+                dropped_count=len(prompt.dropped),
+                sent_count=len(prompt.messages),
+                estimated_prompt_tokens=prompt.token_count,
+            )
+        return prompt
+
+    def _finish(self, call: _Call) -> None:
+        """Log what the call cost, and learn from it."""
+        estimator = self._budget.estimator
+        usage = call.usage or Usage(None, None)
+        expected = estimator.calibration.billed(call.prompt.token_count)
+        log.info(
+            "model_call_finished",
+            purpose=call.purpose,
+            model=self.model,
+            outcome=call.outcome,
+            message_count=len(call.prompt.messages),
+            dropped_count=len(call.prompt.dropped),
+            estimated_prompt_tokens=expected,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            counted_exactly=estimator.exact,
+            within_budget=call.prompt.within_budget,
+            first_token_ms=None if call.first_token_at is None else _ms(call.first_token_at - call.begun_at),
+            duration_ms=_ms(time.monotonic() - call.begun_at),
+        )
+        if usage.prompt_tokens is not None and estimator.learn(
+            count=call.prompt.token_count, reported=usage.prompt_tokens
+        ):
+            log.info(
+                "token_count_corrected",
+                model=self.model,
+                factor=round(estimator.calibration.factor, 3),
+                extra_tokens=estimator.calibration.extra_tokens,
+            )
+
+
+def _counted(message: ChatMessage) -> Message:
+    """Return a message as the budget looks at it."""
+    return Message(
+        role=message.role.value,
+        content=message.content,
+        tool_calls=message.tool_calls,
+        tool_call_id=message.tool_call_id,
+        name=message.name,
+        kind=message.kind,
+        timestamp=message.timestamp,
+        step=message.step,
+        path=message.path,
+    )
+
+
+def _sent(message: Message) -> ChatMessage:
+    """Return a message as an endpoint takes it."""
+    return ChatMessage(
+        role=Role.SYSTEM if message.is_system else Role(message.role),
+        content=message.content,
+        tool_calls=message.tool_calls,
+        tool_call_id=message.tool_call_id,
+        name=message.name,
+    )
+
+
+def _ms(seconds: float) -> float:
+    return round(1_000 * seconds, 1)

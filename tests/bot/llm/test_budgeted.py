@@ -1,0 +1,230 @@
+"""Nothing reaches a model but through its budget, and every call is counted and logged."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.llm.budget import Budget
+from bot.llm.budgeted import BudgetedModel
+from bot.llm.opening import open_model
+from bot.llm.port import ChatMessage, ChatModelError, Role, Usage
+from bot.settings import LlmSettings, ModelsSettings
+from compaction.budget.estimator import Estimator
+from compaction.budget.messages import ToolCall
+from compaction.budget.tokens import estimate_tokens
+from compaction.errors import CompletionError, ContextOverflowError
+from compaction.payload import PartKind
+from compaction.ports import CompletionAnswer, CompletionRequest
+from compaction.settings import BudgetSettings
+from rehearsal.servers.chat import ChatConduct, LocalChatServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Sequence
+
+ROOT = Path(__file__).parents[3]
+SMALL = BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=324)
+ROOM = 700
+
+
+class Recorder:
+    """An endpoint that keeps what it was sent, and bills as it is told to."""
+
+    model = "recorder"
+
+    def __init__(self, *, bill: Callable[[int], int] = lambda cost: cost, error: Exception | None = None) -> None:
+        self.sent: list[Sequence[ChatMessage]] = []
+        self.requests: list[CompletionRequest] = []
+        self._bill = bill
+        self._error = error
+
+    async def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_output_tokens: int,
+        on_usage: Callable[[Usage], None] | None = None,
+    ) -> AsyncGenerator[str, None]:
+        """Say two words."""
+        self.sent.append(messages)
+        yield "Two "
+        if self._error is not None:
+            raise self._error
+        yield "words."
+        if on_usage is not None:
+            on_usage(Usage(self._bill(estimate_tokens(messages)), 2))
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        """Answer."""
+        self.requests.append(request)
+        if self._error is not None:
+            raise self._error
+        return CompletionAnswer("Two words.", "stop", 321, 2)
+
+
+def said(count: int) -> list[ChatMessage]:
+    """A prompt and so much talk."""
+    talk = [ChatMessage(Role.USER, f"turn {number} {'word ' * 20}") for number in range(count)]
+    return [ChatMessage(Role.SYSTEM, "You take part."), *talk]
+
+
+async def heard(model: BudgetedModel, messages: list[ChatMessage], *, enforce: bool | None = None) -> str:
+    """The whole answer."""
+    stream = model.stream(messages, max_output_tokens=100, enforce_budget=enforce)
+    return "".join([piece async for piece in stream])
+
+
+@pytest.mark.asyncio
+async def test_what_fits_is_sent_as_it_is() -> None:
+    """Roles, calls of tools and all; what only the budget goes by is kept from the endpoint."""
+    endpoint = Recorder()
+    call = ToolCall("c-1", "look", "{}")
+    messages = [
+        *said(2),
+        ChatMessage(Role.ASSISTANT, "", tool_calls=(call,), step=3),
+        ChatMessage(Role.TOOL, "A map.", tool_call_id="c-1", name="look", step=3),
+        ChatMessage(Role.USER, "And now?", kind=PartKind.CURRENT, timestamp=5.0),
+    ]
+    assert await heard(BudgetedModel(endpoint, Budget(SMALL)), messages) == "Two words."
+    assert list(endpoint.sent[0]) == [
+        *said(2),
+        ChatMessage(Role.ASSISTANT, "", tool_calls=(call,)),
+        ChatMessage(Role.TOOL, "A map.", tool_call_id="c-1", name="look"),
+        ChatMessage(Role.USER, "And now?"),
+    ]
+
+
+@pytest.mark.asyncio
+async def test_what_does_not_fit_is_trimmed_and_told() -> None:
+    """Within the budget, with one note, and a warning in the log."""
+    endpoint = Recorder()
+    with capture_logs() as logs:
+        await heard(BudgetedModel(endpoint, Budget(SMALL)), said(60))
+    sent = endpoint.sent[0]
+    assert estimate_tokens(sent) <= ROOM
+    assert "messages evicted" in sent[1].content
+    assert [line["event"] for line in logs] == ["context_truncated", "model_call_finished"]
+    assert logs[0]["dropped_count"] + len(sent) - 1 == 61
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_fit_never_leaves() -> None:
+    """For a reply the person is told what to do; a summary counts as failed for good, and is never cut."""
+    endpoint = Recorder()
+    model = BudgetedModel(endpoint, Budget(SMALL))
+    with pytest.raises(ContextOverflowError, match="Ask for less at once"):
+        await heard(model, [ChatMessage(Role.USER, "word " * 2_000)])
+    with pytest.raises(CompletionError, match="does not fit the model") as refused:
+        await model.complete(CompletionRequest("Summarise.", "word " * 2_000, 100))
+    assert not refused.value.retryable
+    assert (endpoint.sent, endpoint.requests) == ([], [])
+
+
+@pytest.mark.asyncio
+async def test_a_longer_answer_leaves_less_room() -> None:
+    """What is reserved is for the answer; one that may be longer takes of the prompt's room."""
+    endpoint = Recorder()
+    model = BudgetedModel(endpoint, Budget(SMALL))
+    stream = model.stream(said(60), max_output_tokens=624)
+    assert [piece async for piece in stream]
+    assert estimate_tokens(endpoint.sent[0]) <= ROOM - 300
+
+
+@pytest.mark.asyncio
+async def test_disabled_everything_is_sent() -> None:
+    """By the settings, or by this call's wish; and the log says that it was too much."""
+    off = SMALL.model_copy(update={"enabled": False})
+    for budget, enforce in ((Budget(off), None), (Budget(SMALL), False)):
+        endpoint = Recorder()
+        with capture_logs() as logs:
+            await heard(BudgetedModel(endpoint, budget), said(60), enforce=enforce)
+        assert list(endpoint.sent[0]) == said(60)
+        assert logs[-1]["within_budget"] is False
+
+
+@pytest.mark.asyncio
+async def test_every_call_logs_what_it_cost() -> None:
+    """Estimated and billed tokens, for replies and summaries; words never."""
+    model = BudgetedModel(Recorder(), Budget(SMALL))
+    with capture_logs() as logs:
+        await heard(model, said(3))
+        await model.complete(CompletionRequest("Summarise.", "Ada: hello.", 100))
+    reply, summary = (line for line in logs if line["event"] == "model_call_finished")
+    expected = estimate_tokens(said(3))
+    assert (reply["purpose"], reply["estimated_prompt_tokens"], reply["prompt_tokens"]) == ("reply", expected, expected)
+    assert (reply["completion_tokens"], reply["outcome"], reply["message_count"]) == (2, "answered", 4)
+    assert (summary["purpose"], summary["prompt_tokens"], summary["completion_tokens"]) == ("summary", 321, 2)
+    assert "turn 0" not in str(logs)
+    assert "Ada" not in str(logs)
+
+
+@pytest.mark.asyncio
+async def test_a_call_that_fails_or_is_broken_off_is_logged_too() -> None:
+    """With its outcome."""
+    model = BudgetedModel(Recorder(error=ChatModelError("It broke.", retryable=True)), Budget(SMALL))
+    with capture_logs() as logs:
+        with pytest.raises(ChatModelError):
+            await heard(model, said(1))
+        stream = model.stream(said(1), max_output_tokens=9)
+        await anext(stream)
+        await stream.aclose()
+        failing = BudgetedModel(Recorder(error=CompletionError("It broke.", retryable=True)), Budget(SMALL))
+        with pytest.raises(CompletionError):
+            await failing.complete(CompletionRequest("s", "p", 9))
+    assert [line["outcome"] for line in logs] == ["failed", "cancelled", "failed"]
+
+
+@pytest.mark.asyncio
+async def test_a_dearer_bill_tightens_the_next_call() -> None:
+    """A provider that counts half more is believed, upward alone."""
+    endpoint = Recorder(bill=lambda cost: cost * 3 // 2)
+    budget = Budget(BudgetSettings(max_context_tokens=4_096, reserved_output_tokens=96))
+    model = BudgetedModel(endpoint, budget)
+    with capture_logs() as logs:
+        await heard(model, said(60))
+        await heard(model, said(200))
+        await heard(model, said(1))
+    assert estimate_tokens(endpoint.sent[1]) * 1.5 <= 4_000
+    assert [line["event"] for line in logs].count("token_count_corrected") == 1
+    assert logs[-1]["estimated_prompt_tokens"] >= 1.5 * estimate_tokens(said(1)) - 1
+
+
+@pytest.mark.asyncio
+async def test_the_configured_model_is_opened_behind_its_budget() -> None:
+    """With the vocabulary of its name, where the shelf has it."""
+    async with LocalChatServer(ChatConduct(answer=lambda call: "Two words.")) as server:
+        llm = LlmSettings(base_url=server.base_url, model="qwen2.5-coder-1.5b")
+        shelf = ModelsSettings(directory=ROOT / "data" / "models")
+        async with open_model(llm, SMALL, shelf) as model:
+            assert model.budget.estimator.exact
+            assert await heard(model, said(60)) == "Two words."
+            assert sum(model.budget.count(str(each["content"])) + 6 for each in server.calls[0].messages) <= ROOM
+        async with open_model(llm, SMALL.model_copy(update={"token_estimator": "fallback"}), shelf) as model:
+            assert not model.budget.estimator.exact
+        async with open_model(llm, SMALL) as model:
+            assert not model.budget.estimator.exact
+
+
+def test_nobody_goes_around_it() -> None:
+    """Of the service, only `bot.llm` knows the adapter that talks to endpoints."""
+    around = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "bot").rglob("*.py"))
+        if path.parent != ROOT / "bot" / "llm"
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "bot.llm.openai_chat"
+    ]
+    # The composition root is the next to be rid of it.
+    assert [path for path in around if path != "bot/app.py"] == []
+
+
+def test_a_budget_counts_alike_for_builders_and_senders() -> None:
+    """What a payload was built to fit is what is sent: the sum of its parts."""
+    budget = Budget(SMALL, Estimator("recorder"))
+    messages = said(5)
+    assert sum(6 + budget.count(each.content) for each in messages) == budget.estimator.messages(messages)
+    assert budget.room() == ROOM
