@@ -36,3 +36,14 @@ class RecogniserOverloadedError(RecogniserError):
 
 class SynthesisError(VoiceError):
     """A sentence could not be spoken: the voice is missing, or its service failed."""
+
+
+class RealtimeError(VoiceError):
+    """Speech-to-speech failed: its service, the network, or the account.
+
+    `retryable`: whether trying again may help without anybody doing anything.
+    """
+
+    def __init__(self, message: str, *, retryable: bool = True) -> None:
+        super().__init__(message)
+        self.retryable = retryable

@@ -80,6 +80,11 @@ class LocalRealtimeServer:
         """Return the client events of one type."""
         return [event for event in self.received if event.get("type") == kind]
 
+    async def expire(self) -> None:
+        """End every session now, as if its time were over."""
+        for session in list(self._open):
+            await session.expire()
+
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if self.conduct.mode is RealtimeMode.WRONG_KEY:
             return web.json_response({"error": {"message": "Incorrect API key provided."}}, status=401)

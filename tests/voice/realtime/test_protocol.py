@@ -1,0 +1,277 @@
+"""The Realtime protocol without a socket: what is sent when, and what survives a lost connection."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voice.realtime.port import Briefing, Role, Told, Tool, ToolCall
+from voice.realtime.protocol import (
+    BROKEN_OFF,
+    TOOL_STEPS,
+    Configuration,
+    Ended,
+    Ending,
+    Expired,
+    Heard,
+    Ready,
+    RealtimeProtocol,
+    Sound,
+    Trouble,
+    Wanted,
+    Words,
+    label_ids,
+)
+
+SECOND = np.full(24_000, 7, np.int16)
+BRIEFING = Briefing("Be kind.", (Told("turn_1", Role.USER, "[21:04] Ada: hi"), Told("turn_2", Role.ASSISTANT, "Hi.")))
+
+
+def _protocol(*tools: Tool) -> RealtimeProtocol:
+    return RealtimeProtocol(Configuration("marin", "whisper", tools))
+
+
+def _open(*tools: Tool) -> RealtimeProtocol:
+    protocol = _protocol(*tools)
+    protocol.opened(Briefing("Be kind."))
+    return protocol
+
+
+def _types(events: list[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+def _begun(protocol: RealtimeProtocol, response: str = "resp_1") -> None:
+    protocol.ask()
+    protocol.receive({"type": "response.created", "response": {"id": response}})
+
+
+def _sound(seconds: float = 1.0, *, item: str = "item_1", response: str = "resp_1") -> dict[str, Any]:
+    raw = np.full(int(24_000 * seconds), 9, np.int16).tobytes()
+    return {
+        "type": "response.output_audio.delta",
+        "response_id": response,
+        "item_id": item,
+        "delta": base64.b64encode(raw).decode(),
+    }
+
+
+def _done(status: str = "completed", *, response: str = "resp_1", code: str = "") -> dict[str, Any]:
+    details = {"error": {"code": code}} if code else None
+    return {"type": "response.done", "response": {"id": response, "status": status, "status_details": details}}
+
+
+def test_a_session_begins_with_settings_and_the_window() -> None:
+    """24 kHz both ways, no turns of the server's own, then each item by whose words it holds."""
+    first, *items = _protocol(Tool("look", "Looks.", {"type": "object"})).opened(BRIEFING)
+    session = first["session"]
+    assert session["instructions"] == "Be kind."
+    assert session["audio"]["input"]["turn_detection"] is None
+    assert session["audio"]["input"]["format"] == {"type": "audio/pcm", "rate": 24000}
+    assert session["tools"][0]["name"] == "look"
+    assert [item["item"]["content"][0]["type"] for item in items] == ["input_text", "output_text"]
+    assert [item["item"]["id"] for item in items] == ["turn_1", "turn_2"]
+
+
+def test_who_speaks_is_told_before_each_input() -> None:
+    """The name in writing, then the sound, then the commit; the text comes back under the same input."""
+    protocol = _open()
+    input_id, events = protocol.hear(SECOND, speakers="Ada speaks:")
+    assert _types(events) == ["conversation.item.create", "input_audio_buffer.append", "input_audio_buffer.commit"]
+    assert events[0]["item"]["content"][0]["text"] == "Ada speaks:"
+    assert base64.b64decode(events[1]["audio"]) == SECOND.tobytes()
+    protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_7"})
+    completed = "conversation.item.input_audio_transcription.completed"
+    assert protocol.receive({"type": completed, "item_id": "item_7", "transcript": "hello"}) == [
+        Heard(input_id, "item_7", "hello")
+    ]
+    assert label_ids(input_id, "item_7") == (events[0]["item"]["id"], "item_7")
+    assert protocol.idle
+
+
+@given(st.permutations(range(4)))
+def test_texts_find_their_inputs_in_any_order(order: list[int]) -> None:
+    """Transcription is asynchronous: the last said may be understood first."""
+    protocol = _open()
+    inputs = [protocol.hear(SECOND, speakers=f"{number}")[0] for number in range(4)]
+    for number in range(4):
+        protocol.receive({"type": "input_audio_buffer.committed", "item_id": f"item_{number}"})
+    for number in order:
+        event = {
+            "type": "conversation.item.input_audio_transcription.completed",
+            "item_id": f"item_{number}",
+            "transcript": str(number),
+        }
+        assert protocol.receive(event) == [Heard(inputs[number], f"item_{number}", str(number))]
+
+
+def test_short_words_are_filled_up_and_refused_ones_are_told() -> None:
+    """The server takes no less than 100 ms; what it refuses all the same is no text."""
+    protocol = _open()
+    input_id, events = protocol.hear(SECOND[:100], speakers="Ada speaks:")
+    assert len(base64.b64decode(events[1]["audio"])) == 2 * 2_400
+    refusal = {"type": "error", "error": {"code": "input_audio_buffer_commit_empty"}}
+    assert protocol.receive(refusal) == [Heard(input_id, "", None)]
+
+
+def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
+    """Deltas of the response that was asked for."""
+    protocol = _open()
+    _begun(protocol)
+    assert not protocol.idle
+    (sound,) = protocol.receive(_sound(0.5))
+    assert isinstance(sound, Sound)
+    assert len(sound.pcm) == 12_000
+    words = {"type": "response.output_audio_transcript.delta", "response_id": "resp_1", "item_id": "item_1"}
+    assert protocol.receive({**words, "delta": "Hi "}) == [Words("item_1", "Hi ")]
+    assert protocol.receive(_done()) == [Ended(Ending.COMPLETE)]
+    assert protocol.idle
+
+
+def test_a_barge_in_cancels_and_truncates_where_it_was_heard() -> None:
+    """And what was still on its way is ignored."""
+    protocol = _open()
+    _begun(protocol)
+    protocol.receive(_sound(2.0))
+    events = protocol.interrupt(750)
+    assert events == [
+        {"type": "response.cancel"},
+        {"type": "conversation.item.truncate", "item_id": "item_1", "content_index": 0, "audio_end_ms": 750},
+    ]
+    assert protocol.receive(_sound()) == []
+    assert protocol.receive(_done("cancelled")) == []
+    assert protocol.interrupt(0) == []
+
+
+def test_a_complete_answer_cut_in_playback_is_truncated_without_a_cancel() -> None:
+    """The server made it faster than it was played."""
+    protocol = _open()
+    _begun(protocol)
+    protocol.receive(_sound(2.0))
+    protocol.receive(_done())
+    assert _types(protocol.interrupt(500)) == ["conversation.item.truncate"]
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=5), st.integers(0, 20_000))
+def test_never_truncated_beyond_what_came(hundreds: list[int], heard_ms: int) -> None:
+    """The server refuses that; and the cuts add up to what was heard."""
+    protocol = _open()
+    _begun(protocol)
+    for number, length in enumerate(hundreds):
+        protocol.receive(_sound(length / 10, item=f"item_{number}"))
+    cuts = {event["item_id"]: event["audio_end_ms"] for event in protocol.interrupt(heard_ms)[1:]}
+    kept = [min(100 * length, cuts.get(f"item_{number}", 100 * length)) for number, length in enumerate(hundreds)]
+    assert sum(kept) == min(heard_ms, 100 * sum(hundreds))
+
+
+def test_a_tool_is_called_and_the_answer_goes_on() -> None:
+    """The room hears one answer; after so many steps the model must speak."""
+    protocol = _open()
+    _begun(protocol, "resp_1")
+    for step in range(1, TOOL_STEPS + 1):
+        call = {"type": "response.function_call_arguments.done", "response_id": f"resp_{step}", "item_id": "i"}
+        wanted = protocol.receive({**call, "call_id": f"c{step}", "name": "look", "arguments": "{}"})
+        assert wanted == [Wanted(ToolCall(f"c{step}", "look", "{}"))]
+        assert protocol.receive(_done(response=f"resp_{step}")) == []
+        output, again = protocol.tool_output(f"c{step}", "a cat")
+        assert output["item"] == {"type": "function_call_output", "call_id": f"c{step}", "output": "a cat"}
+        assert again.get("response", {}).get("tool_choice") == ("none" if step == TOOL_STEPS else None)
+        protocol.receive({"type": "response.created", "response": {"id": f"resp_{step + 1}"}})
+    assert isinstance(protocol.receive(_sound(response=f"resp_{TOOL_STEPS + 1}"))[0], Sound)
+    assert protocol.receive(_done(response=f"resp_{TOOL_STEPS + 1}")) == [Ended(Ending.COMPLETE)]
+
+
+def test_what_was_not_understood_is_said_again_to_the_next_session() -> None:
+    """With its sound; the text then belongs to the same input."""
+    protocol = _open()
+    input_id, _ = protocol.hear(SECOND, speakers="Ada speaks:")
+    protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
+    assert protocol.lost() == []
+    later, _ = protocol.hear(SECOND, speakers="Bo speaks:")
+    events = protocol.opened(BRIEFING)
+    assert [event["item"]["content"][0]["text"] for event in events if "item" in event] == [
+        "[21:04] Ada: hi",
+        "Hi.",
+        "Ada speaks:",
+        "Bo speaks:",
+    ]
+    for item in ("item_a", "item_b"):
+        protocol.receive({"type": "input_audio_buffer.committed", "item_id": item})
+    completed = {"type": "conversation.item.input_audio_transcription.completed", "transcript": "x"}
+    assert protocol.receive({**completed, "item_id": "item_a"}) == [Heard(input_id, "item_a", "x")]
+    assert protocol.receive({**completed, "item_id": "item_b"}) == [Heard(later, "item_b", "x")]
+
+
+def test_an_answer_that_had_not_begun_is_asked_for_again() -> None:
+    """Nothing of it was heard, so nothing is explained."""
+    protocol = _open()
+    _begun(protocol)
+    assert protocol.lost() == []
+    assert _types(protocol.opened(Briefing("Be kind."))) == ["session.update", "response.create"]
+
+
+def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
+    """The new session knows what was said of it; a second accident ends it."""
+    protocol = _open()
+    _begun(protocol)
+    protocol.receive(_sound())
+    words = {"type": "response.output_audio_transcript.delta", "response_id": "resp_1", "item_id": "item_1"}
+    protocol.receive({**words, "delta": "Well, "})
+    assert protocol.lost() == []
+    _, spoken, why, again = protocol.opened(Briefing("Be kind."))
+    assert spoken["item"]["content"][0] == {"type": "output_text", "text": "Well,"}
+    assert why["item"]["content"][0]["text"] == BROKEN_OFF
+    assert again == {"type": "response.create"}
+    protocol.receive({"type": "response.created", "response": {"id": "resp_2"}})
+    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], Sound)
+    assert protocol.lost() == [Ended(Ending.FAILED, "connection_lost")]
+    assert _types(protocol.opened(Briefing("Be kind."))) == ["session.update"]
+
+
+@pytest.mark.parametrize(
+    ("event", "effect"),
+    [
+        ({"type": "session.updated"}, [Ready()]),
+        ({"type": "error", "error": {"code": "session_expired"}}, [Expired()]),
+        ({"type": "error", "error": {"code": "response_cancel_not_active"}}, []),
+        ({"type": "error", "error": {"code": "x", "message": "y"}}, [Trouble("x", "y")]),
+        ({"type": "rate_limits.updated"}, []),
+        ({"type": "some.event.of.tomorrow"}, []),
+        ({}, []),
+    ],
+)
+def test_other_events(event: dict[str, Any], effect: list[object]) -> None:
+    """Unknown kinds are nothing, so a newer server does no harm."""
+    assert _open().receive(event) == effect
+
+
+def test_a_failed_answer_names_its_code() -> None:
+    """For the sentence that people read."""
+    protocol = _open()
+    _begun(protocol)
+    assert protocol.receive(_done("failed", code="insufficient_quota")) == [Ended(Ending.FAILED, "insufficient_quota")]
+
+
+def test_without_a_connection_nothing_is_sent() -> None:
+    """What counts later is in the next briefing, or kept."""
+    protocol = _protocol()
+    assert protocol.tell(Told("t", Role.USER, "x")) == []
+    assert protocol.forget(["t"]) == []
+    assert protocol.instruct("x") == []
+    assert protocol.ask() == []
+    assert protocol.hear(SECOND, speakers="Ada:")[1] == []
+    assert _types(protocol.opened(Briefing("x")))[-1] == "response.create"
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["type", "item_id", "response_id", "delta"]), st.text()), max_size=20))
+def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> None:
+    """Garbage is ignored."""
+    protocol = _open()
+    _begun(protocol)
+    for event in events:
+        protocol.receive(event)

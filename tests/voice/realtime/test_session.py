@@ -1,0 +1,252 @@
+"""The session over the real client library, against the local realtime server."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.servers.realtime_conduct import Called, RealtimeConduct, RealtimeMode
+from tests.fakes.clock import FakeClock
+from tests.rehearsal.servers.realtime_client import FakeMind, served, tone
+from voice.errors import RealtimeError
+from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed, Role, Told, Tool, ToolCall
+from voice.realtime.session import PROVEN_S, RealtimeSession
+from voice.settings import RealtimeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rehearsal.servers.realtime import LocalRealtimeServer
+    from voice.audio import Pcm
+
+WAIT_S = 20.0
+
+
+class Room:
+    """Whoever owns a session: its briefing, its clock, and what it was told."""
+
+    def __init__(self, base_url: str, **settings: object) -> None:
+        self.clock = FakeClock()
+        self.briefing = Briefing("Be kind.")
+        self.news: list[RealtimeFailed | RealtimeRenewed] = []
+        self.calls: list[ToolCall] = []
+        self.session = RealtimeSession(
+            RealtimeSettings.model_validate({"enabled": True, "base_url": base_url, **settings}),
+            api_key="local",
+            brief=lambda: self.briefing,
+            clock=self.clock,
+            on_event=self.news.append,
+            tools=[Tool("look", "Looks.", {"type": "object", "properties": {}})],
+            run_tool=self._run_tool,
+        )
+
+    async def _run_tool(self, call: ToolCall) -> str:
+        self.calls.append(call)
+        if call.arguments == "{}":
+            return "a cat"
+        raise ValueError(call.arguments)
+
+    async def answer(self) -> tuple[str, int]:
+        """Return the words of an answer and the milliseconds of its sound."""
+        words, samples = "", 0
+        async with asyncio.timeout(WAIT_S):
+            async for piece in self.session.reply():
+                words += piece.words
+                samples += 0 if piece.pcm is None else len(piece.pcm)
+        return words, samples * 1000 // 24_000
+
+    async def until_told(self, count: int = 1) -> None:
+        """Wait until so much news has come; backoff passes by itself."""
+        async with asyncio.timeout(WAIT_S):
+            while len(self.news) < count:
+                await asyncio.sleep(0.005)
+                self.clock.advance(0.05)
+
+
+@asynccontextmanager
+async def room_of(server: LocalRealtimeServer | str, **settings: object) -> AsyncIterator[Room]:
+    """Run a session."""
+    room = Room(server if isinstance(server, str) else server.base_url, **settings)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(room.session.run())
+        yield room
+        running.cancel()
+
+
+def _speech(words: int = 2) -> Pcm:
+    return tone(words, 16_000)
+
+
+@pytest.mark.asyncio
+async def test_people_are_heard_and_answered() -> None:
+    """16 kHz goes out as 24 kHz, the name before it; text, sound and words come back."""
+    mind = FakeMind("hello there")
+    async with served(mind) as server, room_of(server) as room:
+        heard = await room.session.hear(_speech(), speakers="Ada speaks:")
+        assert heard.text == "hello there"
+        assert len(heard.item_ids) == 2
+        assert len(mind.pcm[0]) == pytest.approx(len(tone(2)), abs=200)
+        assert await room.answer() == ("You said hello there", 1000)
+        assert server.asked[0].items == (("user", "Ada speaks:"), ("user", "hello there"))
+        assert server.asked[0].instructions == "Be kind."
+
+
+@pytest.mark.asyncio
+async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
+    """The next answer knows what was heard of the last one."""
+    mind = FakeMind("tell me", "go on")
+    mind.answers = ["one two three four"]
+    async with served(mind) as server, room_of(server) as room:
+        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.answer()
+        room.session.interrupt(500)
+        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.answer()
+        assert ("assistant", "one two") in server.asked[1].items
+
+
+@pytest.mark.asyncio
+async def test_items_and_instructions_change_while_it_lives() -> None:
+    """What a landed compaction does: new instructions, and folded items go."""
+    async with served(FakeMind("x")) as server, room_of(server) as room:
+        room.briefing = Briefing("Be kind.")
+        await room.session.ready.wait()
+        room.session.tell(Told("turn_1", Role.USER, "(Bo joined the channel.)"))
+        room.session.tell(Told("turn_2", Role.USER, "folded"))
+        room.session.forget(["turn_2"])
+        room.session.instruct("Be brief.")
+        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.answer()
+        assert [text for _, text in server.asked[0].items] == ["(Bo joined the channel.)", "Ada speaks:", "x"]
+        assert server.asked[0].instructions == "Be brief."
+
+
+@pytest.mark.asyncio
+async def test_tools_are_run_and_their_failures_told() -> None:
+    """The model hears what the tool said, or that it failed."""
+    mind = FakeMind("what is there")
+    mind.answers = [Called("look", "{}"), Called("look", "[]"), "I see a cat"]
+    async with served(mind) as server, room_of(server) as room:
+        await room.session.hear(_speech(), speakers="Ada speaks:")
+        words, _ = await room.answer()
+        assert words == "I see a cat"
+        outputs = [text for kind, text in server.asked[2].items if kind == "function_call_output"]
+        assert outputs == ["a cat", "The tool failed."]
+
+
+@pytest.mark.asyncio
+async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
+    """In a moment when nobody speaks; the new session knows what was said."""
+    async with served(FakeMind("one", "two")) as server, room_of(server, session_s=600) as room:
+        await room.session.hear(_speech(), speakers="Ada speaks:")
+        room.briefing = Briefing("New.", (Told("turn_1", Role.USER, "[21:04] Ada: one"),))
+        room.clock.advance(600)
+        await room.until_told()
+        assert room.news == [RealtimeRenewed("expiring")]
+        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.answer()
+        assert server.sessions == 2
+        assert server.asked[0].items[0] == ("user", "[21:04] Ada: one")
+        assert server.asked[0].instructions == "New."
+
+
+@pytest.mark.asyncio
+async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None:
+    """Nobody hears more than a pause, and the session is not given up."""
+    mind = FakeMind("tell me a story")
+    mind.answers = ["one two three four five six seven eight", "nine ten"]
+    async with served(mind, RealtimeConduct(expires_in_response=1)) as server, room_of(server) as room:
+        await room.session.hear(_speech(), speakers="Ada speaks:")
+        words, length_ms = await room.answer()
+        assert words.startswith("one two three")
+        assert words.endswith("nine ten")
+        assert length_ms > 1000
+        assert room.news == [RealtimeRenewed("expired")]
+        assert room.session.usable
+        assert [role for role, _ in server.asked[1].items] == ["assistant", "system"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("mode", [RealtimeMode.BROKEN, RealtimeMode.GARBAGE])
+async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: RealtimeMode) -> None:
+    """The room then answers otherwise; whoever waits is told at once."""
+    async with served(FakeMind(), RealtimeConduct(mode=mode)) as server, room_of(server) as room:
+        waiting = asyncio.create_task(room.session.hear(_speech(), speakers="Ada speaks:"))
+        await room.until_told(3)
+        assert isinstance(room.news[-1], RealtimeFailed)
+        assert not room.session.usable
+        await asyncio.wait({waiting})
+        assert isinstance(waiting.exception(), RealtimeError)
+        with pytest.raises(RealtimeError):
+            await room.session.hear(_speech(), speakers="Ada speaks:")
+
+
+@pytest.mark.asyncio
+async def test_a_refused_key_is_given_up_at_once() -> None:
+    """Waiting does not mend it."""
+    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.WRONG_KEY)) as server, room_of(server) as room:
+        await room.until_told()
+        (failed,) = room.news
+        assert isinstance(failed, RealtimeFailed)
+        assert "realtime.api_key" in failed.sentence
+
+
+@pytest.mark.asyncio
+async def test_nobody_there_is_a_sentence() -> None:
+    """The address is in it."""
+    async with served(FakeMind()) as server:
+        gone = server.base_url
+    async with room_of(gone, failures_before_fallback=1) as room:
+        await room.until_told()
+        assert room.news == [
+            RealtimeFailed(f"Nothing answers at {gone}. Check realtime.base_url and that the server is running.")
+        ]
+
+
+@pytest.mark.asyncio
+async def test_failed_answers_are_errors_and_count() -> None:
+    """A model over its quota is given up at once."""
+    conduct = RealtimeConduct(mode=RealtimeMode.FAIL_RESPONSE)
+    async with served(FakeMind("a", "b"), conduct) as server, room_of(server) as room:
+        await room.session.hear(_speech(), speakers="Ada speaks:")
+        with pytest.raises(RealtimeError, match="server_error"):
+            await room.answer()
+        assert room.session.usable
+        conduct.mode = RealtimeMode.RATE_LIMITED
+        with pytest.raises(RealtimeError, match="quota"):
+            await room.answer()
+        assert not room.session.usable
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_stalls_is_an_error() -> None:
+    """After the setting's time without a piece."""
+    conduct = RealtimeConduct(mode=RealtimeMode.STALL)
+    async with served(FakeMind("a"), conduct) as server, room_of(server, reply_timeout_s=0.05) as room:
+        with pytest.raises(RealtimeError, match="in time"):
+            await room.answer()
+
+
+@pytest.mark.asyncio
+async def test_what_is_not_written_down_is_told_apart() -> None:
+    """The model has heard it all the same."""
+    async with served(FakeMind("a"), RealtimeConduct(mode=RealtimeMode.DEAF)) as server, room_of(server) as room:
+        heard = await room.session.hear(_speech(), speakers="Ada speaks:")
+        assert heard.text is None
+        assert len(heard.item_ids) == 2
+
+
+@pytest.mark.asyncio
+async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
+    """An account with shorter sessions than the setting says does not lose speech-to-speech for it."""
+    async with served(FakeMind()) as server, room_of(server, failures_before_fallback=1) as room:
+        for number in range(1, 4):
+            async with asyncio.timeout(WAIT_S):
+                await room.session.ready.wait()
+            room.clock.advance(PROVEN_S)
+            await server.expire()
+            await room.until_told(number)
+        assert room.session.usable

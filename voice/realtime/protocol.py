@@ -1,0 +1,446 @@
+"""The Realtime protocol as a state machine without a socket: commands and server events in, client events and news out.
+
+It knows what of the conversation stands on the server, what was asked and not yet answered, and what must be said
+again when the connection is made anew. It reads no clock and waits for nothing; `voice.realtime.session` drives it.
+Event names are those of the GA protocol (`openai.types.realtime`).
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from voice.realtime.port import REALTIME_RATE_HZ, Role, Told, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from voice.audio import Pcm
+    from voice.realtime.port import Briefing, Tool
+
+ClientEvent: TypeAlias = dict[str, Any]
+
+# Sound of one input, in bytes of an append event: the protocol takes 15 MiB, small pieces don't stall the socket.
+APPEND_BYTES = 96_000
+# The server refuses to commit less than this; silence fills what a short word leaves.
+LEAST_COMMIT_SAMPLES = REALTIME_RATE_HZ // 10
+# Model calls of one answer that may be function calls; then it must speak.
+TOOL_STEPS = 2
+# Said to the model of the new session when the old one ended in the middle of an answer.
+BROKEN_OFF = (
+    "The connection broke while you spoke; your last words here were heard. Go on from there, without repeating."
+)
+# Errors of a race between us and the server: what was asked for had just become true by itself.
+HARMLESS = frozenset({"response_cancel_not_active", "item_not_found"})
+
+
+class Ending(StrEnum):
+    """How an answer ended."""
+
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send this to the server."""
+
+    event: ClientEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Input `input_id` is item `item_id` and means `text`; None: the server could not tell."""
+
+    input_id: int
+    item_id: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """Sound of the answer."""
+
+    item_id: str
+    pcm: Pcm
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words of the answer."""
+
+    item_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The answer ended; `code` names the failure."""
+
+    how: Ending
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A tool is wanted; `tool_output` owes its result."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The session took its configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The session is over, as the server says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The server reports an error; the session goes on."""
+
+    code: str
+    message: str
+
+
+Effect: TypeAlias = Send | Heard | Sound | Words | Ended | Wanted | Ready | Expired | Trouble
+
+
+@dataclass(slots=True)
+class _Input:
+    """Something said to the model. Kept with its sound until its text has come: a lost session hears it again."""
+
+    id: int
+    speakers: str
+    pcm: Pcm
+    item_id: str | None = None
+
+
+@dataclass(slots=True)
+class _Answer:
+    """The answer that is being made, or was made last. `sound_ms`: what came of each of its items, in order."""
+
+    response_id: str | None = None
+    over: bool = False
+    steps: int = 0
+    calls: set[str] = field(default_factory=set)
+    sound: dict[str, int] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
+    resumed: bool = False
+
+    @property
+    def sounded(self) -> bool:
+        """Return whether any of it has come."""
+        return any(self.sound.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What of a session's settings never changes while it lives."""
+
+    voice: str
+    transcription_model: str
+    tools: tuple[Tool, ...] = ()
+    language: str | None = None
+
+
+class RealtimeProtocol:
+    """One room's conversation over any number of connections, one after the other."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self._ids = itertools.count(1)
+        self._connected = False
+        # In order: committed on this connection and not yet given an item, and all whose text has not come.
+        self._uncommitted: list[_Input] = []
+        self._unheard: dict[int, _Input] = {}
+        self._answer: _Answer | None = None
+        self._asked = False
+
+    @property
+    def idle(self) -> bool:
+        """Return whether nothing is owed by either side, so that a new session would miss nothing."""
+        return not self._unheard and (self._answer is None or self._answer.over)
+
+    # -- connections -----------------------------------------------------------------------------------------
+
+    def opened(self, briefing: Briefing) -> list[ClientEvent]:
+        """Return what a fresh connection is sent: settings, the window, what was not understood, what was asked."""
+        self._connected = True
+        events = [self._settings(briefing.instructions), *(_created(told) for told in briefing.items)]
+        for waiting in self._unheard.values():
+            events += self._said(waiting)
+        answer = self._answer
+        if answer is not None and not answer.over:
+            if answer.sounded:
+                answer.resumed = True
+                spoken = " ".join(answer.words.values()).strip()
+                events.append(_created(Told(self._own_id("cut"), Role.ASSISTANT, spoken)))
+                events.append(_created(Told(self._own_id("cut"), Role.SYSTEM, BROKEN_OFF)))
+            answer.response_id = None
+            answer.calls.clear()
+            events.append({"type": "response.create"})
+        return events
+
+    def lost(self) -> list[Effect]:
+        """Take note that the connection is gone. An answer that is resumed already and lost again ends here."""
+        self._connected = False
+        self._uncommitted.clear()
+        for waiting in self._unheard.values():
+            waiting.item_id = None
+        answer = self._answer
+        if answer is not None and not answer.over and answer.resumed:
+            answer.over = True
+            return [Ended(Ending.FAILED, "connection_lost")]
+        return []
+
+    # -- commands --------------------------------------------------------------------------------------------
+
+    def hear(self, pcm: Pcm, *, speakers: str) -> tuple[int, list[ClientEvent]]:
+        """Take an input (mono int16, 24 kHz); return its id and what to send."""
+        said = _Input(next(self._ids), speakers, pcm)
+        self._unheard[said.id] = said
+        return said.id, self._said(said) if self._connected else []
+
+    def give_up(self, input_id: int) -> None:
+        """Wait for an input's text no longer."""
+        self._unheard.pop(input_id, None)
+
+    def ask(self) -> list[ClientEvent]:
+        """Begin an answer; one that was being made is cancelled, unheard."""
+        events = self.interrupt(0) if self._answer is not None and not self._answer.over else []
+        self._answer = _Answer()
+        return [*events, {"type": "response.create"}] if self._connected else []
+
+    def interrupt(self, heard_ms: int) -> list[ClientEvent]:
+        """Break the answer off after `heard_ms` of its sound; what is sent also corrects what the server believes."""
+        answer = self._answer
+        if answer is None:
+            return []
+        events: list[ClientEvent] = []
+        if not answer.over:
+            answer.over = True
+            events.append({"type": "response.cancel"})
+        left = max(0, heard_ms)
+        for item_id, length_ms in answer.sound.items():
+            heard, left = min(left, length_ms), max(0, left - length_ms)
+            if heard < length_ms:
+                events.append(
+                    {
+                        "type": "conversation.item.truncate",
+                        "item_id": item_id,
+                        "content_index": 0,
+                        "audio_end_ms": heard,
+                    }
+                )
+        self._answer = None
+        return events if self._connected else []
+
+    def tell(self, told: Told) -> list[ClientEvent]:
+        """Put a written item into the conversation. Not kept: a fresh session is briefed with what counts then."""
+        return [_created(told)] if self._connected else []
+
+    def forget(self, item_ids: Iterable[str]) -> list[ClientEvent]:
+        """Take items out of the conversation."""
+        return [{"type": "conversation.item.delete", "item_id": one} for one in item_ids] if self._connected else []
+
+    def instruct(self, instructions: str) -> list[ClientEvent]:
+        """Change the instructions."""
+        wanted = {"type": "realtime", "instructions": instructions}
+        return [{"type": "session.update", "session": wanted}] if self._connected else []
+
+    def tool_output(self, call_id: str, output: str) -> list[ClientEvent]:
+        """Tell what a tool said; when no other is owed the model goes on."""
+        answer = self._answer
+        if answer is None or call_id not in answer.calls or not self._connected:
+            return []
+        answer.calls.discard(call_id)
+        item = {"type": "function_call_output", "call_id": call_id, "output": output}
+        events: list[ClientEvent] = [{"type": "conversation.item.create", "item": item}]
+        if not answer.calls and not answer.over:
+            answer.response_id = None
+            more: ClientEvent = {"type": "response.create"}
+            if answer.steps >= TOOL_STEPS:
+                more["response"] = {"tool_choice": "none"}
+            events.append(more)
+        return events
+
+    # -- server events ---------------------------------------------------------------------------------------
+
+    def receive(self, event: Mapping[str, Any]) -> list[Effect]:
+        """Take one server event in; kinds that mean nothing here are ignored."""
+        kind = str(event.get("type"))
+        match kind:
+            case "session.updated":
+                return [Ready()]
+            case "input_audio_buffer.committed":
+                return self._committed(str(event.get("item_id")))
+            case "conversation.item.input_audio_transcription.completed":
+                return self._transcribed(str(event.get("item_id")), str(event.get("transcript", "")))
+            case "conversation.item.input_audio_transcription.failed":
+                return self._transcribed(str(event.get("item_id")), None)
+            case "error":
+                return self._error(event.get("error") or {})
+        if kind.startswith("response."):
+            return self._of_answer(kind, event)
+        return []
+
+    def _committed(self, item_id: str) -> list[Effect]:
+        if self._uncommitted:
+            self._uncommitted.pop(0).item_id = item_id
+        return []
+
+    def _transcribed(self, item_id: str, text: str | None) -> list[Effect]:
+        for waiting in self._unheard.values():
+            if waiting.item_id == item_id:
+                del self._unheard[waiting.id]
+                return [Heard(waiting.id, item_id, text)]
+        return []
+
+    def _error(self, error: Mapping[str, Any]) -> list[Effect]:
+        code = str(error.get("code") or error.get("type") or "unknown")
+        if code == "session_expired":
+            return [Expired()]
+        if code in HARMLESS:
+            return []
+        if code == "input_audio_buffer_commit_empty" and self._uncommitted:
+            refused = self._uncommitted.pop(0)
+            if self._unheard.pop(refused.id, None) is not None:
+                return [Heard(refused.id, "", None)]
+        return [Trouble(code, str(error.get("message", "")))]
+
+    def _of_answer(self, kind: str, event: Mapping[str, Any]) -> list[Effect]:
+        answer = self._answer
+        if answer is None or answer.over:
+            return []
+        if kind == "response.created":
+            if answer.response_id is None:
+                answer.response_id = str((event.get("response") or {}).get("id"))
+            return []
+        if kind == "response.done":
+            return self._done(answer, event.get("response") or {})
+        if event.get("response_id") != answer.response_id:
+            # Of an answer that was broken off: its last pieces were on their way.
+            return []
+        item_id = str(event.get("item_id"))
+        match kind:
+            case "response.output_audio.delta":
+                pcm = _samples(str(event.get("delta", "")))
+                answer.sound[item_id] = answer.sound.get(item_id, 0) + len(pcm) * 1000 // REALTIME_RATE_HZ
+                return [Sound(item_id, pcm)] if len(pcm) else []
+            case "response.output_audio_transcript.delta" | "response.output_text.delta":
+                words = str(event.get("delta", ""))
+                answer.words[item_id] = answer.words.get(item_id, "") + words
+                return [Words(item_id, words)] if words else []
+            case "response.function_call_arguments.done":
+                call = ToolCall(str(event.get("call_id")), str(event.get("name")), str(event.get("arguments")))
+                answer.calls.add(call.call_id)
+                return [Wanted(call)]
+        return []
+
+    def _done(self, answer: _Answer, response: Mapping[str, Any]) -> list[Effect]:
+        if response.get("id") != answer.response_id:
+            return []
+        details = response.get("status_details") or {}
+        match response.get("status"):
+            case "failed":
+                answer.over = True
+                error = details.get("error") or {}
+                return [Ended(Ending.FAILED, str(error.get("code") or error.get("type") or "unknown"))]
+            case "cancelled":
+                answer.over = True
+                return [Ended(Ending.CANCELLED)]
+        if answer.calls:
+            answer.steps += 1
+            return []
+        answer.over = True
+        return [Ended(Ending.COMPLETE)]
+
+    # -- client events ---------------------------------------------------------------------------------------
+
+    def _own_id(self, what: str) -> str:
+        return f"{what}_{next(self._ids)}"
+
+    def _said(self, said: _Input) -> list[ClientEvent]:
+        """Return an input as events: who speaks, in writing, then their sound."""
+        self._uncommitted.append(said)
+        pcm = said.pcm
+        if len(pcm) < LEAST_COMMIT_SAMPLES:
+            pcm = np.concatenate([pcm, np.zeros(LEAST_COMMIT_SAMPLES - len(pcm), np.int16)])
+        sound = pcm.astype("<i2").tobytes()
+        return [
+            _created(Told(_label_id(said.id), Role.USER, said.speakers)),
+            *(
+                {"type": "input_audio_buffer.append", "audio": base64.b64encode(sound[at : at + APPEND_BYTES]).decode()}
+                for at in range(0, len(sound), APPEND_BYTES)
+            ),
+            {"type": "input_audio_buffer.commit"},
+        ]
+
+    def _settings(self, instructions: str) -> ClientEvent:
+        pcm = {"type": "audio/pcm", "rate": REALTIME_RATE_HZ}
+        transcription: dict[str, Any] = {"model": self._configuration.transcription_model}
+        if self._configuration.language:
+            transcription["language"] = self._configuration.language
+        return {
+            "type": "session.update",
+            "session": {
+                "type": "realtime",
+                "output_modalities": ["audio"],
+                "instructions": instructions,
+                "audio": {
+                    # Who is answered is decided by the room, so the server neither ends turns nor answers by itself.
+                    "input": {"format": pcm, "transcription": transcription, "turn_detection": None},
+                    "output": {"format": pcm, "voice": self._configuration.voice},
+                },
+                "tools": [_function(tool) for tool in self._configuration.tools],
+                "tool_choice": "auto",
+            },
+        }
+
+
+def label_ids(input_id: int, item_id: str) -> tuple[str, ...]:
+    """Return the items that hold an input: who spoke, and what."""
+    return (_label_id(input_id), item_id)
+
+
+def _label_id(input_id: int) -> str:
+    return f"who_{input_id}"
+
+
+def _created(told: Told) -> ClientEvent:
+    kind = "output_text" if told.role is Role.ASSISTANT else "input_text"
+    item = {
+        "type": "message",
+        "id": told.id,
+        "role": told.role.value,
+        "content": [{"type": kind, "text": told.text}],
+    }
+    return {"type": "conversation.item.create", "item": item}
+
+
+def _function(tool: Tool) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+
+
+def _samples(encoded: str) -> Pcm:
+    """Return sound out of base64; what cannot be read is no sound."""
+    try:
+        raw = base64.b64decode(encoded, validate=True)
+    except ValueError:
+        return np.zeros(0, np.int16)
+    return np.frombuffer(raw[: len(raw) // 2 * 2], dtype="<i2").astype(np.int16)

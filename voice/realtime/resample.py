@@ -1,0 +1,40 @@
+"""Change the sample rate of sound that comes in pieces, without a click between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from av import AudioFrame, AudioResampler
+
+if TYPE_CHECKING:
+    from voice.audio import Pcm
+
+
+class StreamResampler:
+    """One stream of mono int16 from `from_hz` to `to_hz`. The filter keeps a few samples until `flush`."""
+
+    def __init__(self, from_hz: int, to_hz: int) -> None:
+        self._from_hz = from_hz
+        self._to_hz = to_hz
+        self._resampler = AudioResampler(format="s16", layout="mono", rate=to_hz)
+
+    def feed(self, pcm: Pcm) -> Pcm:
+        """Take the next piece; return what is ready."""
+        if self._from_hz == self._to_hz or len(pcm) == 0:
+            return pcm
+        frame = AudioFrame.from_ndarray(np.ascontiguousarray(pcm).reshape(1, -1), format="s16", layout="mono")
+        frame.sample_rate = self._from_hz
+        return _joined(self._resampler.resample(frame))
+
+    def flush(self) -> Pcm:
+        """Return the rest; the stream is over."""
+        if self._from_hz == self._to_hz:
+            return np.zeros(0, np.int16)
+        return _joined(self._resampler.resample(None))
+
+
+def _joined(frames: list[AudioFrame]) -> Pcm:
+    if not frames:
+        return np.zeros(0, np.int16)
+    return np.concatenate([frame.to_ndarray().reshape(-1) for frame in frames]).astype(np.int16, copy=False)

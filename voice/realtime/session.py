@@ -1,0 +1,401 @@
+"""One room's speech-to-speech session over the official client: connects, renews, gives up, and hands sound on.
+
+What is said when is decided by the room and `voice.realtime.protocol`; this shell sends, waits and counts failures.
+A connection that ends is made anew with the briefing of that moment, before its time or after an accident, and what
+was being said or asked goes on in the new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
+
+import openai
+import structlog
+
+from voice.audio import LISTEN_RATE_HZ
+from voice.errors import RealtimeError
+from voice.realtime.port import REALTIME_RATE_HZ, HeardSpeech, RealtimeFailed, RealtimeRenewed, ReplyPiece
+from voice.realtime.protocol import (
+    Configuration,
+    Ended,
+    Ending,
+    Expired,
+    Heard,
+    Ready,
+    RealtimeProtocol,
+    Send,
+    Sound,
+    Trouble,
+    Wanted,
+    Words,
+    label_ids,
+)
+from voice.realtime.troubles import told, translated
+from voice.speaking.resample import to_rate
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+
+    from openai.resources.realtime.realtime import AsyncRealtimeConnection
+
+    from voice.audio import Pcm
+    from voice.realtime.port import Briefing, Told, Tool, ToolCall, ToolRunner
+    from voice.realtime.protocol import ClientEvent, Effect
+    from voice.settings import RealtimeSettings
+
+log = structlog.get_logger()
+
+# Client events that may wait for the socket: minutes of sound. A socket that is further behind is stuck.
+OUTGOING_EVENTS = 2_048
+# Pieces of an answer that may wait for the room: many minutes of it. A longer answer ends there.
+REPLY_PIECES = 4_096
+SEND_TIMEOUT_S = 10.0
+TOOL_TIMEOUT_S = 15.0
+CLOSE_TIMEOUT_S = 1.0
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+# A connection that has lived so long was a good one, even if nobody spoke.
+PROVEN_S = 60.0
+# Between attempts after the first, second … failure in a row.
+BACKOFF_S = (0.5, 1.0, 2.0, 5.0)
+# How often a due renewal looks whether somebody still speaks.
+IDLE_LOOK_S = 0.25
+
+NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
+
+
+class Clock(Protocol):
+    """Where the session reads the time and waits."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Why a connection ended: expiring (we renew it), expired, or lost for `error`."""
+
+    reason: str
+    error: RealtimeError | None = None
+
+
+@dataclass(slots=True)
+class _Connection:
+    """One connection while it lives."""
+
+    over: asyncio.Future[_End]
+    outgoing: asyncio.Queue[ClientEvent] = field(default_factory=lambda: asyncio.Queue(OUTGOING_EVENTS))
+    tasks: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
+    running: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Run `work` while the connection lives."""
+        task = self.tasks.create_task(work, name=name)
+        self.running.add(task)
+        task.add_done_callback(self.running.discard)
+
+    def end(self, reason: str, error: RealtimeError | None = None) -> None:
+        """End it; the first reason counts."""
+        if not self.over.done():
+            self.over.set_result(_End(reason, error))
+
+
+class RealtimeSession:
+    """`voice.realtime.port.Realtime` over a websocket. `run` is its life.
+
+    `brief` is asked at every connection what a fresh session must know. `on_event` is told of renewals and of giving
+    up, at once, and must not wait. *Ownership*: `run` is a task of the room; the other methods are called on the same
+    loop. *Cancellation* of `run` hangs up; of `hear` and `reply`, stops waiting.
+    """
+
+    def __init__(
+        self,
+        settings: RealtimeSettings,
+        *,
+        api_key: str,
+        brief: Callable[[], Briefing],
+        clock: Clock,
+        on_event: Callable[[RealtimeFailed | RealtimeRenewed], None],
+        tools: Sequence[Tool] = (),
+        run_tool: ToolRunner | None = None,
+        language: str | None = None,
+    ) -> None:
+        self._settings = settings
+        self._api_key = api_key
+        self._brief = brief
+        self._clock = clock
+        self._on_event = on_event
+        self._run_tool = run_tool
+        self._protocol = RealtimeProtocol(
+            Configuration(settings.voice, settings.transcription_model, tuple(tools), language)
+        )
+        self._connection: _Connection | None = None
+        self._hearing: dict[int, asyncio.Future[Heard]] = {}
+        self._pieces: asyncio.Queue[ReplyPiece | Ended] | None = None
+        self._failed: RealtimeError | None = None
+        self._failures = 0
+        self.ready = asyncio.Event()
+
+    # -- what the room asks ----------------------------------------------------------------------------------
+
+    @property
+    def usable(self) -> bool:
+        """Return whether it has not failed for good."""
+        return self._failed is None
+
+    async def hear(self, pcm: Pcm, *, speakers: str) -> HeardSpeech:
+        """Say `pcm` (mono int16, 16 kHz) to the model. See `Realtime.hear`."""
+        self._refuse_when_failed()
+        input_id, events = self._protocol.hear(to_rate(pcm, LISTEN_RATE_HZ, REALTIME_RATE_HZ), speakers=speakers)
+        heard: asyncio.Future[Heard] = asyncio.get_running_loop().create_future()
+        self._hearing[input_id] = heard
+        try:
+            self._send(events)
+            async with asyncio.timeout(self._settings.hear_timeout_s):
+                found = await heard
+        except TimeoutError as exc:
+            raise RealtimeError("The speech-to-speech model did not write down what was said in time.") from exc
+        finally:
+            self._protocol.give_up(input_id)
+            self._hearing.pop(input_id, None)
+        return HeardSpeech(found.text, label_ids(input_id, found.item_id) if found.item_id else ())
+
+    async def reply(self) -> AsyncIterator[ReplyPiece]:
+        """Yield the model's answer as it comes. See `Realtime.reply`."""
+        self._refuse_when_failed()
+        pieces = self._pieces = asyncio.Queue(REPLY_PIECES)
+        self._send(self._protocol.ask())
+        while True:
+            try:
+                async with asyncio.timeout(self._settings.reply_timeout_s):
+                    piece = await pieces.get()
+            except TimeoutError as exc:
+                error = RealtimeError(NO_ANSWER)
+                self._count_failure(error)
+                raise error from exc
+            if isinstance(piece, ReplyPiece):
+                yield piece
+                continue
+            if piece.how is Ending.FAILED:
+                failure = self._failed or told(piece.code, model=self._settings.model, where=self._where)
+                self._count_failure(failure)
+                raise failure
+            self._failures = 0
+            return
+
+    def interrupt(self, heard_ms: int) -> None:
+        """Break the answer off. See `Realtime.interrupt`."""
+        self._pieces = None
+        self._send(self._protocol.interrupt(heard_ms))
+
+    def tell(self, told: Told) -> None:
+        """Put something written into the conversation."""
+        self._send(self._protocol.tell(told))
+
+    def forget(self, item_ids: Iterable[str]) -> None:
+        """Take items out of the conversation."""
+        self._send(self._protocol.forget(item_ids))
+
+    def instruct(self, instructions: str) -> None:
+        """Change the instructions."""
+        self._send(self._protocol.instruct(instructions))
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Keep a session open; return when it is given up, which is told before."""
+        client = openai.AsyncOpenAI(api_key=self._api_key or "none", base_url=self._where, max_retries=0)
+        try:
+            while self._failed is None:
+                opened_at = self._clock.monotonic()
+                end = await self._connected(client)
+                self._take(self._protocol.lost())
+                if end.reason != "expiring":
+                    log.warning("realtime_connection_ended", reason=end.reason, problem=str(end.error or ""))
+                    error = end.error or RealtimeError(f"{self._where} ended the session.")
+                    if error.retryable and self._clock.monotonic() - opened_at >= PROVEN_S:
+                        self._failures = 0
+                    else:
+                        self._count_failure(error)
+                    if self._failures > 1 and self._failed is None:
+                        await self._clock.sleep(BACKOFF_S[min(self._failures - 2, len(BACKOFF_S) - 1)])
+                if self._failed is None:
+                    self._on_event(RealtimeRenewed(end.reason))
+        finally:
+            self.ready.clear()
+            await client.close()
+
+    async def _connected(self, client: openai.AsyncOpenAI) -> _End:
+        """Hold one connection to its end and return why it ended."""
+        options: dict[str, Any] = {
+            "open_timeout": self._settings.connect_timeout_s,
+            "close_timeout": CLOSE_TIMEOUT_S,
+            "max_size": MAX_MESSAGE_BYTES,
+        }
+        manager = client.realtime.connect(
+            model=self._settings.model,
+            websocket_connection_options=options,  # type: ignore[arg-type]
+        )
+        try:
+            async with asyncio.timeout(self._settings.connect_timeout_s):
+                socket = await manager.enter()
+        except Exception as error:  # noqa: BLE001 - every kind is translated
+            return _End("lost", self._translated(error))
+        try:
+            return await self._hold(socket)
+        finally:
+            self._connection = None
+            self.ready.clear()
+            with contextlib.suppress(Exception):
+                # The connection may be gone already; that is why we leave.
+                async with asyncio.timeout(2 * CLOSE_TIMEOUT_S):
+                    await socket.close()
+
+    async def _hold(self, socket: AsyncRealtimeConnection) -> _End:
+        connection = self._connection = _Connection(asyncio.get_running_loop().create_future())
+        log.info("realtime_session_opened", model=self._settings.model)
+        self._send(self._protocol.opened(self._brief()))
+        async with connection.tasks:
+            connection.start(self._read(socket, connection), "realtime-read")
+            connection.start(self._write(socket, connection), "realtime-write")
+            connection.start(self._renew(connection), "realtime-renewal")
+            end = await connection.over
+            for task in list(connection.running):
+                task.cancel()
+        return end
+
+    async def _read(self, socket: AsyncRealtimeConnection, connection: _Connection) -> None:
+        try:
+            while True:
+                event = json.loads(await socket.recv_bytes())
+                if not isinstance(event, dict):
+                    raise TypeError("not an object")
+                self._take(self._protocol.receive(event))
+        except Exception as error:  # noqa: BLE001 - every kind is translated
+            connection.end("lost", self._translated(error))
+
+    async def _write(self, socket: AsyncRealtimeConnection, connection: _Connection) -> None:
+        try:
+            while True:
+                event = await connection.outgoing.get()
+                async with asyncio.timeout(SEND_TIMEOUT_S):
+                    await socket.send_raw(json.dumps(event))
+        except Exception as error:  # noqa: BLE001 - every kind is translated
+            connection.end("lost", self._translated(error))
+
+    async def _renew(self, connection: _Connection) -> None:
+        """End the connection before the server does, when nobody speaks; at the latest when patience is over."""
+        await self._clock.sleep(self._settings.session_s)
+        deadline = self._clock.monotonic() + self._settings.renew_patience_s
+        while not self._protocol.idle and self._clock.monotonic() < deadline:
+            await self._clock.sleep(IDLE_LOOK_S)
+        connection.end("expiring")
+
+    # -- effects ---------------------------------------------------------------------------------------------
+
+    def _take(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send(event):
+                    self._send([event])
+                case Heard():
+                    self._failures = 0
+                    heard = self._hearing.get(effect.input_id)
+                    if heard is not None and not heard.done():
+                        heard.set_result(effect)
+                case Sound(item_id, pcm):
+                    self._hand_on(ReplyPiece(item_id, pcm=pcm))
+                case Words(item_id, words):
+                    self._hand_on(ReplyPiece(item_id, words=words))
+                case Ended():
+                    self._hand_on(effect)
+                case Wanted(call):
+                    self._start_tool(call)
+                case Ready():
+                    self.ready.set()
+                case Expired():
+                    if self._connection is not None:
+                        self._connection.end("expired")
+                case Trouble(code, message):
+                    self._trouble(code, message)
+                case _:
+                    assert_never(effect)
+
+    def _trouble(self, code: str, message: str) -> None:
+        log.warning("realtime_error", code=code, problem=message[:200])
+        error = told(code, model=self._settings.model, where=self._where)
+        if not error.retryable and self._connection is not None:
+            self._connection.end("lost", error)
+
+    def _hand_on(self, piece: ReplyPiece | Ended) -> None:
+        pieces = self._pieces
+        if pieces is None:
+            return
+        if pieces.full():
+            # It ends where the room stopped listening.
+            pieces.get_nowait()
+            piece = Ended(Ending.COMPLETE)
+        pieces.put_nowait(piece)
+
+    def _send(self, events: Sequence[ClientEvent]) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        for event in events:
+            try:
+                connection.outgoing.put_nowait(event)
+            except asyncio.QueueFull:
+                connection.end("lost", RealtimeError(f"{self._where} takes no more sound; the network is too slow."))
+                return
+
+    def _start_tool(self, call: ToolCall) -> None:
+        if self._connection is not None:
+            self._connection.start(self._call(call), f"realtime-tool-{call.name}")
+
+    async def _call(self, call: ToolCall) -> None:
+        output = "There is no such tool."
+        if self._run_tool is not None:
+            try:
+                async with asyncio.timeout(TOOL_TIMEOUT_S):
+                    output = await self._run_tool(call)
+            except TimeoutError:
+                output = "The tool took too long."
+            except Exception as error:  # noqa: BLE001 - a tool's failure is told to the model, not to the room
+                log.warning("realtime_tool_failed", tool=call.name, error_class=type(error).__name__)
+                output = "The tool failed."
+        self._send(self._protocol.tool_output(call.call_id, output))
+
+    # -- failing ---------------------------------------------------------------------------------------------
+
+    def _count_failure(self, error: RealtimeError) -> None:
+        self._failures += 1
+        if self._failed is None and (not error.retryable or self._failures >= self._settings.failures_before_fallback):
+            self._give_up(error)
+
+    def _give_up(self, error: RealtimeError) -> None:
+        self._failed = error
+        log.error("realtime_given_up", problem=str(error), failures=self._failures)
+        for heard in self._hearing.values():
+            if not heard.done():
+                heard.set_exception(RealtimeError(str(error), retryable=False))
+        self._hand_on(Ended(Ending.FAILED, "given_up"))
+        if self._connection is not None:
+            self._connection.end("lost", error)
+        self._on_event(RealtimeFailed(str(error)))
+
+    def _refuse_when_failed(self) -> None:
+        if self._failed is not None:
+            raise RealtimeError(str(self._failed), retryable=False)
+
+    @property
+    def _where(self) -> str:
+        return self._settings.base_url or "https://api.openai.com/v1"
+
+    def _translated(self, error: BaseException) -> RealtimeError:
+        return translated(error, model=self._settings.model, where=self._where)

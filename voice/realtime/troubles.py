@@ -1,0 +1,60 @@
+"""What each failure of a Realtime endpoint is called in plain words, and whether waiting helps."""
+
+from __future__ import annotations
+
+import openai
+from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
+
+from voice.errors import RealtimeError
+
+# Codes of the protocol's own errors that a person must mend.
+_LASTING = {
+    "insufficient_quota": "The account at {where} has no quota left for speech-to-speech. Look at its billing.",
+    "invalid_api_key": "{where} refused the key. Set realtime.api_key (or OPENAI_API_KEY) to a valid one.",
+    "model_not_found": "{where} does not know the model {model}. Set realtime.model to one that it serves.",
+}
+
+
+def translated(error: BaseException, *, model: str, where: str) -> RealtimeError:
+    """Return a failure to connect, or of a connection, as a sentence with the remedy."""
+    match error:
+        case RealtimeError():
+            return error
+        case InvalidStatus():
+            return _refused(error.response.status_code, model=model, where=where)
+        case InvalidURI():
+            return RealtimeError(
+                f"{where} is no address of a Realtime endpoint. Check realtime.base_url.", retryable=False
+            )
+        case TimeoutError():
+            return RealtimeError(
+                f"{where} did not answer in time. Check realtime.base_url, or raise realtime.connect_timeout_s."
+            )
+        case WebSocketException():
+            return RealtimeError(f"The speech-to-speech connection to {where} broke.")
+        case openai.OpenAIError():
+            return RealtimeError("The client library could not connect. Check realtime.api_key.", retryable=False)
+        case OSError():
+            return RealtimeError(f"Nothing answers at {where}. Check realtime.base_url and that the server is running.")
+        case _:
+            return RealtimeError(f"{where} sent something that is not the Realtime protocol. Check realtime.base_url.")
+
+
+def told(code: str, *, model: str, where: str) -> RealtimeError:
+    """Return an error that the endpoint told by its code."""
+    lasting = _LASTING.get(code)
+    if lasting is not None:
+        return RealtimeError(lasting.format(model=model, where=where), retryable=False)
+    return RealtimeError(f"The speech-to-speech model {model} at {where} failed ({code}). Try again.")
+
+
+def _refused(status: int, *, model: str, where: str) -> RealtimeError:
+    if status in {401, 403}:
+        return told("invalid_api_key", model=model, where=where)
+    if status == 404:
+        return told("model_not_found", model=model, where=where)
+    if status == 429:
+        return RealtimeError(f"{where} is over its rate limit or quota. Wait a little, or look at the account.")
+    return RealtimeError(
+        f"{where} refused the connection (status {status}). Try again, or look at its log.", retryable=status >= 500
+    )
