@@ -5,18 +5,20 @@ from __future__ import annotations
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from benchmarks.memory.retrieval import Quote
 from bot.clock import SystemClock
 from bot.recall import Recall
 from bot.store import rows
 from bot.store.database import open_database
-from bot.store.schema import passages, turns
+from bot.store.schema import passage_vectors, passages, turns
 from bot.store.search import SqlRecallIndex
 from bot.store.tags import tags_of
 from bot.store.turns import SqlTurnStore
+from bot.store.vectors import packed
 from bot.store.vectorshelf import VectorShelf
 from compaction.memory.passage import PassageKind, Scope, source_text
 from compaction.memory.terms import terms
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 SESSION = SessionId("bench")
 # Passages embedded and stored in one go.
 _BATCH = 64
+# Random vectors stored in one transaction.
+_PIECE = 1_000
 
 
 class RoomSearch:
@@ -100,13 +104,25 @@ class RoomSearch:
         return count
 
     async def embed_at_random(self, width: int, progress: Progress) -> None:
-        """Give everything that isn't embedded a random vector: as slow to search as real ones, and made at once."""
+        """Give every passage a random vector: as slow to search as real ones, and made at once."""
         assert self._embedder is not None, "vectors are of some model"
-        random = Random(0)  # noqa: S311 - the same vectors each time
-        while waiting := await self._vectors.waiting(limit=_BATCH):
-            made = {passage_id: None if text is None else _unit(random, width) for passage_id, text in waiting}
-            await self._vectors.store(self._embedder.model, made)
-            progress.advance(len(waiting))
+        model = self._embedder.model
+        random = np.random.default_rng(0)
+        async with self._database.reading() as connection:
+            ids = (await connection.execute(passages.select().with_only_columns(passages.c.id))).scalars().all()
+        for first in range(0, len(ids), _PIECE):
+            piece = ids[first : first + _PIECE]
+            made = [packed(vector) for vector in random.standard_normal((len(piece), width)) / width**0.5]
+            rows_made = [
+                {"passage_id": passage_id, "model": model, "scale": scale, "vector": data}
+                for passage_id, (scale, data) in zip(piece, made, strict=True)
+            ]
+            async with self._database.writing() as connection:
+                await connection.execute(passage_vectors.insert(), rows_made)
+                await connection.execute(
+                    passages.update().where(passages.c.id.between(piece[0], piece[-1])).values(embedded_by=model)
+                )
+            progress.advance(len(piece))
 
     async def search(self, query: str, *, limit: int) -> Sequence[Quote]:
         """Return at most `limit` quotes, best first."""
@@ -138,12 +154,6 @@ def _passages(told: Sequence[Turn], words: Sequence[str], *, preceding: str) -> 
         }
         for turn, own, before, after in zip(told, words, [preceding, *words[:-1]], [*words[1:], ""], strict=True)
     ]
-
-
-def _unit(random: Random, width: int) -> list[float]:
-    vector = [random.gauss(0.0, 1.0) for _ in range(width)]
-    length = sum(each * each for each in vector) ** 0.5
-    return [each / length for each in vector]
 
 
 def _turn(line: Line, seq: int) -> Turn:
