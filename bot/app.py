@@ -20,7 +20,7 @@ from bot.discord.client import connected, translated
 from bot.embedding.choice import chosen_embedder
 from bot.indexer import Indexer
 from bot.llm.embedded import EmbeddedResponder
-from bot.models.catalogue import VOICE_JOE
+from bot.models.catalogue import TURN_SMART, VOICE_JOE
 from bot.models.shelf import ModelShelf
 from bot.recall import Recall, RoomRecall
 from bot.room import Means, Room
@@ -36,6 +36,7 @@ from compaction.summarisers.extractive import ExtractiveSummariser
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
 from voice.errors import SynthesisError
+from voice.listening.turn import SmartTurn, SmartTurnJudge, TurnModelError
 from voice.listening.vad import SileroVad
 from voice.speaking.piper import PiperSynthesizer
 
@@ -139,6 +140,7 @@ async def running_bot(
         recognizer = await stack.enter_async_context(
             QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr)
         )
+        judge = await _open_judge(stack, settings.models, settings.listening)
         synthesizer = await _open_voice(stack, settings.models)
         model = await _open_model(stack, settings.llm)
         means = Means(
@@ -163,6 +165,7 @@ async def running_bot(
             listening=settings.listening,
             asr=settings.asr,
             mind=f"the language model {model.model}" if model else "what I heard, without a language model",
+            judge=judge,
             quoting=await _open_recall(stack, settings, database, store, clock, zone),
             speaking=settings.speaking,
         )
@@ -240,6 +243,22 @@ async def _open_model(stack: AsyncExitStack, settings: LlmSettings) -> OpenAICha
     from bot.llm.openai_chat import OpenAIChat
 
     return await stack.enter_async_context(OpenAIChat(settings))
+
+
+async def _open_judge(
+    stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings
+) -> SmartTurnJudge | None:
+    """Load the end-of-turn model. Without it a turn ends after a fixed silence."""
+    shelf = ModelShelf(models.directory)
+    if listening.turn_model == "off" or not shelf.holds(TURN_SMART):
+        log.info("no_turn_model", setting=listening.turn_model)
+        return None
+    file = shelf.path(TURN_SMART) / TURN_SMART.main_file.name
+    try:
+        return await stack.enter_async_context(SmartTurnJudge(lambda: SmartTurn(file)))
+    except TurnModelError as error:
+        log.warning("no_turn_model", setting=listening.turn_model, problem=str(error))
+        return None
 
 
 async def _open_voice(stack: AsyncExitStack, settings: ModelsSettings) -> Synthesizer:

@@ -1,4 +1,4 @@
-"""From a room's sound to text: endpointing, the recogniser's queue, and the guards that judge what came out.
+"""From a room's sound to what was said in it: endpointing, the recogniser's queue, guards, and moments.
 
 It knows people by their ids alone; who they are and what becomes of their words is the room's business. Sound
 that does not become text is always told, with a reason.
@@ -7,16 +7,19 @@ that does not become text is always told, with a reason.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
 from bot import events
+from bot.foresight import Foresight
 from voice.asr.guards import Before, judge
 from voice.asr.languages import SpeakerLanguages
 from voice.errors import RecogniserError, RecogniserOverloadedError
-from voice.listening.utterance import Utterance, UtteranceDropped
+from voice.listening.coalesce import Coalescing, is_effect
+from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
 from voice.transport.heard import SpeakerLeft
 
 if TYPE_CHECKING:
@@ -25,33 +28,91 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from voice.asr.port import Recognition, Recognizer
     from voice.listening.ears import Ears
+    from voice.listening.turn import TurnJudge
+    from voice.listening.utterance import ListeningEvent
+    from voice.settings import ListeningSettings
     from voice.transport.heard import Heard
 
 log = structlog.get_logger()
 
 # How often time passes for those whose packets stopped: it is what ends speech, so it adds to every latency.
 TICK_S = 0.05
-# Utterances that may wait for the recogniser: 20 MB of sound, a minute's work on two cores. A machine that is
-# further behind never catches up; the oldest are given up, and told.
-UTTERANCES_WAITING = 200
+# Utterances that may wait for the recogniser. At three seconds each this is minutes behind, when text comes too
+# late to take part in anything: the oldest are given up, and told.
+UTTERANCES_WAITING = 64
+# Utterances of a room that the recogniser is asked for at once, so that it can be fair between their speakers.
+RECOGNISED_AT_ONCE = 4
+# How much the latest recognition counts in what one takes at present: three slow ones in a row are a slow model.
+PACE_WEIGHT = 0.3
+# Moments that may wait for being recorded and thought about. Turns are never dropped: hearing waits.
+MOMENTS_WAITING = 64
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenText:
-    """What one utterance became. Times are monotonic seconds."""
+    """What one utterance became. Times are monotonic seconds.
+
+    `begun_at`: when the recogniser was asked, or the end of the speech became sure if it had been asked `ahead`.
+    """
 
     utterance: Utterance
     recognition: Recognition
-    begun_at: float  # when the recogniser was asked
+    begun_at: float
     text_at: float
+    ahead: bool = False
+
+    @property
+    def stages_ms(self) -> dict[str, float | bool]:
+        """Return what each stage took, for a log line, in milliseconds from the acoustic end on."""
+        utterance = self.utterance
+        stages = {
+            "endpoint_ms": utterance.closed_at - utterance.ended_at,
+            "queue_ms": self.begun_at - utterance.closed_at,
+            "recognise_ms": self.text_at - self.begun_at,
+            "compute_ms": self.recognition.compute_s,
+            "end_to_text_ms": self.text_at - utterance.ended_at,
+        }
+        return {"ahead": self.ahead} | {name: round(1000 * seconds, 1) for name, seconds in stages.items()}
+
+    @property
+    def user_id(self) -> int:
+        """Return who said it."""
+        return self.utterance.user_id
+
+    @property
+    def text(self) -> str:
+        """Return what was said."""
+        return self.recognition.text
+
+    @property
+    def started_at(self) -> float:
+        """Return when it began, acoustically."""
+        return self.utterance.started_at
+
+    @property
+    def ended_at(self) -> float:
+        """Return when it ended, acoustically."""
+        return self.utterance.ended_at
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What the recogniser said of some sound; None if it would not. `expected`: the language it was told."""
+
+    recognition: Recognition | None
+    expected: str | None
+    asked_at: float
+    refusal: str = ""
 
 
 class Hearing:
     """One room's ears and the queue behind them.
 
-    `on_text` gets each text in the order in which utterances ended, one at a time. `language`: the code that
-    everybody speaks, or None to detect it for each person. *Ownership*: `run` is the room's task; `take` is
-    called on the same loop.
+    `on_moment` gets what was said, one moment at a time: one utterance, or what several people said at the same time
+    in the order in which they began. `language`: the code that everybody speaks, or None to detect it for each
+    person. `judge` says in pauses who sounds finished; the ears must be made accordingly. `urgent`: whether a text
+    must not wait for others to finish. `own_words`: what the bot was saying between two moments. *Ownership*: `run`
+    is the room's task; `take` is called on the same loop.
     """
 
     def __init__(
@@ -61,9 +122,13 @@ class Hearing:
         recognizer: Recognizer,
         glossary: Callable[[], tuple[str, ...]],
         language: str | None,
+        settings: ListeningSettings,
         clock: Clock,
         observe: events.Observer,
-        on_text: Callable[[SpokenText], Awaitable[None]],
+        on_moment: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
+        judge: TurnJudge | None = None,
+        urgent: Callable[[str], bool] = lambda text: False,
+        own_words: Callable[[float, float], str] = lambda since, until: "",
     ) -> None:
         self._ears = ears
         self._recognizer = recognizer
@@ -73,83 +138,157 @@ class Hearing:
         self._last: dict[int, tuple[str, float]] = {}
         self._clock = clock
         self._observe = observe
-        self._on_text = on_text
+        self._on_moment = on_moment
+        self._urgent = urgent
+        self._own_words = own_words
+        self._pace_s = 0.0  # what a recognition takes, the latest counting most
+        self._foresight = Foresight(
+            judge=judge,
+            answer=self._answer,
+            recognise=self._recognise_ahead if settings.recognise_ahead else None,
+            pace_s=lambda: self._pace_s,
+            clock=clock,
+        )
         self._waiting: asyncio.Queue[Utterance] = asyncio.Queue(UTTERANCES_WAITING)
-        self.dropped = 0
+        # Utterances that are complete and not yet text, by id.
+        self._open: set[str] = set()
+        self._coalescing: Coalescing[SpokenText] = Coalescing(longest_wait_s=settings.moment_wait_s)
+        self._moments: asyncio.Queue[tuple[SpokenText, ...]] = asyncio.Queue(MOMENTS_WAITING)
+        self.dropped: Counter[str] = Counter()
 
     def take(self, batch: Sequence[Heard]) -> None:
         """Take what the voice connection handed on. Quick; called on the event loop."""
         self._sort(self._ears.hear(batch, self._clock.monotonic()))
 
     async def run(self) -> None:
-        """Let time pass for the ears and work the queue off, for ever."""
+        """Let time pass for the ears and work the queues off, for ever."""
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._foresight.run(), name="foresight")
             tasks.create_task(self._tick(), name="ears")
-            tasks.create_task(self._work(), name="transcribe")
+            for number in range(RECOGNISED_AT_ONCE):
+                tasks.create_task(self._work(), name=f"transcribe-{number}")
+            tasks.create_task(self._deliver(), name="moments")
 
     async def finish(self, people: Sequence[int], *, within_s: float) -> None:
-        """Take everybody's last words as ended and wait until they are text, for `within_s` at most."""
+        """Take everybody's last words as ended and wait until they are told, for `within_s` at most."""
         now = self._clock.monotonic()
         self.take([SpeakerLeft(user_id, now) for user_id in people])
         try:
             async with asyncio.timeout(within_s):
                 await self._waiting.join()
+                if moment := self._coalescing.flush():
+                    await self._moments.put(moment)
+                await self._moments.join()
         except TimeoutError:
-            log.warning("last_words_lost", utterance_count=self._waiting.qsize(), within_s=within_s)
+            log.warning("last_words_lost", utterance_count=len(self._open), within_s=within_s)
 
     async def _tick(self) -> None:
         while True:
             await self._clock.sleep(TICK_S)
             self._sort(self._ears.tick(self._clock.monotonic()))
+            await self._end_moment()
 
-    def _sort(self, heard: Sequence[object]) -> None:
+    def _sort(self, heard: Sequence[ListeningEvent]) -> None:
         for event in heard:
-            if isinstance(event, Utterance):
-                self._queue(event)
-            elif isinstance(event, UtteranceDropped):
-                self._drop("", event.user_id, event.reason.value, "", event.started_at, event.ended_at)
+            match event:
+                case PauseBegan():
+                    self._foresight.began(event)
+                case PauseEnded():
+                    self._foresight.ended(event.utterance_id)
+                case Utterance():
+                    self._queue(event)
+                case UtteranceDropped():
+                    self._drop("", event.user_id, event.reason.value, "", event.started_at, event.ended_at)
+                case SpeechStarted():
+                    pass
+                case _:
+                    assert_never(event)
+
+    def _answer(self, pause: PauseBegan, probability: float | None) -> None:
+        self._sort(self._ears.answer(pause, probability, self._clock.monotonic()))
+
+    # -- sound becomes text ----------------------------------------------------------------------------------
 
     def _queue(self, utterance: Utterance) -> None:
         if self._waiting.full():
             oldest = self._waiting.get_nowait()
             self._waiting.task_done()
+            self._open.discard(oldest.id)
+            self._foresight.ended(oldest.id)
             self._drop_utterance(oldest, "overloaded")
+        # If it was begun ahead and still waits, it is nobody's guess any more.
+        self._recognizer.confirm(utterance.user_id)
+        self._open.add(utterance.id)
         self._waiting.put_nowait(utterance)
 
     async def _work(self) -> None:
         while True:
             utterance = await self._waiting.get()
             try:
-                await self._transcribe(utterance)
+                spoken = await self._transcribe(utterance)
+                self._open.discard(utterance.id)
+                if spoken is not None:
+                    await self._gather(spoken)
+                await self._end_moment()
             finally:
                 self._waiting.task_done()
 
-    async def _transcribe(self, utterance: Utterance) -> None:
-        begun_at = self._clock.monotonic()
-        expected = self._languages.expected(utterance.user_id)
-        try:
-            recognition = await self._recognizer.recognize(
-                utterance.pcm, language=expected, glossary=self._glossary(), speaker_id=utterance.user_id
-            )
-        except RecogniserOverloadedError:
-            self._drop_utterance(utterance, "overloaded")
-            return
-        except RecogniserError as error:
-            log.error("recogniser_failed", utterance_id=utterance.id, error=str(error))  # noqa: TRY400 - a plain sentence says it all
-            self._observe(events.Problem("recogniser", str(error), self._clock.monotonic()))
-            self._drop_utterance(utterance, "recogniser_failed")
-            return
+    async def _transcribe(self, utterance: Utterance) -> SpokenText | None:
+        """Return what `utterance` became; None if it was dropped, which is told."""
+        heard = await self._foresight.take(utterance.id)
+        # A guess that failed or was shed has cost nothing yet.
+        ahead = heard is not None and heard.recognition is not None
+        if heard is None or heard.recognition is None:
+            heard = await self._recognise(utterance, interim=False)
+        recognition = heard.recognition
+        if recognition is None:
+            self._drop_utterance(utterance, heard.refusal)
+            return None
         text_at = self._clock.monotonic()
-        reason = self._judged(utterance, recognition, detected=expected is None)
+        reason = self._judged(utterance, recognition, detected=heard.expected is None)
         if reason is not None:
             self._drop_utterance(utterance, reason, recognition.text)
-            return
+            return None
         self._observe(
             events.UtteranceHeard(
                 utterance.id, utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, text_at
             )
         )
-        await self._on_text(SpokenText(utterance, recognition, begun_at, text_at))
+        spoken = SpokenText(utterance, recognition, max(heard.asked_at, utterance.closed_at), text_at, ahead)
+        log.info(
+            "utterance_transcribed",
+            utterance_id=utterance.id,
+            speaker_id=utterance.user_id,
+            duration_s=round(utterance.ended_at - utterance.started_at, 2),
+            char_count=len(recognition.text),
+            **spoken.stages_ms,
+        )
+        return spoken
+
+    async def _recognise_ahead(self, utterance: Utterance) -> _Heard:
+        # The end may have become sure while the judge was thinking.
+        return await self._recognise(utterance, interim=utterance.id not in self._open)
+
+    async def _recognise(self, utterance: Utterance, *, interim: bool) -> _Heard:
+        asked_at = self._clock.monotonic()
+        expected = self._languages.expected(utterance.user_id)
+        try:
+            recognition = await self._recognizer.recognize(
+                utterance.pcm,
+                language=expected,
+                glossary=self._glossary(),
+                speaker_id=utterance.user_id,
+                interim=interim,
+            )
+        except RecogniserOverloadedError:
+            return _Heard(None, expected, asked_at, "overloaded")
+        except RecogniserError as error:
+            if not interim:  # a guess is asked for again, as finished speech
+                log.error("recogniser_failed", utterance_id=utterance.id, error=str(error))  # noqa: TRY400 - a plain sentence says it all
+                self._observe(events.Problem("recogniser", str(error), self._clock.monotonic()))
+            return _Heard(None, expected, asked_at, "recogniser_failed")
+        self._pace_s += PACE_WEIGHT * (recognition.compute_s - self._pace_s)
+        return _Heard(recognition, expected, asked_at)
 
     def _judged(self, utterance: Utterance, recognition: Recognition, *, detected: bool) -> str | None:
         """Return why the text is not to be believed, or None; remember what was said and in which language."""
@@ -158,7 +297,8 @@ class Hearing:
         if speaker in self._last:
             text, ended_at = self._last[speaker]
             before = Before(text, max(0.0, utterance.started_at - ended_at))
-        reason = judge(recognition, speech_s=speech_s, before=before)
+        own_words = self._own_words(utterance.started_at, utterance.ended_at)
+        reason = judge(recognition, speech_s=speech_s, before=before, own_words=own_words)
         if reason is not None:
             return reason.value
         self._last[speaker] = (recognition.text, utterance.ended_at)
@@ -171,6 +311,34 @@ class Hearing:
         )
         return None
 
+    # -- text becomes moments --------------------------------------------------------------------------------
+
+    async def _gather(self, spoken: SpokenText) -> None:
+        """Put what was said into the moment; what only sounded is one of its own."""
+        if is_effect(spoken.text):
+            await self._moments.put((spoken,))
+            return
+        urgent = self._urgent(spoken.text)
+        if not self._coalescing.add(spoken, urgent=urgent, now=self._clock.monotonic()):
+            self._drop_utterance(spoken.utterance, "duplicate", spoken.text)
+
+    async def _end_moment(self) -> None:
+        """Hand the moment on if nobody's words are still to come, or it has waited long enough."""
+        anybody_speaks = bool(self._ears.speaking or self._open)
+        moment = self._coalescing.release(anybody_speaks=anybody_speaks, now=self._clock.monotonic())
+        if moment:
+            await self._moments.put(moment)
+
+    async def _deliver(self) -> None:
+        while True:
+            moment = await self._moments.get()
+            try:
+                await self._on_moment(moment)
+            finally:
+                self._moments.task_done()
+
+    # -- what is left out ------------------------------------------------------------------------------------
+
     def forget(self, user_id: int) -> None:
         """Drop what is known of a person who left."""
         self._languages.forget(user_id)
@@ -182,7 +350,7 @@ class Hearing:
     def _drop(
         self, utterance_id: str, user_id: int, reason: str, text: str, started_at: float, ended_at: float
     ) -> None:
-        self.dropped += 1
+        self.dropped[reason] += 1
         log.info(
             "utterance_dropped",
             utterance_id=utterance_id,

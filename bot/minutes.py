@@ -13,8 +13,11 @@ import structlog
 from bot import events
 from compaction.errors import StoreError
 from compaction.model import TurnKind, TurnPart
+from voice.listening.coalesce import is_effect
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bot.brain.decider import Decision
     from bot.brain.reply import Reply
     from bot.clock import Clock
@@ -45,12 +48,14 @@ class Minutes:
         self._observe = observe
         self._store_failing = False
 
-    async def said(self, spoken: SpokenText, name: str) -> Turn:
-        """Record what somebody said."""
-        utterance = spoken.utterance
-        part = TurnPart(str(utterance.user_id), name, spoken.recognition.text)
+    async def said(self, moment: Sequence[SpokenText], names: Sequence[str]) -> Turn:
+        """Record a moment: what one person said, or several at the same time. `names`: who says each text."""
+        kind = TurnKind.EFFECT if all(is_effect(spoken.text) for spoken in moment) else TurnKind.SPEECH
         return await self._record(
-            TurnKind.SPEECH, part, self._epoch(utterance.started_at), self._epoch(utterance.ended_at)
+            kind,
+            _parts(moment, names),
+            self._epoch(min(spoken.started_at for spoken in moment)),
+            self._epoch(max(spoken.ended_at for spoken in moment)),
         )
 
     async def moved(self, moved: Moved) -> Turn:
@@ -58,13 +63,13 @@ class Minutes:
         person, now = moved.person, self._clock.now()
         what = "joined" if moved.joined else "left"
         part = TurnPart(str(person.id), person.name, f"{person.name} {what} the channel.")
-        return await self._record(TurnKind.MEMBERSHIP, part, now, now)
+        return await self._record(TurnKind.MEMBERSHIP, (part,), now, now)
 
     async def answered(self, reply: Reply, first_audio_at: float) -> Turn:
         """Record what was heard of an answer of the bot's, and log how long each stage of it took."""
         text = f"{reply.text} (interrupted)" if reply.interrupted else reply.text
         part = TurnPart(OWN_ID, self._own_name, text)
-        turn = await self._record(TurnKind.ASSISTANT, part, self._epoch(first_audio_at), self._epoch(reply.ended_at))
+        turn = await self._record(TurnKind.ASSISTANT, (part,), self._epoch(first_audio_at), self._epoch(reply.ended_at))
         asked_at = reply.question.ended_at
         log.info(
             "turn_recorded",
@@ -81,32 +86,42 @@ class Minutes:
         )
         return turn
 
-    def log_said(self, spoken: SpokenText, turn: Turn, decision: Decision) -> None:
-        """Log a turn of speech with every stage's latency and what was decided. Call it when it is stored."""
-        utterance = spoken.utterance
+    def log_said(
+        self,
+        moment: Sequence[SpokenText],
+        turn: Turn,
+        *,
+        moment_at: float,
+        answered: SpokenText,
+        decision: Decision,
+    ) -> None:
+        """Log a turn of speech with every stage's latency and what was decided. Call it when it is stored.
+
+        `moment_at`: when the moment was over, monotonic. `answered`: the text that the decision is about; the stages
+        before that are those of its utterance.
+        """
+        utterance = answered.utterance
         log.info(
             "turn_recorded",
             seq=turn.seq,
             kind=turn.kind.value,
             speaker_id=utterance.user_id,
+            speaker_count=len({spoken.user_id for spoken in moment}),
             utterance_id=utterance.id,
             duration_s=round(utterance.ended_at - utterance.started_at, 2),
-            char_count=len(spoken.recognition.text),
-            endpoint_ms=_ms(utterance.closed_at - utterance.ended_at),
-            queue_ms=_ms(spoken.begun_at - utterance.closed_at),
-            recognise_ms=_ms(spoken.text_at - spoken.begun_at),
-            compute_ms=_ms(spoken.recognition.compute_s),
-            end_to_text_ms=_ms(spoken.text_at - utterance.ended_at),
-            store_ms=_ms(self._clock.monotonic() - spoken.text_at),
+            char_count=sum(len(spoken.text) for spoken in moment),
+            **answered.stages_ms,
+            moment_ms=_ms(moment_at - answered.text_at),
+            store_ms=_ms(self._clock.monotonic() - moment_at),
             answers=decision.answer,
             reason=decision.reason.value,
             supersedes=decision.supersedes,
         )
 
-    async def _record(self, kind: TurnKind, part: TurnPart, started_at: float, ended_at: float) -> Turn:
+    async def _record(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float, ended_at: float) -> Turn:
         """Put a turn into the timeline and the store. Times are UTC epoch seconds."""
         try:
-            turn = await self._memory.append(kind, (part,), started_at=started_at, ended_at=ended_at)
+            turn = await self._memory.append(kind, parts, started_at=started_at, ended_at=ended_at)
             self._store_failing = False
         except StoreError as error:
             turn = self._memory.turns[-1]
@@ -121,6 +136,18 @@ class Minutes:
     def _epoch(self, monotonic: float) -> float:
         """Return the UTC epoch seconds of a monotonic moment."""
         return self._clock.now() - (self._clock.monotonic() - monotonic)
+
+
+def _parts(moment: Sequence[SpokenText], names: Sequence[str]) -> tuple[TurnPart, ...]:
+    """Return everybody's words in order; what one person says in a row is one part."""
+    parts: list[TurnPart] = []
+    for spoken, name in zip(moment, names, strict=True):
+        speaker_id = str(spoken.user_id)
+        if parts and parts[-1].speaker_id == speaker_id:
+            parts[-1] = TurnPart(speaker_id, name, f"{parts[-1].text} {spoken.text}")
+        else:
+            parts.append(TurnPart(speaker_id, name, spoken.text))
+    return tuple(parts)
 
 
 def _ms(seconds: float) -> float:

@@ -17,6 +17,7 @@ from bot import events
 from bot.brain.context import build_context_messages
 from bot.brain.decider import Said, decide
 from bot.brain.reply import Question, Replier, Reply
+from bot.brain.wakeword import is_addressed
 from bot.hearing import Hearing, SpokenText
 from bot.minutes import Minutes
 from bot.recall import Place as RecallPlace
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from compaction.model import SessionId
     from compaction.session import SessionMemory
     from voice.asr.port import Recognizer
+    from voice.listening.turn import TurnJudge
     from voice.listening.vad import SpeechProbability
     from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings
     from voice.speaking.port import Synthesizer
@@ -87,6 +89,8 @@ class Means:
     speaking: SpeakingSettings
     # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
     quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
+    # Says in pauses who sounds finished; without one silence alone ends speech.
+    judge: TurnJudge | None = None
 
 
 class Room:
@@ -303,24 +307,33 @@ class Room:
     def _new_hearing(self) -> Hearing:
         means = self._means
         return Hearing(
-            ears=Ears(means.detector, means.listening),
+            ears=Ears(means.detector, means.listening, judged=means.judge is not None),
             recognizer=means.recognizer,
             glossary=self._glossary,
             language=None if means.asr.language == "auto" else means.asr.language,
+            settings=means.listening,
             clock=means.clock,
             observe=means.observe,
-            on_text=self._on_text,
+            on_moment=self._on_moment,
+            judge=means.judge,
+            urgent=lambda text: is_addressed(text, means.brain.wake_names),
+            own_words=self._playback.words_between,
         )
 
-    async def _on_text(self, spoken: SpokenText) -> None:
+    async def _on_moment(self, moment: tuple[SpokenText, ...]) -> None:
         """Record what was said, decide whether to answer, and write the turn's one log line."""
         assert self._minutes is not None, "the minutes are opened before anything is heard"
-        utterance, text = spoken.utterance, spoken.recognition.text
-        turn = await self._minutes.said(spoken, self._name(utterance.user_id))
-        decision = self._decide(utterance.user_id, text)
+        moment_at = self._clock.monotonic()
+        turn = await self._minutes.said(moment, [self._name(spoken.user_id) for spoken in moment])
+        spoken, decision = self._judge(moment)
         if decision.answer and not self._closing.done():
-            self._replier.ask(Question(turn, utterance.id, utterance.ended_at))
-        self._minutes.log_said(spoken, turn, decision)
+            self._replier.ask(Question(turn, spoken.utterance.id, spoken.ended_at))
+        self._minutes.log_said(moment, turn, moment_at=moment_at, answered=spoken, decision=decision)
+
+    def _judge(self, moment: tuple[SpokenText, ...]) -> tuple[SpokenText, Decision]:
+        """Return what of a moment is to be answered, the last of it first, and why; or the last thing said."""
+        decisions = [(spoken, self._decide(spoken.user_id, spoken.text)) for spoken in reversed(moment)]
+        return next((found for found in decisions if found[1].answer), decisions[0])
 
     def _decide(self, user_id: int, text: str) -> Decision:
         company = self._place.company()

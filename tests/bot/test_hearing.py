@@ -20,29 +20,64 @@ from voice.settings import ListeningSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from voice.audio import Pcm
+
 ADA, BO = 1, 2
+
+
+class FakeJudge:
+    """Answers every pause alike, once the gate is open."""
+
+    def __init__(self, probability: float | None) -> None:
+        self.probability = probability
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.asked = 0
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """See `TurnJudge.judge`."""
+        self.asked += 1
+        await self.gate.wait()
+        return self.probability
 
 
 class Bench:
     """Hearing with a scripted recogniser and a clock the test moves."""
 
-    def __init__(self, *texts: str | Exception, language: str | None = None) -> None:
+    def __init__(
+        self,
+        *texts: str | Exception,
+        language: str | None = None,
+        settings: ListeningSettings | None = None,
+        judge: FakeJudge | None = None,
+    ) -> None:
+        settings = settings or ListeningSettings()
         self.clock = FakeClock()
         self.recognizer = ScriptedRecognizer(*texts)
         self.seen: list[events.Event] = []
-        self.texts: list[SpokenText] = []
+        self.moments: list[tuple[SpokenText, ...]] = []
+        self.own_words = ""
         self.hearing = Hearing(
-            ears=Ears(LoudnessDetector(), ListeningSettings()),
+            ears=Ears(LoudnessDetector(), settings, judged=judge is not None),
             recognizer=self.recognizer,
             glossary=lambda: ("Roomtone", "Ada"),
             language=language,
+            settings=settings,
             clock=self.clock,
             observe=self.seen.append,
-            on_text=self._keep,
+            on_moment=self._keep,
+            judge=judge,
+            urgent=lambda text: "Roomtone" in text,
+            own_words=lambda since, until: self.own_words,
         )
 
-    async def _keep(self, spoken: SpokenText) -> None:
-        self.texts.append(spoken)
+    async def _keep(self, moment: tuple[SpokenText, ...]) -> None:
+        self.moments.append(moment)
+
+    @property
+    def texts(self) -> list[SpokenText]:
+        """Return everything that was said, moment by moment."""
+        return [spoken for moment in self.moments for spoken in moment]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -120,7 +155,8 @@ async def test_what_a_guard_refuses_is_told_and_no_turn() -> None:
 @pytest.mark.asyncio
 async def test_a_failing_recogniser_costs_one_utterance() -> None:
     """The failure is told with its sentence, and the next utterance is heard."""
-    bench = Bench(RecogniserError("The model broke. Pull it again."), "Still here.")
+    broke = RecogniserError("The model broke. Pull it again.")
+    bench = Bench(broke, broke, "Still here.")
     async with bench.running():
         await bench.say(ADA)
         await bench.say(ADA)
@@ -148,11 +184,11 @@ async def test_the_queue_is_bounded_and_tells_what_it_gives_up(monkeypatch: pyte
     bench = Bench()
     bench.recognizer.gate.clear()
     async with bench.running():
-        for _ in range(8):
+        for _ in range(5 + hearing.RECOGNISED_AT_ONCE + 2):
             await bench.say(ADA)
-        # One is in the recogniser, the queue is full of the newest, the rest is told.
+        # Some are in the recogniser, the queue is full of the newest, the rest is told.
         assert bench.dropped == ["overloaded"] * 2
-        assert bench.hearing.dropped == 2
+        assert bench.hearing.dropped == {"overloaded": 2}
 
 
 @pytest.mark.asyncio
@@ -192,3 +228,124 @@ async def test_a_language_once_sure_is_expected() -> None:
         await fixed.say(ADA)
         await until(lambda: bool(fixed.recognizer.asked))
     assert fixed.recognizer.asked[0][1] == "de"
+
+
+@pytest.mark.asyncio
+async def test_text_stands_when_the_end_is_sure() -> None:
+    """It was recognised in the pause, once, so nothing is left to do at the end."""
+    bench = Bench("Bo brings the lantern.")
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts))
+    [spoken] = bench.texts
+    assert spoken.ahead
+    assert spoken.begun_at == spoken.utterance.closed_at
+    assert len(bench.recognizer.asked) == 1
+    assert bench.recognizer.confirmed == [ADA]
+
+
+@pytest.mark.asyncio
+async def test_what_was_recognised_in_vain_is_forgotten() -> None:
+    """The person went on: what counts is recognised from the whole, and nothing of the guess is told."""
+    bench = Bench("I think", "I think we should go.")
+    async with bench.running():
+        at = bench.clock.monotonic()
+        bench.hearing.take(speech(ADA, at=at, seconds=1.0))
+        await bench.pass_time(1.4)
+        assert bench.recognizer.interims == [True]
+        bench.hearing.take(speech(ADA, at=at + 1.5, seconds=1.0))
+        await bench.pass_time(2.5)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == ["I think we should go."]
+    assert len([event for event in bench.seen if isinstance(event, events.UtteranceHeard)]) == 1
+
+
+@pytest.mark.asyncio
+async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
+    """As the setting says."""
+    bench = Bench("Bo brings the lantern.", settings=ListeningSettings(recognise_ahead=False))
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts))
+    assert not bench.texts[0].ahead
+    assert bench.recognizer.interims == [False]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("probability", "silence_s"), [(0.97, 0.5), (0.2, 1.0), (None, 0.7)])
+async def test_who_sounds_finished_is_answered_sooner(probability: float | None, silence_s: float) -> None:
+    """The judge's answer decides how long silence is borne."""
+    judge = FakeJudge(probability)
+    bench = Bench("Bo brings the lantern.", judge=judge)
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts))
+    utterance = bench.texts[0].utterance
+    assert utterance.closed_at - utterance.ended_at == pytest.approx(silence_s, abs=0.15)
+    assert judge.asked == 1
+
+
+@pytest.mark.asyncio
+async def test_a_late_judge_costs_time_and_no_words() -> None:
+    """Listening waits for it, and what is asked then is finished speech."""
+    judge = FakeJudge(0.97)
+    judge.gate.clear()
+    bench = Bench("Bo brings the lantern.", judge=judge)
+    async with bench.running():
+        await bench.say(ADA)
+        assert bench.texts == []
+        judge.gate.set()
+        await until(lambda: bool(bench.texts))
+    assert bench.recognizer.interims == [False]
+
+
+@pytest.mark.asyncio
+async def test_people_who_talk_at_once_are_one_moment() -> None:
+    """Bo finishes while Ada still speaks: her words come with his, in the order in which they began."""
+    bench = Bench("I do too.", "I like the tall lighthouse best.")
+    async with bench.running():
+        at = bench.clock.monotonic()
+        bench.hearing.take([*speech(ADA, at=at, seconds=4.0), *speech(BO, at=at + 1.0, seconds=1.0)])
+        await bench.pass_time(3.0)
+        assert len(bench.recognizer.asked) == 1
+        assert bench.moments == []
+        await bench.pass_time(2.5)
+        await until(lambda: bool(bench.moments))
+    assert [[(said.user_id, said.text) for said in moment] for moment in bench.moments] == [
+        [(ADA, "I like the tall lighthouse best."), (BO, "I do too.")]
+    ]
+
+
+@pytest.mark.asyncio
+async def test_the_bots_name_does_not_wait() -> None:
+    """Whoever calls it is told on at once, whoever else is speaking."""
+    bench = Bench("Roomtone, what time is it?")
+    async with bench.running():
+        at = bench.clock.monotonic()
+        bench.hearing.take([*speech(ADA, at=at, seconds=6.0), *speech(BO, at=at + 1.0, seconds=1.0)])
+        await bench.pass_time(3.5)
+        await until(lambda: bool(bench.moments))
+        assert [said.user_id for said in bench.texts] == [BO]
+
+
+@pytest.mark.asyncio
+async def test_the_bots_own_voice_is_nobodys_words() -> None:
+    """Somebody's microphone hears the loudspeaker."""
+    bench = Bench("The lantern belongs to Bo.")
+    bench.own_words = "Just now, Ada said: the lantern belongs to Bo."
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.dropped))
+    assert bench.dropped == ["own_voice"]
+
+
+@pytest.mark.asyncio
+async def test_the_same_words_at_once_again_are_one_turn() -> None:
+    """Dropped with the reason, like everything that is dropped."""
+    bench = Bench("We leave at nine.", "We leave at nine.")
+    async with bench.running():
+        await bench.say(ADA)
+        await bench.say(ADA)
+        await until(lambda: bool(bench.dropped))
+    assert bench.dropped == ["duplicate"]
+    assert len(bench.texts) == 1

@@ -39,6 +39,7 @@ class ScriptedRecognizer:
         self.gate.set()
         self.mean_logprob = -0.2
         self.confirmed: list[int] = []
+        self.interims: list[bool] = []
 
     async def recognize(
         self,
@@ -51,6 +52,7 @@ class ScriptedRecognizer:
     ) -> Recognition:
         """Return the next text, once the gate is open."""
         self.asked.append((speaker_id, language, glossary))
+        self.interims.append(interim)
         await self.gate.wait()
         text = self.texts.pop(0) if self.texts else f"And so on, for the {len(self.asked)}th time."
         if isinstance(text, Exception):

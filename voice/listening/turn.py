@@ -30,7 +30,6 @@ HEARD_S = 8
 INT16_FULL_SCALE = 32_768.0
 # Added to the variance before the root, as in the model's training.
 VARIANCE_FLOOR = 1e-7
-MODEL_FILE = "smart-turn.onnx"
 # An answer takes 30 ms. Four people who pause at once are served within the 300 ms that an answer has; a fifth is
 # better off without than late.
 MOST_WAITING = 4
