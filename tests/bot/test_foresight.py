@@ -1,0 +1,144 @@
+"""What is begun in a pause, when it is not begun, and that nothing of it outlives the pause."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.foresight import BEHIND_S, LATER_S, Foresight
+from tests.fakes.brain import until
+from tests.fakes.clock import FakeClock
+from tests.voice.recordings import silence
+from voice.listening.utterance import PauseBegan, Utterance
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from voice.audio import Pcm
+
+pytestmark = pytest.mark.asyncio
+
+
+def _pause(number: int = 1, *, asks: bool = True) -> PauseBegan:
+    return PauseBegan(Utterance(f"u{number}", number, 0.0, 1.0, 1.2, silence(1)), asks)
+
+
+class Bench:
+    """Foresight over a recogniser that answers with the utterance's id, once the gate is open."""
+
+    def __init__(self, probability: float | None = None, *, pace_s: float = 0.1, ahead: bool = True) -> None:
+        self.clock = FakeClock()
+        self.probability = probability
+        self.answers: list[tuple[str, float | None]] = []
+        self.begun: list[str] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.foresight: Foresight[str] = Foresight(
+            judge=self,
+            answer=lambda pause, probability: self.answers.append((pause.utterance.id, probability)),
+            recognise=self._recognise if ahead else None,
+            pace_s=lambda: pace_s,
+            clock=self.clock,
+        )
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """See `TurnJudge.judge`."""
+        return self.probability
+
+    async def _recognise(self, utterance: Utterance) -> str:
+        self.begun.append(utterance.id)
+        await self.gate.wait()
+        return utterance.id
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run it."""
+        task = asyncio.create_task(self.foresight.run(), name="foresight-under-test")
+        await asyncio.sleep(0)
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_what_was_begun_is_there_once() -> None:
+    """Whoever takes it waits for it, and the next one gets nothing."""
+    bench = Bench(0.95)
+    bench.gate.clear()
+    async with bench.running():
+        bench.foresight.began(_pause())
+        await until(lambda: bench.begun == ["u1"])
+        taking = asyncio.create_task(bench.foresight.take("u1"))
+        await asyncio.sleep(0)
+        bench.gate.set()
+        assert await taking == "u1"
+        assert await bench.foresight.take("u1") is None
+    assert bench.answers == [("u1", 0.95)]
+
+
+async def test_going_on_throws_it_away() -> None:
+    """The task ends, and there is nothing to take."""
+    bench = Bench(0.95)
+    bench.gate.clear()
+    async with bench.running():
+        bench.foresight.began(_pause())
+        await until(lambda: bench.begun == ["u1"])
+        bench.foresight.ended("u1")
+        bench.foresight.ended("u1")
+        assert await bench.foresight.take("u1") is None
+
+
+async def test_who_likely_goes_on_is_recognised_later() -> None:
+    """Most such pauses are over by then, at no cost."""
+    bench = Bench(0.2)
+    async with bench.running():
+        bench.foresight.began(_pause())
+        await until(lambda: bench.clock.sleeping > 0)
+        assert bench.answers == [("u1", 0.2)]
+        assert bench.begun == []
+        bench.clock.advance(LATER_S)
+        await until(lambda: bench.begun == ["u1"])
+
+
+@pytest.mark.parametrize(("probability", "begins"), [(0.95, True), (0.8, False), (None, False)])
+async def test_when_the_recogniser_is_behind_only_the_sure_are_begun(probability: float | None, begins: bool) -> None:
+    """What would be in vain half of the time is left until it is not."""
+    bench = Bench(probability, pace_s=BEHIND_S + 0.1)
+    async with bench.running():
+        bench.foresight.began(_pause())
+        assert await bench.foresight.take("u1") == ("u1" if begins else None)
+    assert bench.answers == [("u1", probability)]
+
+
+async def test_without_recognising_ahead_questions_are_still_answered() -> None:
+    """The setting concerns the recogniser alone."""
+    bench = Bench(0.95, ahead=False)
+    async with bench.running():
+        bench.foresight.began(_pause())
+        bench.foresight.began(_pause(2, asks=False))
+        assert await bench.foresight.take("u1") is None
+    assert bench.answers == [("u1", 0.95)]
+
+
+async def test_before_it_runs_every_question_is_answered_at_once() -> None:
+    """Listening must never wait for an answer that nobody gives."""
+    bench = Bench(0.95)
+    bench.foresight.began(_pause())
+    bench.foresight.began(_pause(2, asks=False))
+    assert bench.answers == [("u1", None)]
+
+
+async def test_its_end_ends_what_is_under_way() -> None:
+    """A closing room leaves no task behind, and whoever waits for one gets nothing."""
+    bench = Bench(0.95)
+    bench.gate.clear()
+    async with bench.running():
+        bench.foresight.began(_pause())
+        await until(lambda: bench.begun == ["u1"])
+        taking = asyncio.create_task(bench.foresight.take("u1"))
+        await asyncio.sleep(0)
+    assert await taking is None
