@@ -82,8 +82,8 @@ class BotSettings:
     transport: TransportSettings
     listening: ListeningSettings
     asr: AsrSettings
-    brain: BrainSettings
     speaking: SpeakingSettings
+    brain: BrainSettings
     llm: LlmSettings
     compaction: CompactionSettings
     budget: BudgetSettings
@@ -164,10 +164,10 @@ async def running_bot(
             brain=settings.brain,
             listening=settings.listening,
             asr=settings.asr,
+            speaking=settings.speaking,
             mind=f"the language model {model.model}" if model else "what I heard, without a language model",
             judge=judge,
             quoting=await _open_recall(stack, settings, database, store, clock, zone),
-            speaking=settings.speaking,
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
         client = await stack.enter_async_context(connected(settings.discord, settings.transport, supervisor))

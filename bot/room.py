@@ -19,6 +19,7 @@ from bot.brain.decider import Said, decide
 from bot.brain.reply import Question, Replier, Reply
 from bot.brain.wakeword import is_addressed
 from bot.hearing import Hearing, SpokenText
+from bot.interruption import Interruption
 from bot.minutes import Minutes
 from bot.recall import Place as RecallPlace
 from compaction.errors import StoreError
@@ -29,7 +30,7 @@ from voice.listening.ears import Ears
 from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
     from datetime import tzinfo
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from voice.listening.vad import SpeechProbability
     from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings
     from voice.speaking.port import Synthesizer
+    from voice.transport.heard import Heard
 
 log = structlog.get_logger()
 
@@ -58,6 +60,8 @@ LOOK_AROUND_S = 5.0
 # An ending room's time for its last words to become turns, and for the reply it breaks off to be recorded.
 LAST_WORDS_S = 6.0
 HUSH_S = 2.0
+# What is said over a reply waits so long for the broken-off reply to become a turn before it.
+SETTLE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +88,9 @@ class Means:
     brain: BrainSettings
     listening: ListeningSettings
     asr: AsrSettings
+    speaking: SpeakingSettings
     # What /status says it thinks with, for example `the language model gpt-4.1-mini`.
     mind: str
-    speaking: SpeakingSettings
     # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
     quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
     # Says in pauses who sounds finished; without one silence alone ends speech.
@@ -114,9 +118,18 @@ class Room:
         self._memory: SessionMemory | None = None
         self._quoting: Quoting | None = None
         self._minutes: Minutes | None = None
-        self._playback = Playback(monotonic=self._clock.monotonic)
+        self._playback = Playback(volume=means.speaking.volume, monotonic=self._clock.monotonic)
+        self._ears = Ears(means.detector, means.listening)
         self._hearing = self._new_hearing()
         self._replier = self._new_replier()
+        self._interruption = Interruption(
+            voiced_s=lambda: self._ears.voiced_s,
+            playback=self._playback,
+            replier=self._replier,
+            settings=means.speaking,
+            wake_names=means.brain.wake_names,
+            clock=means.clock,
+        )
 
     # -- what the supervisor asks ---------------------------------------------------------------------------
 
@@ -186,11 +199,12 @@ class Room:
 
     async def _live(self, opened: Opened, minutes: Minutes) -> str:
         """Be in the channel until asked to leave; return why."""
-        async with self._place.connect(self._playback, self._hearing.take) as link:
+        async with self._place.connect(self._playback, self._take) as link:
             async with asyncio.TaskGroup() as tasks:
                 running = [
                     tasks.create_task(self._hearing.run(), name="hearing"),
                     tasks.create_task(self._replier.run(), name="replies"),
+                    tasks.create_task(self._interruption.run(), name="interruption"),
                     tasks.create_task(self._note_moves(minutes), name="membership"),
                     tasks.create_task(self._look_around(link), name="look-around"),
                     tasks.create_task(self._watch(link), name="link"),
@@ -323,6 +337,7 @@ class Room:
     async def _on_moment(self, moment: tuple[SpokenText, ...]) -> None:
         """Record what was said, decide whether to answer, and write the turn's one log line."""
         assert self._minutes is not None, "the minutes are opened before anything is heard"
+        await self._replier.settled(within_s=SETTLE_S)
         moment_at = self._clock.monotonic()
         turn = await self._minutes.said(moment, [self._name(spoken.user_id) for spoken in moment])
         spoken, decision = self._judge(moment)
@@ -357,6 +372,7 @@ class Room:
             clock=self._clock,
             timeout_s=self._means.brain.reply_timeout_s,
             on_reply=self._on_reply,
+            pronunciations=self._means.speaking.pronounced_in(self._place.guild_id),
         )
 
     async def _build_context(self, question: Question) -> ModelContext:
@@ -370,7 +386,6 @@ class Room:
             now=self._clock.now(),
             zone=self._means.zone,
             quotes=quotes,
-            pronunciations=self._means.speaking.pronounced_in(self._place.guild_id),
         )
         self._observe(events.ContextBuilt(context.parts, question.turn.seq, self._clock.monotonic()))
         return context

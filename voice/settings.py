@@ -87,6 +87,13 @@ class ListeningSettings(BaseModel):
         le=30,
         description="Seconds after which an unbroken utterance is cut at its quietest point; the recogniser hears 30.",
     )
+    moment_wait_s: float = Field(
+        default=10.0,
+        ge=0,
+        le=60,
+        description="Seconds that a finished utterance waits at most while others are in mid-sentence; then all that "
+        "was said is one turn of the room. Who says the bot's name does not wait. 0: nobody waits.",
+    )
     late_packets_s: float = Field(
         default=0.04,
         ge=0,
@@ -257,12 +264,43 @@ class SpeakingSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    volume: float = Field(
+        default=1.0,
+        ge=0,
+        le=4,
+        description="Loudness of the bot's voice; 1 leaves it as the voice makes it, 0.5 halves it. What gets too loud "
+        "is clipped.",
+    )
+    duck_after_s: float = Field(
+        default=0.2,
+        ge=0.05,
+        le=5,
+        description="Seconds that somebody speaks over the bot before it speaks more softly.",
+    )
+    duck_level: float = Field(
+        default=0.3, ge=0, le=1, description="Loudness while somebody speaks over the bot; 1 is as loud as before."
+    )
+    stop_after_s: float = Field(
+        default=0.7,
+        ge=0.2,
+        le=30,
+        description="Seconds that somebody speaks over the bot before it falls silent. If it was no more than 'mm-hm' "
+        "or a laugh it goes on where it was, else the rest is not said. Shorter: it yields to listeners' noises.",
+    )
     pronunciations: dict[str, dict[str, str]] = Field(
         default_factory=dict,
         description="How words are said that the voice gets wrong, by server id, or by `all` for every server: "
         '{ all = { Xiomara = "see oh mara" }, 123456789012345678 = { GG = "good game" } }. Whole words, whatever '
         "their case; a server's own go first. What is remembered keeps the word as it is written.",
     )
+
+    @model_validator(mode="after")
+    def _ducks_before_it_stops(self) -> SpeakingSettings:
+        if self.duck_after_s > self.stop_after_s:
+            raise ValueError(
+                "duck_after_s must not be over stop_after_s, for example duck_after_s = 0.2 and stop_after_s = 0.7"
+            )
+        return self
 
     def pronounced_in(self, guild_id: int) -> dict[str, str]:
         """Return the pronunciations of one server: word -> how it is said."""

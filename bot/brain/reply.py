@@ -120,6 +120,11 @@ class Replier:
         self._idle.set()
         self._scope: asyncio.Timeout | None = None
         self._hushed = False
+        # Whether the answer in the works has been broken off, and whether none is that still has to be recorded.
+        self._interrupted = False
+        self._settled = asyncio.Event()
+        self._settled.set()
+        self._progress: _Progress | None = None
 
     @property
     def queued(self) -> bool:
@@ -130,6 +135,28 @@ class Replier:
     def busy(self) -> bool:
         """Return whether an answer is in the works."""
         return not self._idle.is_set()
+
+    @property
+    def sounding(self) -> bool:
+        """Return whether an answer is in the works that has begun to be spoken."""
+        return self._progress is not None and bool(self._progress.pieces)
+
+    def interrupt(self) -> None:
+        """Break the answer in the works off: nothing more of it is thought or heard. What waits is answered next."""
+        if self._scope is None or self._interrupted:
+            return
+        self._interrupted = True
+        self._settled.clear()
+        self._playback.stop()
+        self._scope.reschedule(asyncio.get_running_loop().time())
+
+    async def settled(self, *, within_s: float) -> None:
+        """Wait until an answer that was broken off is recorded, so that what is said next comes after it."""
+        try:
+            async with asyncio.timeout(within_s):
+                await self._settled.wait()
+        except TimeoutError:
+            log.warning("reply_not_recorded", within_s=within_s)
 
     def ask(self, question: Question) -> Question | None:
         """Take `question` on; return the waiting one whose place it took."""
@@ -160,23 +187,25 @@ class Replier:
                 if question is not None and not self._hushed:
                     await self._on_reply(await self._answer(question))
             finally:
+                self._settled.set()
                 if self._waiting is None:
                     self._idle.set()
 
     async def _answer(self, question: Question) -> Reply:
-        progress = _Progress(begun_at=self._clock.monotonic())
+        progress = self._progress = _Progress(begun_at=self._clock.monotonic())
+        self._interrupted = False
         try:
             async with asyncio.timeout(self._timeout_s) as self._scope:
                 context = await self._build_context(question)
                 await self._think_and_speak(context, progress)
         except TimeoutError:
-            if not self._hushed:
+            if not self._broken_off:
                 progress.fail("time", TOO_SLOW)
         except CompactionError as error:
             # The memory could not be read, or what must be sent does not fit the model.
             progress.fail("context", str(error))
         finally:
-            self._scope = None
+            self._scope = self._progress = None
             # However this ends, nothing of this answer may sound later. Pieces played out are not touched.
             self._playback.stop()
         return self._reply(question, progress)
@@ -238,7 +267,7 @@ class Replier:
                 progress.fail("playback", NOT_PLAYED)
                 return
             progress.audio_s += len(speech.pcm) / speech.rate_hz
-            if self._scope is not None and not self._hushed:
+            if self._scope is not None and not self._broken_off:
                 # It sounds: from here on the sound's own length is the bound.
                 self._scope.reschedule(None)
 
@@ -265,6 +294,10 @@ class Replier:
             failure=progress.failure,
             unsaid=" ".join(progress.unsaid),
         )
+
+    @property
+    def _broken_off(self) -> bool:
+        return self._hushed or self._interrupted
 
     def _elapsed_ms(self, since: float) -> float:
         return round(1000 * (self._clock.monotonic() - since), 1)

@@ -358,3 +358,31 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
             "I have been in Lounge for 1 minute, with 2 people. I remember 1 turn of this session. "
             "I answer with what I heard."
         )
+
+
+@pytest.mark.asyncio
+async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(tmp_path: Path) -> None:
+    """The bot falls silent, its turn stands before the one that broke in, and the next prompt shows the break."""
+    async with a_house(tmp_path) as house, living(house):
+        link = house.place.links[-1]
+        link.pulling = False
+        await house.say(ADA.id, "The spare key is under the blue flower pot.")
+        await house.say(BO.id, "Roomtone, where is the spare key?")
+        await settle(lambda: bool(house.voice.spoken))
+        await house.pass_time(TICK_S)
+        link.pull(6)
+        await house.say(ADA.id, "Never mind, I have found it already.")
+        reply = await house.reply(1)
+        assert (reply.text, reply.interrupted) == ("Just now, Ada", True)
+        await settle(lambda: len(house.turns) == 4)
+        assert house.said[2:] == [
+            "Roomtone: Just now, Ada (interrupted)",
+            "Ada: Never mind, I have found it already.",
+        ]
+        link.pulling = True
+        await house.say(BO.id, "Roomtone, where was the spare key?")
+        await house.reply(2)
+        built = house.of(events.ContextBuilt)[-1]
+        assert isinstance(built, events.ContextBuilt)
+        assert built.parts[3].content.endswith("Just now, Ada (interrupted)")
+        assert "(interrupted)" in built.parts[0].content

@@ -36,6 +36,11 @@ class FakeLink:
         """Wait for the end."""
         return await self._lost
 
+    def pull(self, frames: int) -> None:
+        """Send so many frames now."""
+        for _ in range(frames):
+            self.frames_sent += self._source.next_frame() is not None
+
     async def pull_frames(self) -> None:
         """Send frames for ever."""
         while True:

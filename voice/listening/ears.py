@@ -50,6 +50,11 @@ class Ears:
         """The people who are certainly speaking now."""
         return frozenset(user_id for user_id, listener in self._listeners.items() if listener.is_speaking)
 
+    @property
+    def voiced_s(self) -> dict[int, float]:
+        """How many seconds of voiced sound each person has made in their present speech, who is silent left out."""
+        return {user_id: voiced for user_id, one in self._listeners.items() if (voiced := one.voiced_s) > 0}
+
     def hear(self, heard: Iterable[Heard], now: float) -> list[ListeningEvent]:
         """Take what the transport handed on and return what it amounts to. `now`: monotonic seconds."""
         events: list[ListeningEvent] = []

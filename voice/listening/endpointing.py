@@ -148,6 +148,11 @@ class Endpointing:
         return self._stretch is not None and self._stretch.armed
 
     @property
+    def voiced_windows(self) -> int:
+        """How many voiced windows the speech under way has, certain or not."""
+        return 0 if self._stretch is None else self._stretch.voiced
+
+    @property
     def is_idle(self) -> bool:
         """Whether neither speech nor a candidate for it is under way."""
         return self._stretch is None

@@ -98,6 +98,11 @@ class SpeakerListener:
         """Whether speech is certain and has not ended."""
         return self._endpointing.is_speaking
 
+    @property
+    def voiced_s(self) -> float:
+        """How many seconds of voiced sound the speech under way has, before it is certain too; 0.0 without any."""
+        return self._endpointing.voiced_windows * WINDOW_S
+
     def hear(self, event: Heard) -> None:
         """Lay what the transport handed on."""
         match event:

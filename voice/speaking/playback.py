@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.speaking.port import Speech
 
+# The voice's loudness changes by so much in one frame: from full to silence in 100 ms, which no ear takes for a click.
+GAIN_STEP = 0.2
 # One piece plays and one waits: the next is synthesised meanwhile, and a barge-in throws little work away.
 QUEUE_PIECES = 2
 # Sound comes back from a loudspeaker through somebody's microphone and two networks, up to so much later.
@@ -60,10 +62,10 @@ class Played:
 class _Piece:
     """One queued speech and its progress. Touched under the playback's lock."""
 
-    def __init__(self, speech: Speech, done: asyncio.Future[Played]) -> None:
+    def __init__(self, speech: Speech, done: asyncio.Future[Played], volume: float) -> None:
         self.text = speech.text
         self.done = done
-        pcm = to_rate(speech.pcm, speech.rate_hz, DISCORD_RATE_HZ)
+        pcm = _louder(to_rate(speech.pcm, speech.rate_hz, DISCORD_RATE_HZ), volume, volume)
         self.frames: deque[Pcm] = deque(_frames(pcm))
         self.total = len(self.frames)
         self.first_frame_at: float | None = None
@@ -82,14 +84,26 @@ def _frames(pcm: Pcm) -> list[Pcm]:
     return list(whole.reshape(-1, DISCORD_FRAME_SAMPLES))
 
 
+def _louder(pcm: Pcm, gain: float, gain_at_end: float) -> Pcm:
+    """Return `pcm` multiplied by a gain that changes evenly over its length; what is too loud is clipped."""
+    if gain == gain_at_end == 1.0:
+        return pcm
+    ramp = np.linspace(gain, gain_at_end, len(pcm), dtype=np.float32)
+    louder: Pcm = np.clip(np.rint(pcm * ramp), -32768, 32767).astype(np.int16)
+    return louder
+
+
 class Playback:
     """The bot's mouth in one room: a bounded queue of speech behind a frame source.
+
+    `volume`: 1.0 leaves the voice as it was made.
 
     *Ownership*: one per room, made on its event loop. *Cancellation*: cancelling a waiting `say` leaves the
     queue as it is; `stop` empties it.
     """
 
-    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, volume: float = 1.0, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._volume = volume
         self._loop = asyncio.get_running_loop()
         self._monotonic = monotonic
         self._lock = threading.Lock()
@@ -97,6 +111,9 @@ class Playback:
         self._begun: deque[_Piece] = deque(maxlen=REMEMBERED_PIECES)
         self._slots = asyncio.Semaphore(QUEUE_PIECES)
         self._wake: Callable[[], None] = _nothing
+        # The loudness now and where it is going, changed a step a frame.
+        self._gain = self._wanted_gain = 1.0
+        self._paused = False
 
     def on_speech(self, wake: Callable[[], None]) -> None:
         """Call `wake` (on the event loop) whenever there is something to pull again."""
@@ -111,7 +128,7 @@ class Playback:
     async def queue(self, speech: Speech) -> asyncio.Future[Played]:
         """Wait for room in the queue, put `speech` there, and return the future of how far it came."""
         await self._slots.acquire()
-        piece = _Piece(speech, self._loop.create_future())
+        piece = _Piece(speech, self._loop.create_future(), self._volume)
         if piece.total == 0:
             self._resolve(piece)
             return piece.done
@@ -124,11 +141,29 @@ class Playback:
         """Queue `speech` and wait until it has been played or stopped."""
         return await (await self.queue(speech))
 
+    def duck(self, level: float) -> None:
+        """Go on at `level` (0-1) of the loudness, paused or not."""
+        with self._lock:
+            self._wanted_gain = level
+            self._paused = False
+        self._wake()
+
+    def pause(self) -> None:
+        """Fade out within the next frame and keep the rest."""
+        with self._lock:
+            self._paused = True
+
+    def resume(self) -> None:
+        """Go on where it was, at full loudness."""
+        self.duck(1.0)
+
     def stop(self) -> None:
-        """Fall silent with the next frame; every piece resolves with what was heard of it."""
+        """Fall silent with the next frame; every piece resolves with what was heard of it. What comes next is loud."""
         with self._lock:
             stopped = list(self._pieces)
             self._pieces.clear()
+            self._gain = self._wanted_gain = 1.0
+            self._paused = False
         for piece in stopped:
             self._resolve(piece)
 
@@ -151,16 +186,29 @@ class Playback:
         """
         with self._lock:
             if not self._pieces:
+                self._gain = 0.0 if self._paused else self._wanted_gain
+                return None
+            if self._paused and self._gain == 0.0:
                 return None
             piece = self._pieces[0]
             if piece.first_frame_at is None:
                 piece.first_frame_at = self._monotonic()
                 self._begun.append(piece)
-            frame = piece.frames.popleft() if piece.frames else None
+            frame = piece.frames.popleft()
+            before, self._gain = self._gain, self._next_gain()
+            after = self._gain
             if not piece.frames:
                 self._pieces.popleft()
                 self._loop.call_soon_threadsafe(self._resolve, piece)
-        return frame
+        return _louder(frame, before, after)
+
+    def _next_gain(self) -> float:
+        """Return the loudness at the end of the next frame. Called under the lock."""
+        if self._paused:
+            return 0.0
+        if self._wanted_gain > self._gain:
+            return min(self._wanted_gain, self._gain + GAIN_STEP)
+        return max(self._wanted_gain, self._gain - GAIN_STEP)
 
     def _resolve(self, piece: _Piece) -> None:
         """Tell how far `piece` came and give its place in the queue away. Runs on the event loop, once a piece."""

@@ -211,3 +211,43 @@ async def test_what_cannot_be_spoken_is_left_out() -> None:
         reply = await bench.next_reply()
     assert bench.voice.spoken == ["good game.", "See the link."]
     assert (reply.text, reply.failure) == ("GG. See the link.", None)
+
+
+@pytest.mark.asyncio
+async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> None:
+    """What was heard of it is told as interrupted, nothing more is thought or said, and no failure is told."""
+    thinking = asyncio.Event()
+    responder = ScriptedResponder("One two three four. ", thinking, "Five.")
+    bench = Bench(responder)
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        assert not bench.replier.sounding
+        await until(lambda: bench.replier.sounding)
+        bench.listener.pull(4)
+        bench.replier.ask(SECOND)
+        bench.replier.interrupt()
+        await bench.replier.settled(within_s=1.0)
+        (reply,) = bench.replies
+        assert (reply.text, reply.interrupted, reply.failure) == ("One two", True, None)
+        responder.pieces = ("Yes.",)
+        async with bench.listener.listening():
+            await until(lambda: len(bench.replies) == 2)
+    assert (bench.replies[1].question, bench.replies[1].text, bench.replies[1].interrupted) == (SECOND, "Yes.", False)
+    assert bench.voice.spoken == ["One two three four.", "Yes."]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None:
+    """The model has finished long ago, the sound has not."""
+    bench = Bench(ScriptedResponder("One two three four."))
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bench.replier.sounding)
+        bench.listener.pull(6)
+        bench.replier.interrupt()
+        bench.replier.interrupt()
+        reply = await bench.next_reply()
+        assert (reply.text, reply.interrupted, reply.failure) == ("One two three", True, None)
+        await until(lambda: not bench.replier.busy)
+        bench.replier.interrupt()
+        await bench.replier.settled(within_s=1.0)

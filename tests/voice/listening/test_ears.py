@@ -74,3 +74,15 @@ def test_one_person_ends_while_another_speaks_on() -> None:
     [utterance] = [event for event in ears.tick(12.0) if isinstance(event, Utterance)]
     assert utterance.user_id == 1
     assert ears.speaking == {2}
+
+
+def test_how_long_everybody_has_spoken_is_told() -> None:
+    """Voiced sound alone counts, from its first window on; who has finished is left out."""
+    ears = Ears(LoudnessVad(), ListeningSettings())
+    ears.hear([_frames(1, 10.0, 0.16), _frames(2, 10.0, 1.0)], now=11.0)
+    ears.hear([SpeechFrames(2, 2, 11.0, silence(0.1)), _frames(2, 11.1, 0.5)], now=11.6)
+    assert ears.voiced_s[1] == 5 * 0.032
+    assert 1.45 <= ears.voiced_s[2] <= 1.57
+    ears.hear([TalkspurtEnded(user, user, 11.6) for user in (1, 2)], now=11.6)
+    ears.tick(13.0)
+    assert ears.voiced_s == {}

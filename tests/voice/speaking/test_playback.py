@@ -101,3 +101,82 @@ async def test_what_sounded_at_a_time_can_be_asked() -> None:
     assert playback.words_between(101.0 + ECHO_LAG_S - 0.1, 105.0) == "one two"
     assert playback.words_between(101.1 + ECHO_LAG_S, 109.0) == ""
     assert playback.words_between(101.5, 111.0) == "one two three"
+
+
+def loudness(playback: Playback) -> int:
+    """Return the last sample of the next frame, or -1 if there is none."""
+    frame = playback.next_frame()
+    return -1 if frame is None else int(frame[-1])
+
+
+@pytest.mark.asyncio
+async def test_ducking_is_a_ramp_both_ways() -> None:
+    """The loudness falls to the level within 80 ms without a jump, stays there, and comes back."""
+    playback = Playback()
+    await playback.queue(speech("one", 20))
+    assert loudness(playback) == 1000
+    playback.duck(0.3)
+    assert [loudness(playback) for _ in range(5)] == [800, 600, 400, 300, 300]
+    playback.resume()
+    assert [loudness(playback) for _ in range(5)] == [500, 700, 900, 1000, 1000]
+
+
+@pytest.mark.asyncio
+async def test_a_pause_is_silent_after_one_frame_and_goes_on_where_it_was() -> None:
+    """The frame that fades out counts as heard; no other is lost or said twice."""
+    playback = Playback()
+    pcm = np.repeat(np.arange(1, 9, dtype=np.int16) * 100, DISCORD_FRAME_SAMPLES)
+    future = await playback.queue(Speech("a b c d e f g h", pcm, DISCORD_RATE_HZ))
+    assert loudness(playback) == 100
+    playback.pause()
+    fading = playback.next_frame()
+    assert fading is not None
+    assert (fading[0], fading[-1]) == (200, 0)
+    assert [loudness(playback) for _ in range(50)] == [-1] * 50
+    assert playback.speaking
+    playback.resume()
+    frames = [playback.next_frame() for _ in range(7)]
+    assert [frame is None for frame in frames] == [False] * 6 + [True]
+    assert frames[5] is not None
+    assert frames[5][-1] == 800
+    assert (await future).complete
+
+
+@pytest.mark.asyncio
+async def test_stopped_in_a_pause_it_is_told_and_the_next_piece_is_loud() -> None:
+    """What waited is unheard, and what is said next is neither paused nor soft."""
+    playback = Playback()
+    first = await playback.queue(speech("one two three four", 4))
+    playback.next_frame()
+    playback.pause()
+    playback.next_frame()
+    playback.next_frame()
+    playback.stop()
+    assert (await first).heard_text == "one two"
+    await playback.queue(speech("five", 2))
+    assert loudness(playback) == 1000
+
+
+@pytest.mark.asyncio
+async def test_volume_is_set_and_clipped() -> None:
+    """Half is half; what would be too loud is cut off, not wrapped around."""
+    soft = Playback(volume=0.5)
+    await soft.queue(speech("one", 1))
+    assert loudness(soft) == 500
+    loud = Playback(volume=4.0)
+    await loud.queue(Speech("x", np.full(DISCORD_FRAME_SAMPLES, -20_000, dtype=np.int16), DISCORD_RATE_HZ))
+    frame = loud.next_frame()
+    assert frame is not None
+    assert frame.min() == frame.max() == -32768
+
+
+@pytest.mark.asyncio
+async def test_what_is_queued_in_a_pause_waits_unheard() -> None:
+    """Between two pieces nothing fades out, and the next is not begun."""
+    playback = Playback()
+    playback.pause()
+    assert loudness(playback) == -1
+    await playback.queue(speech("one", 7))
+    assert loudness(playback) == -1
+    playback.resume()
+    assert [loudness(playback) for _ in range(6)] == [200, 400, 600, 800, 1000, 1000]

@@ -1,0 +1,101 @@
+"""People who speak over the bot: carries out what barge-in decides, on the playback and the reply in the works.
+
+Nothing is decided here. It asks the ears how much everybody has said, whenever sound came and a few times a second
+besides, and hands on what the words turned out to be.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+import structlog
+
+from bot import events
+from bot.brain.wakeword import without_call
+from voice.speaking.backchannel import Meaning, meaning_of
+from voice.speaking.bargein import Act, BargeIn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bot.brain.reply import Replier
+    from bot.clock import Clock
+    from voice.settings import SpeakingSettings
+    from voice.speaking.playback import Playback
+
+log = structlog.get_logger()
+
+# How often time passes when no sound comes: it is what ends a burst.
+TICK_S = 0.05
+# Why sound became no text although somebody may well have spoken; every other reason says that nobody did.
+_UNHEARD = frozenset({"overloaded", "recogniser_failed"})
+
+
+class Interruption:
+    """Barge-in of one room. `voiced_s`: how much voiced sound each person has made in their present speech.
+
+    *Ownership*: `run` is the room's task; everything is called on its loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        voiced_s: Callable[[], Mapping[int, float]],
+        playback: Playback,
+        replier: Replier,
+        settings: SpeakingSettings,
+        wake_names: tuple[str, ...],
+        clock: Clock,
+    ) -> None:
+        self._voiced_s = voiced_s
+        self._playback = playback
+        self._replier = replier
+        self._duck_level = settings.duck_level
+        self._wake_names = wake_names
+        self._clock = clock
+        self._bargein = BargeIn(duck_after_s=settings.duck_after_s, stop_after_s=settings.stop_after_s)
+
+    async def run(self) -> None:
+        """Let time pass, for ever."""
+        while True:
+            await self._clock.sleep(TICK_S)
+            self.heard()
+
+    def heard(self) -> None:
+        """Look at what everybody has said by now."""
+        voiced, now = self._voiced_s(), self._clock.monotonic()
+        self._do(self._bargein.hear(voiced, audible=self._replier.sounding, now=now))
+
+    def understood(self, event: events.Event) -> None:
+        """Take what somebody's sound turned out to be; other events are none of its business."""
+        match event:
+            case events.UtteranceHeard():
+                self._judged(event.speaker_id, meaning_of(without_call(event.text, self._wake_names)), event.ended_at)
+            case events.UtteranceDropped():
+                meaning = Meaning.MAKE_ROOM if event.reason in _UNHEARD else Meaning.GO_ON
+                self._judged(event.speaker_id, meaning, event.ended_at)
+            case _:
+                pass
+
+    def _judged(self, user_id: int, meaning: Meaning, ended_at: float) -> None:
+        now = self._clock.monotonic()
+        audible = self._replier.sounding
+        self._do(self._bargein.judged(user_id, meaning, ended_at=ended_at, audible=audible, now=now))
+
+    def _do(self, act: Act | None) -> None:
+        match act:
+            case None:
+                pass
+            case Act.DUCK:
+                self._playback.duck(self._duck_level)
+            case Act.PAUSE:
+                self._playback.pause()
+                log.info("reply_paused")
+            case Act.RESUME:
+                self._playback.resume()
+                log.debug("reply_resumed")
+            case Act.STOP:
+                self._replier.interrupt()
+                log.info("reply_interrupted")
+            case _:
+                assert_never(act)

@@ -1,0 +1,142 @@
+"""Speech over a reply, carried out on a real playback and a real replier."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from bot import events
+from bot.interruption import TICK_S, Interruption
+from bot.settings import BrainSettings
+from tests.bot.brain.test_reply import FIRST, Bench
+from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
+from tests.fakes.clock import FakeClock
+from voice.settings import SpeakingSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ADA = 1
+# Twenty words are 40 frames.
+REPLY = " ".join(f"word{number}" for number in range(20)) + "."
+
+
+class Room:
+    """A bot in the midst of a reply, people's voices as numbers, and the sound that leaves."""
+
+    def __init__(self) -> None:
+        self.bench = Bench(ScriptedResponder(REPLY))
+        self.clock = FakeClock()
+        self.voiced: dict[int, float] = {}
+        self.interruption = Interruption(
+            voiced_s=lambda: self.voiced,
+            playback=self.bench.playback,
+            replier=self.bench.replier,
+            settings=SpeakingSettings(),
+            wake_names=BrainSettings().wake_names,
+            clock=self.clock,
+        )
+
+    @asynccontextmanager
+    async def speaking(self) -> AsyncIterator[None]:
+        """Let the bot begin to speak."""
+        async with self.bench.running():
+            self.bench.replier.ask(FIRST)
+            await until(lambda: self.bench.replier.sounding)
+            yield
+
+    def frame(self) -> int:
+        """Return the loudness at the end of the next frame that is sent, -1 for silence."""
+        frame = self.bench.playback.next_frame()
+        return -1 if frame is None else int(np.abs(frame[-1]))
+
+    def speak(self, seconds: float) -> None:
+        """Let Ada speak for so long, in batches of 20 ms, while the bot's frames go out."""
+        for _ in range(round(seconds / 0.02)):
+            self.clock.advance(0.02)
+            self.voiced[ADA] = self.voiced.get(ADA, 0.0) + 0.02
+            self.interruption.heard()
+            self.frame()
+
+    def understood(self, text: str) -> None:
+        """Let her words become text."""
+        self.voiced.clear()
+        now = self.clock.monotonic()
+        self.interruption.understood(events.UtteranceHeard("u1", ADA, text, now - 1.0, now, now))
+
+
+@pytest.mark.asyncio
+async def test_a_real_interruption_silences_the_bot_and_is_told() -> None:
+    """Softer, then silent before the words are known, then the rest is given up."""
+    room = Room()
+    async with room.speaking():
+        assert room.frame() == 100
+        room.speak(0.3)
+        assert room.frame() == 30
+        room.speak(0.44)
+        assert room.frame() == -1
+        room.understood("But we leave on Friday.")
+        reply = await room.bench.next_reply()
+    assert reply.interrupted
+    assert REPLY.startswith(reply.text)
+    # 37 frames had left when it was silent, the one that faded out among them.
+    assert len(reply.text.split()) == 37 // FRAMES_A_WORD
+
+
+@pytest.mark.asyncio
+async def test_a_laugh_is_waited_out_and_the_reply_is_whole() -> None:
+    """The reply goes on where it was."""
+    room = Room()
+    async with room.speaking():
+        room.speak(0.74)
+        assert room.frame() == -1
+        room.understood("Hahaha!")
+        async with room.bench.listener.listening():
+            reply = await room.bench.next_reply()
+    assert (reply.text, reply.interrupted) == (REPLY, False)
+
+
+@pytest.mark.asyncio
+async def test_noise_that_became_no_text_is_waited_out_too() -> None:
+    """A guard dropped it: nobody spoke. Where the recogniser failed, somebody may have."""
+    for reason, interrupted in (("too_short", False), ("phantom_phrase", False), ("recogniser_failed", True)):
+        room = Room()
+        async with room.speaking():
+            room.speak(0.74)
+            room.voiced.clear()
+            now = room.clock.monotonic()
+            room.interruption.understood(events.UtteranceDropped("u1", ADA, reason, "", now - 1, now, now))
+            async with room.bench.listener.listening():
+                reply = await room.bench.next_reply()
+        assert reply.interrupted is interrupted, reason
+
+
+@pytest.mark.asyncio
+async def test_a_call_to_stop_needs_no_700_ms() -> None:
+    """Neither does it matter that it is said with the name."""
+    room = Room()
+    async with room.speaking():
+        room.speak(0.3)
+        room.understood("Roomtone, stop!")
+        reply = await room.bench.next_reply()
+    assert reply.interrupted
+
+
+@pytest.mark.asyncio
+async def test_time_passes_without_sound() -> None:
+    """After a short burst it is as loud as before although nothing more is heard."""
+    room = Room()
+    async with room.speaking():
+        ticking = asyncio.create_task(room.interruption.run(), name="interruption")
+        room.speak(0.3)
+        for _ in range(10):
+            await until(lambda: room.clock.sleeping > 0)
+            room.clock.advance(TICK_S)
+            await asyncio.sleep(0)
+        assert [room.frame() for _ in range(4)][-1] == 100
+        ticking.cancel()
+        await asyncio.gather(ticking, return_exceptions=True)

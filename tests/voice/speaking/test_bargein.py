@@ -1,0 +1,243 @@
+"""When people who speak over the bot silence it, and when they do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voice.speaking.backchannel import Meaning
+from voice.speaking.bargein import BURST_GAP_S, LONGEST_PAUSE_S, Act, BargeIn, Stance
+
+ADA, BO = 1, 2
+WINDOW_S = 0.032
+DUCK_S, STOP_S = 0.2, 0.7
+
+
+@dataclass
+class Table:
+    """People around a bot that speaks, moved on window by window; `acts` has what was decided, with the time."""
+
+    audible: bool = True
+    machine: BargeIn = field(default_factory=lambda: BargeIn(duck_after_s=DUCK_S, stop_after_s=STOP_S))
+    now: float = 100.0
+    voiced: dict[int, float] = field(default_factory=dict)
+    acts: list[tuple[float, Act]] = field(default_factory=list)
+
+    @property
+    def done(self) -> list[Act]:
+        return [act for _, act in self.acts]
+
+    def speak(self, *people: int, s: float) -> None:
+        """Let these people speak and the others be silent, for `s` seconds."""
+        for _ in range(round(s / WINDOW_S)):
+            self.now += WINDOW_S
+            for user_id in people:
+                self.voiced[user_id] = self.voiced.get(user_id, 0.0) + WINDOW_S
+            self.keep(self.machine.hear(self.voiced, audible=self.audible, now=self.now))
+
+    def end_speech(self) -> None:
+        """Nobody's speech is under way any more."""
+        self.voiced.clear()
+
+    def means(self, user_id: int, meaning: Meaning, *, ended_at: float | None = None) -> None:
+        self.keep(
+            self.machine.judged(
+                user_id,
+                meaning,
+                ended_at=self.now if ended_at is None else ended_at,
+                audible=self.audible,
+                now=self.now,
+            )
+        )
+
+    def keep(self, act: Act | None) -> None:
+        if act is not None:
+            self.acts.append((self.now, act))
+        if act is Act.STOP:
+            self.audible = False
+
+
+def test_speech_over_the_bot_ducks_pauses_and_then_stops_it() -> None:
+    """Softer after 200 ms, silent at 700 ms, and not resumed when the words were real."""
+    table = Table()
+    table.speak(ADA, s=1.5)
+    assert table.done == [Act.DUCK, Act.PAUSE]
+    (ducked_at, _), (paused_at, _) = table.acts
+    assert DUCK_S <= ducked_at - 100.0 <= DUCK_S + 2 * WINDOW_S
+    assert STOP_S <= paused_at - 100.0 <= STOP_S + 2 * WINDOW_S
+    table.speak(s=1.0)
+    table.end_speech()
+    table.means(ADA, Meaning.MAKE_ROOM)
+    assert table.done == [Act.DUCK, Act.PAUSE, Act.STOP]
+    assert table.machine.stance is Stance.FULL
+
+
+def test_a_backchannel_only_ducks_it() -> None:
+    """A short 'mm-hm' makes it softer for a moment; its text changes nothing."""
+    table = Table()
+    table.speak(ADA, s=0.4)
+    table.speak(s=0.5)
+    table.means(ADA, Meaning.GO_ON)
+    table.means(ADA, Meaning.MAKE_ROOM)
+    assert table.done == [Act.DUCK, Act.RESUME]
+
+
+def test_a_cough_does_nothing() -> None:
+    """Too short to duck for."""
+    table = Table()
+    table.speak(ADA, s=0.16)
+    table.speak(s=0.5)
+    assert table.done == []
+
+
+def test_a_long_laugh_is_a_false_interruption_and_the_reply_goes_on() -> None:
+    """It silences the bot until it is known to be one."""
+    table = Table()
+    table.speak(ADA, s=1.2)
+    table.speak(s=1.0)
+    table.end_speech()
+    table.means(ADA, Meaning.GO_ON)
+    assert table.done == [Act.DUCK, Act.PAUSE, Act.RESUME]
+
+
+def test_stop_is_obeyed_however_short_it_is() -> None:
+    """'Stop!' lasts 300 ms."""
+    table = Table()
+    table.speak(ADA, s=0.3)
+    table.means(ADA, Meaning.BE_SILENT)
+    assert table.done == [Act.DUCK, Act.STOP]
+
+
+def test_while_the_bot_is_silent_nothing_is_interrupted() -> None:
+    """People talk for minutes; words about stopping are theirs."""
+    table = Table(audible=False)
+    table.speak(ADA, BO, s=5.0)
+    table.means(ADA, Meaning.BE_SILENT)
+    table.means(BO, Meaning.MAKE_ROOM)
+    assert table.done == []
+
+
+def test_what_was_said_before_the_bot_began_is_not_said_over_it() -> None:
+    """Who was speaking already has the same 700 ms as anybody, counted from its first word."""
+    table = Table(audible=False)
+    table.speak(ADA, s=3.0)
+    table.audible = True
+    table.speak(ADA, s=0.6)
+    assert table.done == [Act.DUCK]
+    table.speak(ADA, s=0.2)
+    assert table.done == [Act.DUCK, Act.PAUSE]
+
+
+def test_the_words_of_an_earlier_sentence_judge_nothing() -> None:
+    """The text of what somebody said before the reply comes while they speak over it."""
+    table = Table()
+    table.speak(ADA, s=1.0)
+    table.means(ADA, Meaning.MAKE_ROOM, ended_at=99.0)
+    assert table.done == [Act.DUCK, Act.PAUSE]
+
+
+def test_several_speakers_are_counted_each_for_themselves() -> None:
+    """Two backchannels at once are no interruption; one person's laugh does not silence another's objection."""
+    table = Table()
+    table.speak(ADA, BO, s=0.5)
+    table.speak(s=0.5)
+    table.end_speech()
+    assert table.done == [Act.DUCK, Act.RESUME]
+    table.acts.clear()
+    table.speak(ADA, BO, s=0.9)
+    table.means(ADA, Meaning.GO_ON)
+    assert table.done == [Act.DUCK, Act.PAUSE]
+    table.means(BO, Meaning.MAKE_ROOM)
+    assert table.done == [Act.DUCK, Act.PAUSE, Act.STOP]
+
+
+def test_who_comes_in_during_the_pause_is_heard_too() -> None:
+    """The laugh is judged while another person speaks: the bot does not talk over them."""
+    table = Table()
+    table.speak(ADA, s=0.8)
+    table.speak(BO, s=0.8)
+    table.means(ADA, Meaning.GO_ON)
+    assert table.done == [Act.DUCK, Act.PAUSE]
+
+
+def test_a_verdict_that_never_comes_does_not_leave_it_hanging() -> None:
+    """After some seconds the moment is over."""
+    table = Table()
+    table.speak(ADA, s=0.8)
+    table.end_speech()
+    table.speak(s=LONGEST_PAUSE_S + 0.5)
+    assert table.done == [Act.DUCK, Act.PAUSE, Act.STOP]
+
+
+def test_a_reply_that_ends_by_itself_leaves_nothing_ducked() -> None:
+    """The next reply is at full volume."""
+    table = Table()
+    table.speak(ADA, s=0.4)
+    table.audible = False
+    table.speak(ADA, s=0.1)
+    assert table.done == [Act.DUCK, Act.RESUME]
+    table.audible = True
+    table.speak(s=0.1)
+    assert table.machine.stance is Stance.FULL
+
+
+BURSTS = st.lists(
+    st.tuples(st.integers(1, 20), st.integers(12, 60), st.sampled_from([ADA, BO])), min_size=1, max_size=20
+)
+
+
+@given(BURSTS)
+def test_short_bursts_never_silence_it(bursts: list[tuple[int, int, int]]) -> None:
+    """However many listeners' noises: as long as each is short and silence lies between, it speaks on."""
+    table = Table()
+    for voiced, silent, user_id in bursts:
+        table.speak(user_id, s=voiced * WINDOW_S)
+        table.speak(s=silent * WINDOW_S)
+    assert 12 * WINDOW_S > BURST_GAP_S
+    assert not {Act.PAUSE, Act.STOP} & set(table.done)
+    assert table.machine.stance is Stance.FULL
+
+
+EVENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("speak"), st.sets(st.sampled_from([ADA, BO])), st.integers(1, 40)),
+        st.tuples(st.just("mean"), st.sampled_from([ADA, BO]), st.sampled_from(Meaning)),
+        st.tuples(st.just("audible"), st.booleans(), st.none()),
+        st.tuples(st.just("end"), st.none(), st.none()),
+    ),
+    max_size=40,
+)  # fmt: skip
+
+
+@given(EVENTS)
+def test_whatever_happens_the_acts_fit_together(script: list[tuple[str, object, object]]) -> None:
+    """Nothing happens to a silent bot but that it gets its volume back; a pause ends; only real changes are told."""
+    table = Table()
+    stance = Stance.FULL
+    after = {Act.DUCK: Stance.DUCKED, Act.PAUSE: Stance.PAUSED, Act.RESUME: Stance.FULL, Act.STOP: Stance.FULL}
+    for what, first, second in script:
+        audible = table.audible if what != "audible" else bool(first)
+        before = len(table.acts)
+        match what:
+            case "speak":
+                assert isinstance(first, set)
+                assert isinstance(second, int)
+                table.speak(*first, s=second * WINDOW_S)
+            case "mean":
+                assert isinstance(first, int)
+                assert isinstance(second, Meaning)
+                table.means(first, second)
+            case "audible":
+                table.audible = bool(first)
+            case _:
+                table.end_speech()
+        for act in table.done[before:]:
+            assert after[act] is not stance or act is Act.STOP
+            assert audible or act is Act.RESUME
+            stance = after[act]
+        assert table.machine.stance is stance
+    table.audible = False
+    table.speak(s=0.1)
+    assert table.machine.stance is Stance.FULL

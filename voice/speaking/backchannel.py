@@ -1,0 +1,62 @@
+"""What words said over the bot mean for it: go on, make room, or be silent. Pure.
+
+A listener's 'mm-hm', a laugh or a cough says 'go on'; it comes while somebody speaks and wants no floor. The lists
+are English, with what is written alike elsewhere; other words count as real, which costs a reply its rest.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+
+from voice.listening.coalesce import is_effect
+
+# Said by listeners, alone or a few of them together. 'No' and 'what' are not: they object.
+_BACKCHANNELS = frozenset(
+    {
+        "mm", "mmm", "mhm", "mmhm", "mmhmm", "mhmm", "hm", "hmm", "hmmm", "uh", "um", "uhm", "huh", "uhhuh", "ah",
+        "aah", "aha", "ahh", "oh", "ooh", "oooh", "wow", "yeah", "yea", "yep", "yup", "yes", "ya", "ja", "si",
+        "oui", "okay", "ok", "kay", "right", "sure", "true", "exactly", "totally", "nice", "cool", "great", "lol",
+        "ha", "hee", "ho", "heh", "phew", "ugh", "oof", "tsk", "ew", "eww", "aww", "awww", "yay", "gotcha",
+        "indeed", "interesting", "really", "good", "fine",
+    }
+)  # fmt: skip
+_LAUGH = re.compile(r"[bw]?(?:h+[aeiou]+){2,}h*|x+d+")
+_MOST_WORDS = 4
+_PHRASES = frozenset(
+    {
+        "i see", "i know", "of course", "for sure", "got it", "makes sense", "that's right", "that's true", "oh really",
+        "no way", "oh my god", "oh my", "fair enough", "uh huh", "mm hm", "mm hmm", "all right", "alright", "very nice",
+    }
+)  # fmt: skip
+_STOPS = frozenset(
+    {
+        "stop", "stop it", "stop talking", "stop please", "please stop", "shut up", "be quiet", "quiet", "silence",
+        "enough", "that's enough", "okay stop", "ok stop", "hold on", "wait", "wait wait", "hush", "shush", "shh",
+        "sh", "no stop", "pause", "please be quiet", "oh shut up",
+    }
+)  # fmt: skip
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+class Meaning(Enum):
+    """What words over the bot's own ask of it."""
+
+    GO_ON = auto()  # a backchannel, a laugh, or no words at all
+    MAKE_ROOM = auto()  # somebody has something to say
+    BE_SILENT = auto()  # somebody wants it to stop, however shortly it was said
+
+
+def meaning_of(text: str) -> Meaning:
+    """Return what `text`, recognised from speech over the bot's, asks of it. A call by name is taken off before."""
+    words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
+    if not words or is_effect(text):
+        return Meaning.GO_ON
+    phrase = " ".join(words)
+    if phrase in _STOPS:
+        return Meaning.BE_SILENT
+    if phrase in _PHRASES:
+        return Meaning.GO_ON
+    if len(words) <= _MOST_WORDS and all(word in _BACKCHANNELS or _LAUGH.fullmatch(word) for word in words):
+        return Meaning.GO_ON
+    return Meaning.MAKE_ROOM
