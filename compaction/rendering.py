@@ -108,6 +108,8 @@ class Ledger:
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
         self._span: tuple[float, float] | None = None
+        # The segment in which each sentence of the newest retold paragraph was first told.
+        self._first_told: dict[str, Segment] = {}
         for segment in segments:
             self.add(segment)
 
@@ -125,6 +127,8 @@ class Ledger:
         """Take one more segment in. A closing segment isn't folded history and is left out."""
         if segment.closing:
             return
+        if segment.retells:
+            self._retold(segment)
         candidates = _candidates(segment, len(self._segments))
         self._candidates.append(candidates)
         for each in candidates:
@@ -147,8 +151,19 @@ class Ledger:
         other._superseded = {*self._superseded}
         other._roster = {*self._roster}
         other._span = self._span
+        other._first_told = self._first_told
         other.add(segment)
         return other
+
+    def _retold(self, segment: Segment) -> None:
+        """Take note that a paragraph has taken the place of the one before it."""
+        if self._segments and self._segments[-1].retells:
+            gone = self._candidates[-1]
+            self._candidates[-1] = ()
+            self._ranked = [each for each in self._ranked if each not in gone]
+            for each in gone:
+                self._told.subtract(each.all)
+        self._first_told = {text: self._first_told.get(text, segment) for text in sentences(segment.gist)}
 
     def known_facts(self) -> tuple[KnownFact, ...]:
         """Return the newest facts that still hold, newest last, for a new batch to correct."""
@@ -171,6 +186,8 @@ class Ledger:
         """Return the summary of all segments, or None before the first. Deterministic."""
         if not self._segments:
             return None
+        if self._segments[-1].retells:
+            return self._paragraph(max_chars)
         newest_from = max(0, len(self._segments) - _NEWEST_SEGMENTS)
         newest = [each for group in self._candidates[newest_from:] for each in group if self._holds(each)]
         lasting = [each for each in self._ranked if each.age_rank < newest_from and self._holds(each)]
@@ -185,6 +202,27 @@ class Ledger:
         if not choice.taken:
             return _of_gist(self._segments[-1], max_chars)
         return _joined(choice.taken)
+
+    def _paragraph(self, max_chars: int) -> RenderedSummary:
+        """Return the newest paragraph whole. Of a retold sentence no more can be told than in which paragraph it first
+        stood: it is of that batch, or of what an earlier paragraph said of earlier ones."""
+        newest = self._segments[-1]
+        kept = whole_sentences(newest.gist, max_chars)
+        if not kept:
+            return _of_gist(newest, max_chars)
+        told = [(text, self._first_told.get(text, newest)) for text in sentences(kept)]
+        rendered = tuple(
+            RenderedSentence(
+                text=text,
+                segment_ids=(segment.id,),
+                turn_seqs=tuple(Seq(seq) for seq in range(segment.start, segment.end)),
+                slot=slot_of(text),
+                speaker="",
+                at=segment.ended_at,
+            )
+            for text, segment in told
+        )
+        return RenderedSummary(" ".join(each.text for each in rendered), rendered)
 
     def _holds(self, candidate: _Candidate) -> bool:
         return self._superseded.isdisjoint(candidate.sentence.refs)
@@ -267,15 +305,20 @@ def _same(one: _Candidate, other: _Candidate) -> bool:
 
 
 def _candidates(segment: Segment, age_rank: int) -> tuple[_Candidate, ...]:
-    if segment.pruned:
+    if segment.pruned or segment.retells:
         return tuple(_gist_candidates(segment, age_rank))
     return tuple(
         _candidate(_fact_sentence(segment, index, fact), fact, age_rank) for index, fact in enumerate(segment.facts)
     )
 
 
+def sentences_of(segment: Segment) -> tuple[RenderedSentence, ...]:
+    """Return every sentence that a summary could say of a segment, in the order of its facts."""
+    return tuple(each.sentence for each in _candidates(segment, 0))
+
+
 def _gist_candidates(segment: Segment, age_rank: int) -> Iterator[_Candidate]:
-    """Yield the sentences of a gist whose facts are gone from the archive; they keep their place in the summary."""
+    """Yield the sentences of a gist that has no facts: a paragraph, or one whose facts are gone from the archive."""
     for index, text in enumerate(sentences(segment.gist)):
         fact = Fact(segment.start, slot_of(text), "", segment.ended_at, as_sentence(text, MAX_FACT_CHARS + 60))
         sentence = RenderedSentence(

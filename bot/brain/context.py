@@ -44,15 +44,19 @@ def build_context_messages(
     now: float,
     zone: tzinfo,
     quotes: Sequence[Quote] = (),
+    participants: Sequence[PayloadPart] = (),
 ) -> ModelContext:
     """Return what a model is sent to answer `current`, and log `model_context_built`.
 
-    System prompts, the summary, the window word for word, live notes, recalled quotes, the current turn: within
-    `max_input_tokens`. This is where the session asks itself whether a batch is due for folding; that happens in
-    the background and never delays the answer. Raises `ContextOverflowError`.
+    System prompts, what is known of the people present (`participants`), the summary, the window word for word, live
+    notes, recalled quotes, the current turn: within `max_input_tokens`. This is where the session asks itself whether
+    a batch is due for folding; that happens in the background and never delays the answer. Raises
+    `ContextOverflowError`.
     """
     session = memory.context(current=current, max_input_tokens=max_input_tokens)
-    parts = build_payload(session, system=system, recall=[quote.part for quote in quotes], zone=zone)
+    parts = build_payload(
+        session, system=system, recall=[quote.part for quote in quotes], participants=participants, zone=zone
+    )
     memory.sent(session, parts, zone=zone)
     messages = tuple(ChatMessage(Role(part.role), part.content) for part in parts)
     return ModelContext(session=session, current=current, parts=parts, messages=messages, now=now, quotes=tuple(quotes))

@@ -39,7 +39,9 @@ def _spoken(context: ModelContext, own_names: Collection[str]) -> Iterator[_Foun
     # What was said before the window stands after it in the payload; as evidence it is older.
     yield from _recalled(context)
     for part in context.parts:
-        if part.kind is PartKind.SUMMARY:
+        if part.kind is PartKind.PARTICIPANTS:
+            yield from _of_themselves(part.content)
+        elif part.kind is PartKind.SUMMARY:
             yield from _summarised(context, part.content, own_names)
         elif part.kind is PartKind.NOTE:
             yield _after_clock(part.content), Origin.NOTE, None, part.timestamp, part.timestamp
@@ -50,6 +52,14 @@ def _spoken(context: ModelContext, own_names: Collection[str]) -> Iterator[_Foun
                     for sentence in sentences(said.text):
                         if sentence in part.content:
                             yield sentence, Origin.TURN, said.speaker, turn.started_at, turn.ended_at
+
+
+def _of_themselves(content: str) -> Iterator[_Found]:
+    """Yield what people said of themselves at other times: a line a person, its first line being none."""
+    for line in content.splitlines()[1:]:
+        speaker, _, said = line.partition(": ")
+        for sentence in sentences(said):
+            yield sentence, Origin.TURN, speaker, None, None
 
 
 def _recalled(context: ModelContext) -> Iterator[_Found]:

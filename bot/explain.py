@@ -1,0 +1,123 @@
+"""Explaining a reply: what the model saw, part by part, and where each sentence of its summary comes from.
+
+Reads the store for one `model_context_built` record and lets `compaction.provenance` make the payload again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.store.history import SessionHistory
+from bot.store.people import PeopleStore
+from bot.store.prompts import PromptShelf
+from compaction.memory.passage import PassageKind
+from compaction.model import Note, Seq, Turn
+from compaction.payload import text_digest
+from compaction.provenance import Kept, note_ids, quoted_from, rebuild, sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from bot.store.database import Database
+    from compaction.model import Segment, SessionId
+    from compaction.ports import TurnStore
+    from compaction.provenance import ContextRecord, Rebuilt, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """One sentence of a summary, the segments that say it and the turns it was said in, as they are stored now."""
+
+    source: Source
+    segments: tuple[Segment, ...]
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One reply explained: what was sent, and the origin of each sentence of the summary in it."""
+
+    record: ContextRecord
+    rebuilt: Rebuilt
+    summary: tuple[Traced, ...]
+
+
+class Explainer:
+    """Explains replies out of an open database. Every method raises `StoreError`."""
+
+    def __init__(self, database: Database, turns: TurnStore) -> None:
+        self._history = SessionHistory(database)
+        self._people = PeopleStore(database)
+        self._prompts = PromptShelf(database)
+        self._turns = turns
+
+    async def explain(self, record: ContextRecord, *, prompts: Iterable[str] = ()) -> Explanation:
+        """Return what the model saw at the reply that `record` is of.
+
+        `prompts`: system prompts that may have been sent without being stored.
+        """
+        moment = await self._history.at(record.session_id, record.summary_revision, record.cursor or 0)
+        known = await self._prompts.by_digest(record.system)
+        kept = Kept(
+            turns=await self._turns_of(record),
+            summary=moment.summary,
+            segments=moment.segments,
+            notes=await self._history.notes(record.session_id, note_ids(record)),
+            prompts={text_digest(text): text for text in prompts} | known,
+            people=await self._people.by_id(record.participants),
+            names=await self._names(record),
+            quoted=await self._quoted(record),
+        )
+        rebuilt = rebuild(record, kept)
+        traced = (
+            () if moment.summary is None else await self._traced(record.session_id, moment.summary, moment.segments)
+        )
+        return Explanation(record, rebuilt, traced)
+
+    async def summary_now(self, session_id: SessionId, summary: str) -> tuple[Traced, ...]:
+        """Return where each sentence of the session's present summary comes from."""
+        folded = tuple(each for each in await self._history.segments(session_id) if not each.closing)
+        return await self._traced(session_id, summary, folded)
+
+    async def _traced(self, session_id: SessionId, summary: str, folded: tuple[Segment, ...]) -> tuple[Traced, ...]:
+        by_id = {segment.id: segment for segment in folded}
+        found = sources(summary, folded)
+        wanted = [seq for each in found if each.sentence is not None for seq in each.sentence.turn_seqs]
+        said: dict[int, Turn] = {}
+        if wanted:
+            stored = await self._turns.turns(session_id, Seq(min(wanted)), Seq(max(wanted) + 1))
+            said = {turn.seq: turn for turn in stored}
+        return tuple(
+            Traced(
+                each,
+                ()
+                if each.sentence is None
+                else tuple(by_id[name] for name in each.sentence.segment_ids if name in by_id),
+                () if each.sentence is None else tuple(said[seq] for seq in each.sentence.turn_seqs if seq in said),
+            )
+            for each in found
+        )
+
+    async def _turns_of(self, record: ContextRecord) -> Mapping[int, Turn]:
+        if record.seq_from is None or record.seq_to is None:
+            return {}
+        found = await self._turns.turns(record.session_id, Seq(record.seq_from), Seq(record.seq_to + 1))
+        return {turn.seq: turn for turn in found}
+
+    async def _names(self, record: ContextRecord) -> Mapping[str, str]:
+        if not record.participants:
+            return {}
+        return await self._history.names(record.session_id, until=record.seq_to or 0)
+
+    async def _quoted(self, record: ContextRecord) -> Mapping[str, Turn | Note]:
+        found: dict[str, Turn | Note] = {}
+        for ref, kind, session_id, key in quoted_from(record.recall):
+            stored: Iterable[Turn | Note] = ()
+            if kind is PassageKind.NOTE:
+                stored = (await self._history.notes(session_id, [key])).values()
+            elif key.isdigit():
+                stored = await self._turns.turns(session_id, Seq(int(key)), Seq(int(key) + 1))
+            for source in stored:
+                found[ref] = source
+        return found

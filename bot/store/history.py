@@ -1,0 +1,84 @@
+"""What a session was at an earlier moment: its summary at a revision, the segments that had landed by then, old notes.
+
+Reads only; raises `StoreError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from bot.store import rows
+from bot.store.kept import landings
+from bot.store.schema import notes, segments, turns
+from compaction.model import SegmentId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bot.store.database import Database
+    from compaction.model import Note, Segment, SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A session at one revision. `summary` is None where there was none, or it is not known any more (`known`)."""
+
+    summary: str | None
+    known: bool
+    segments: tuple[Segment, ...]
+
+
+class SessionHistory:
+    """Earlier states of the sessions in an open `Database`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def at(self, session_id: SessionId, revision: int, cursor: int) -> Moment:
+        """Return the session as it was at a revision, when turns before `cursor` were folded."""
+        async with self._database.reading() as connection:
+            landed = (
+                await connection.execute(
+                    select(landings)
+                    .where(landings.c.session_id == session_id, landings.c.revision <= revision)
+                    .order_by(landings.c.revision)
+                )
+            ).all()
+            found = await connection.execute(
+                select(segments)
+                .where(segments.c.session_id == session_id, segments.c.closing.is_(False))
+                .order_by(segments.c.start_seq, segments.c.position)
+            )
+            stored = tuple(rows.segment_from_row(row) for row in found)
+        last = next((row for row in reversed(landed) if row.revision == revision), None)
+        by_then = {SegmentId(row.segment_id) for row in landed if row.segment_id is not None}
+        # A session of an earlier version has segments without a landing of their own: their range tells.
+        kept = tuple(each for each in stored if each.id in by_then or (last is None and each.end <= cursor))
+        return Moment(None if last is None else last.summary, last is not None and last.summary is not None, kept)
+
+    async def segments(self, session_id: SessionId) -> tuple[Segment, ...]:
+        """Return the segments of a session as they are now, the closing one included."""
+        wanted = select(segments).where(segments.c.session_id == session_id)
+        async with self._database.reading() as connection:
+            found = await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))
+            return tuple(rows.segment_from_row(row) for row in found)
+
+    async def notes(self, session_id: SessionId, note_ids: Iterable[str]) -> dict[str, Note]:
+        """Return these notes by id, wherever they stand now."""
+        wanted = select(notes).where(notes.c.session_id == session_id, notes.c.id.in_(sorted(note_ids)))
+        async with self._database.reading() as connection:
+            return {row.id: rows.note_from_row(row) for row in await connection.execute(wanted)}
+
+    async def names(self, session_id: SessionId, *, until: int) -> dict[str, str]:
+        """Return what people were called when they last spoke up to turn `until`, by their ids."""
+        wanted = (
+            select(turns)
+            .where(turns.c.session_id == session_id, turns.c.seq <= until, turns.c.tombstone.is_(False))
+            .order_by(turns.c.seq)
+        )
+        async with self._database.reading() as connection:
+            said = [rows.turn_from_row(row) for row in await connection.execute(wanted)]
+        return {part.speaker_id: part.speaker for turn in said for part in turn.parts}

@@ -1,0 +1,357 @@
+"""What a model saw at a given reply, made again: out of one `model_context_built` line and what is stored.
+
+Pure. The line holds nobody's words; the store does. The line's digest tells whether the payload that comes out is
+word for word the one that was sent; where it is not, `lost` says what is missing since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+from compaction.context import SessionContext, build_payload
+from compaction.memory.passage import PassageKind, source_text
+from compaction.memory.people import told_part
+from compaction.memory.quotes import Cited, quote_part, read_ref
+from compaction.model import Mode, Note, NoteId, Seq, SessionId, Turn
+from compaction.payload import PartKind, PayloadPart, part, payload_digest
+from compaction.rendering import Ledger, RenderedSentence, RenderedSummary, sentences_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import tzinfo
+
+    from compaction.memory.people import PersonFact
+    from compaction.model import Segment
+
+# Nothing is left out of a payload that fitted once.
+_ROOM_ENOUGH = 1_000_000_000
+_REBUILT = frozenset(
+    {
+        PartKind.SYSTEM,
+        PartKind.SUMMARY,
+        PartKind.PARTICIPANTS,
+        PartKind.EVICTION_NOTE,
+        PartKind.TURN,
+        PartKind.NOTE,
+        PartKind.RECALL,
+        PartKind.CURRENT,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRecord:
+    """One `model_context_built` line, read. `at`: UTC epoch seconds; the fields are `payload.context_built_fields`."""
+
+    session_id: SessionId
+    at: float
+    mode: str
+    seq_from: int | None
+    seq_to: int | None
+    answer_to: int | None
+    cursor: int | None
+    summary_revision: int
+    tokens: Mapping[str, int]
+    max_input_tokens: int | None
+    evicted: tuple[int, int] | None
+    eviction: str | None
+    system: tuple[str, ...]
+    note_ids: tuple[str, ...]
+    participants: tuple[str, ...]
+    recall: tuple[str, ...]
+    utc_offset_s: float
+    digest: str | None
+
+    @property
+    def total_tokens(self) -> int:
+        """Return what the whole payload cost."""
+        return sum(self.tokens.values())
+
+    @property
+    def zone(self) -> tzinfo:
+        """Return the clock by which its times were told."""
+        return timezone(timedelta(seconds=self.utc_offset_s))
+
+
+def read_record(event: Mapping[str, object]) -> ContextRecord | None:
+    """Return what a `model_context_built` event says, or None when it is none or is broken."""
+    if event.get("event") != "model_context_built" or not isinstance(event.get("session_id"), str):
+        return None
+    tokens = event.get("tokens")
+    revision = event.get("summary_revision")
+    if not isinstance(tokens, dict) or not isinstance(revision, int):
+        return None
+    evicted = event.get("evicted")
+    offset = event.get("utc_offset_s")
+    digest = event.get("digest")
+    eviction = event.get("eviction")
+    return ContextRecord(
+        session_id=SessionId(str(event["session_id"])),
+        at=_moment(event.get("timestamp")),
+        mode=str(event.get("compaction_mode") or Mode.SUMMARY.value),
+        seq_from=_number(event.get("seq_from")),
+        seq_to=_number(event.get("seq_to")),
+        # A line of an earlier version has the current turn as its last one.
+        answer_to=_number(event.get("answer_to", event.get("seq_to"))),
+        cursor=_number(event.get("cursor", event.get("seq_from"))),
+        summary_revision=revision,
+        tokens={str(kind): cost for kind, cost in tokens.items() if isinstance(cost, int)},
+        max_input_tokens=_number(event.get("max_input_tokens")),
+        evicted=(evicted[0], evicted[1]) if isinstance(evicted, list) and len(evicted) == 2 else None,
+        eviction=eviction if isinstance(eviction, str) else None,
+        system=_texts(event.get("system")),
+        note_ids=_texts(event.get("note_ids")),
+        participants=_texts(event.get("participants")),
+        recall=_texts(event.get("recall")),
+        utc_offset_s=float(offset) if isinstance(offset, int | float) else 0.0,
+        digest=digest if isinstance(digest, str) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the store has for one record.
+
+    `turns`: those of the window and the current one, by seq. `summary`: its text at that revision; `segments`: those
+    that had landed by then, in order. `quoted`: the turn or note behind each ref of a quote. `names`: what people
+    were called then, by id.
+    """
+
+    turns: Mapping[int, Turn] = field(default_factory=dict)
+    summary: str | None = None
+    segments: tuple[Segment, ...] = ()
+    notes: Mapping[str, Note] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    people: Mapping[str, PersonFact] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    quoted: Mapping[str, Turn | Note] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A payload made again. `exact`: it is word for word what was sent, by the digest; None where the line has none.
+
+    `lost`: what is not there any more, a plain sentence each.
+    """
+
+    payload: tuple[PayloadPart, ...]
+    exact: bool | None
+    lost: tuple[str, ...]
+
+
+def rebuild(record: ContextRecord, kept: Kept) -> Rebuilt:
+    """Return what a model was sent, made again of what is stored. Deterministic."""
+    lost: list[str] = []
+    current = None if record.answer_to is None else kept.turns.get(record.answer_to)
+    if record.answer_to is not None and current is None:
+        lost.append(f"Turn {record.answer_to}, the one that was answered, is not stored any more.")
+    window = _window(record, kept, lost)
+    payload = list(
+        build_payload(
+            SessionContext(
+                # As it was sent, whatever was evicted: that is told by the line's own note.
+                mode=Mode.SUMMARY,
+                total_turns=(record.seq_to or 0) + 1,
+                cursor=Seq(record.cursor or 0),
+                summary=_summary(record, kept, lost),
+                summary_revision=record.summary_revision,
+                summary_started_at=_span(kept)[0],
+                summary_ended_at=_span(kept)[1],
+                window=window,
+                live_notes=_notes(record, kept, lost),
+                current=current,
+                max_input_tokens=_ROOM_ENOUGH,
+            ),
+            system=_prompts(record, kept, lost),
+            participants=_participants(record, kept, lost),
+            recall=_recalled(record, kept, lost),
+            zone=record.zone,
+        )
+    )
+    if record.eviction is not None:
+        payload.insert(_place_of_eviction(payload), _eviction(record))
+    unknown = [kind for kind in record.tokens if kind not in {each.value for each in _REBUILT}]
+    if unknown:
+        lost.append(f"What was sent as {', '.join(unknown)} is not stored.")
+    exact = None if record.digest is None else payload_digest(payload) == record.digest
+    return Rebuilt(tuple(payload), exact, tuple(lost))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One sentence of a summary and what it stands on. `sentence` has its segments and turns; empty ones mean that
+    none of the segments that are stored says it any more."""
+
+    text: str
+    sentence: RenderedSentence | None
+
+
+def sources(summary: str, segments: Sequence[Segment]) -> tuple[Source, ...]:
+    """Return the sentences of a summary in order, each with where it comes from.
+
+    `segments`: those it was made of, or more. Where they still give the very summary, every sentence has its source;
+    otherwise (some were made again or forgotten since) the sentences that they still say have theirs.
+    """
+    rendered = Ledger(segments).render()
+    if rendered is not None and rendered.text == summary:
+        return tuple(Source(each.text, each) for each in rendered.sentences)
+    known = sorted(
+        (each for segment in segments for each in sentences_of(segment)), key=lambda each: len(each.text), reverse=True
+    )
+    if rendered is not None:
+        known = [*rendered.sentences, *known]
+    return tuple(_matched(summary, {each.text: each for each in reversed(known)}))
+
+
+def _matched(summary: str, known: Mapping[str, RenderedSentence]) -> Iterable[Source]:
+    rest = summary
+    unknown: list[str] = []
+    while rest:
+        found = max((text for text in known if text and rest.startswith(text)), key=len, default=None)
+        if found is None:
+            word, _, rest = rest.partition(" ")
+            unknown.append(word)
+            continue
+        if unknown:
+            yield Source(" ".join(unknown), None)
+            unknown = []
+        yield Source(found, known[found])
+        rest = rest[len(found) :].lstrip()
+    if unknown:
+        yield Source(" ".join(unknown), None)
+
+
+def _window(record: ContextRecord, kept: Kept, lost: list[str]) -> tuple[Turn, ...]:
+    if record.seq_from is None or record.seq_to is None:
+        return ()
+    seqs = [seq for seq in range(record.seq_from, record.seq_to + 1) if seq != record.answer_to]
+    if PartKind.TURN.value not in record.tokens:
+        seqs = []
+    missing = [seq for seq in seqs if seq not in kept.turns]
+    if missing:
+        lost.append(f"Turns {_listed(missing)} are not stored any more.")
+    sent = [*seqs, *([] if record.answer_to is None else [record.answer_to])]
+    forgotten = [seq for seq in sent if seq in kept.turns and kept.turns[seq].tombstone]
+    if forgotten:
+        lost.append(f"Turns {_listed(forgotten)} were forgotten at somebody's wish.")
+    return tuple(kept.turns[seq] for seq in seqs if seq in kept.turns)
+
+
+def _summary(record: ContextRecord, kept: Kept, lost: list[str]) -> RenderedSummary | None:
+    if PartKind.SUMMARY.value not in record.tokens:
+        return None
+    if kept.summary is None:
+        lost.append(
+            f"The summary of revision {record.summary_revision} is not stored: it was sent by an earlier version, or "
+            "words in it were forgotten."
+        )
+        return None
+    return RenderedSummary(kept.summary, ())
+
+
+def _span(kept: Kept) -> tuple[float, float] | tuple[None, None]:
+    folded = [segment for segment in kept.segments if not segment.closing]
+    if not folded:
+        return (None, None)
+    return min(each.started_at for each in folded), max(each.ended_at for each in folded)
+
+
+def _notes(record: ContextRecord, kept: Kept, lost: list[str]) -> tuple[Note, ...]:
+    gone = [note_id for note_id in record.note_ids if note_id not in kept.notes]
+    if gone:
+        lost.append(f"{len(gone)} notes of what was on screen are not stored any more.")
+    return tuple(kept.notes[note_id] for note_id in record.note_ids if note_id in kept.notes)
+
+
+def _prompts(record: ContextRecord, kept: Kept, lost: list[str]) -> list[str]:
+    gone = [digest for digest in record.system if digest not in kept.prompts]
+    if gone:
+        lost.append(f"{len(gone)} system prompts were other ones then and are not stored.")
+    return [kept.prompts[digest] for digest in record.system if digest in kept.prompts]
+
+
+def _participants(record: ContextRecord, kept: Kept, lost: list[str]) -> tuple[PayloadPart, ...]:
+    gone = [fact_id for fact_id in record.participants if fact_id not in kept.people]
+    if gone:
+        lost.append(f"{len(gone)} things that people had said of themselves were deleted since.")
+    facts = [kept.people[fact_id] for fact_id in record.participants if fact_id in kept.people]
+    return (told_part(facts, kept.names),) if facts else ()
+
+
+def _recalled(record: ContextRecord, kept: Kept, lost: list[str]) -> list[PayloadPart]:
+    made: list[PayloadPart] = []
+    gone = 0
+    for ref in record.recall:
+        cited = read_ref(ref)
+        source = kept.quoted.get(ref)
+        if cited is None or source is None or (isinstance(source, Turn) and source.tombstone):
+            gone += 1
+            continue
+        whole = Cited(
+            kind=cited.kind,
+            session_id=cited.session_id,
+            key=cited.key,
+            speaker=_speaker(source),
+            at=source.at if isinstance(source, Note) else source.started_at,
+            chosen=cited.chosen,
+            replaced=cited.replaced,
+        )
+        made.append(quote_part(whole, source_text(source), session_id=record.session_id, zone=record.zone))
+    if gone:
+        lost.append(f"{gone} recalled quotes are of words that are not stored any more.")
+    return made
+
+
+def quoted_from(refs: Iterable[str]) -> tuple[tuple[str, PassageKind, SessionId, str], ...]:
+    """Return (ref, kind, session, seq or note id) of the quotes of a record: what to read from the store."""
+    return tuple((ref, cited.kind, cited.session_id, cited.key) for ref in refs if (cited := read_ref(ref)) is not None)
+
+
+def note_ids(record: ContextRecord) -> tuple[NoteId, ...]:
+    """Return the ids of the notes that were sent."""
+    return tuple(NoteId(note_id) for note_id in record.note_ids)
+
+
+def _speaker(source: Turn | Note) -> str:
+    if isinstance(source, Note):
+        return source.who
+    return ", ".join(dict.fromkeys(each.speaker for each in source.parts))
+
+
+def _eviction(record: ContextRecord) -> PayloadPart:
+    first, last = (None, None) if record.evicted is None else record.evicted
+    return part(
+        "system",
+        PartKind.EVICTION_NOTE,
+        record.eviction or "",
+        seq_from=None if first is None else Seq(first),
+        seq_to=None if last is None else Seq(last),
+    )
+
+
+def _place_of_eviction(payload: Sequence[PayloadPart]) -> int:
+    """Return where an eviction note stands: before the turns, after all that is before them."""
+    before = {PartKind.SYSTEM, PartKind.PARTICIPANTS, PartKind.SUMMARY}
+    return next((index for index, each in enumerate(payload) if each.kind not in before), len(payload))
+
+
+def _listed(seqs: Sequence[int]) -> str:
+    told = [str(seq) for seq in seqs[:8]]
+    return ", ".join(told) + (f" and {len(seqs) - 8} more" if len(seqs) > 8 else "")
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
+
+
+def _moment(stamp: object) -> float:
+    try:
+        return datetime.fromisoformat(str(stamp)).timestamp()
+    except ValueError:
+        return 0.0

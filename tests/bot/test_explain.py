@@ -1,0 +1,218 @@
+"""A reply explained: the payload made again is word for word the one that was sent, or it says why it can't be."""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta, timezone
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import text
+from structlog.testing import capture_logs
+
+from bot.brain.quoting import Quoting
+from bot.explain import Explainer, Explanation
+from bot.recall import Place, Recall, RoomRecall
+from bot.replay import SESSION, replay
+from bot.settings import RecallSettings
+from bot.store.database import open_database
+from bot.store.search import SqlRecallIndex
+from bot.store.turns import SqlTurnStore
+from bot.store.vectorshelf import VectorShelf
+from bot.transcript import NoteLine, SaidLine
+from compaction.model import Mode, Note, NoteId, TurnKind
+from compaction.payload import PartKind, PayloadPart
+from compaction.provenance import read_record
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.bot.evening import CHANNEL, GUILD, Evening
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.brain.context import ModelContext
+
+EAST = timezone(timedelta(hours=5, minutes=30))
+SYSTEM = ("You take part.", "House rules: be kind.")
+
+
+class Replies:
+    """Payloads as they were really sent, each with its log line."""
+
+    def __init__(self, evening: Evening) -> None:
+        self._evening = evening
+        self.sent: list[ModelContext] = []
+        self.lines: list[dict[str, object]] = []
+        vectors = VectorShelf(evening.database)
+        recall = Recall(SqlRecallIndex(evening.database, vectors), evening.store)
+        room = RoomRecall(recall, Place(evening.session_id, GUILD, CHANNEL))
+        self._quoting = Quoting(
+            recall, room, RecallSettings(wait_ms=2000), max_input_tokens=evening.max_input_tokens, zone=EAST
+        )
+
+    async def ask(self, question: str, speaker: str = "Bob") -> ModelContext:
+        """Let somebody ask, and build what a model is sent, as a room does."""
+        evening = self._evening
+        turn = await evening.say(question, speaker)
+        quotes = await self._quoting.quotes(turn, evening.memory)
+        section = evening.people.section(GUILD, [("id-Ada", "Ada"), ("id-Bob", "Bob")])
+        with capture_logs() as logs:
+            context = evening.asks(turn, system=SYSTEM, zone=EAST, quotes=quotes, participants=section)
+        evening.keeper.sent(context.parts)
+        (line,) = [each for each in logs if each["event"] == "model_context_built"]
+        self.sent.append(context)
+        self.lines.append({**line, "timestamp": "2026-11-20T05:00:00+00:00"})
+        await evening.memory.settle()
+        await evening.say("I think so.", "Roomtone", kind=TurnKind.ASSISTANT)
+        return context
+
+    async def explained(self, number: int) -> Explanation:
+        """Explain the reply of that number."""
+        record = read_record(self.lines[number])
+        assert record is not None
+        return await Explainer(self._evening.database, self._evening.store).explain(record)
+
+
+def words(payload: tuple[PayloadPart, ...]) -> list[tuple[str, str]]:
+    """Return a payload as a model gets it."""
+    return [(part.role, part.content) for part in payload]
+
+
+async def an_evening(evening: Evening) -> Replies:
+    """Play 140 turns with screens, people who tell of themselves, and a question every now and then."""
+    replies = Replies(evening)
+    await evening.say("I live in Lisbon, and the gate code is 4411.")
+    await evening.say("My dog is called Bruno.", "Bob")
+    for number in range(7):
+        await evening.talk(19)
+        note = Note(NoteId(f"n{number}"), evening.clock.now(), "Cy", f"A map of harbour {number}.")
+        await evening.memory.add_note(note)
+        await evening.keeper.tend()
+        await replies.ask("In which shed is parcel 12?" if number % 2 else "What do you think of that?")
+    await evening.keeper.tend()
+    return replies
+
+
+@pytest.mark.asyncio
+async def test_every_payload_of_an_evening_comes_out_word_for_word(tmp_path: Path) -> None:
+    """With prompts, people, summary, window, notes, quotes and the question, while the memory has moved on since."""
+    async with Evening(tmp_path / "a.db") as evening:
+        replies = await an_evening(evening)
+        kinds: set[PartKind] = set()
+        for number, sent in enumerate(replies.sent):
+            explained = await replies.explained(number)
+            assert words(explained.rebuilt.payload) == words(sent.parts)
+            assert [part.kind for part in explained.rebuilt.payload] == [part.kind for part in sent.parts]
+            assert explained.rebuilt.exact is True
+            assert explained.rebuilt.lost == ()
+            assert {
+                kind: sum(p.tokens for p in sent.parts if p.kind.value == kind) for kind in explained.record.tokens
+            } == (explained.record.tokens)
+            kinds |= {part.kind for part in sent.parts}
+        assert kinds == {
+            PartKind.SYSTEM,
+            PartKind.PARTICIPANTS,
+            PartKind.SUMMARY,
+            PartKind.TURN,
+            PartKind.NOTE,
+            PartKind.RECALL,
+            PartKind.CURRENT,
+        }
+
+
+@pytest.mark.asyncio
+async def test_what_was_evicted_is_told_as_it_was(tmp_path: Path) -> None:
+    """A window too large for the model: the note in its place, its range and why."""
+    async with Evening(tmp_path / "a.db", max_input_tokens=900) as evening:
+        replies = await an_evening(evening)
+        evicted = [line for line in replies.lines if line["eviction"]]
+        assert evicted
+        for number, sent in enumerate(replies.sent):
+            explained = await replies.explained(number)
+            assert words(explained.rebuilt.payload) == words(sent.parts)
+            assert explained.rebuilt.exact is True
+        record = read_record(evicted[-1])
+        assert record is not None
+        assert record.evicted is not None
+        assert record.eviction is not None
+        assert "left out for want of room" in record.eviction
+        assert record.max_input_tokens == 900
+
+
+@pytest.mark.asyncio
+async def test_each_sentence_of_the_summary_leads_to_who_said_it(tmp_path: Path) -> None:
+    """Its segment, its turn, the very words; for what was sent then and for the summary now."""
+    async with Evening(tmp_path / "a.db") as evening:
+        replies = await an_evening(evening)
+        explained = await replies.explained(5)
+        assert explained.summary
+        for traced in explained.summary:
+            assert traced.source.sentence is not None
+            (segment,) = traced.segments
+            (turn,) = traced.turns
+            assert segment.start <= turn.seq < segment.end
+            (said,) = turn.parts
+            assert traced.source.text.startswith(f"{said.speaker}: ")
+            assert traced.source.text.removeprefix(f"{said.speaker}: ").rstrip(".") in said.text
+        code = [traced for traced in explained.summary if "4411" in traced.source.text]
+        assert [traced.turns[0].seq for traced in code] == [0]
+        summary = evening.memory.summary
+        assert summary is not None
+        now = await Explainer(evening.database, evening.store).summary_now(evening.session_id, summary.text)
+        assert [traced.source.text for traced in now] == [sentence.text for sentence in summary.sentences]
+
+
+@pytest.mark.asyncio
+async def test_what_is_gone_since_is_said(tmp_path: Path) -> None:
+    """Forgotten turns, deleted facts, notes, prompts, summaries: a sentence each, and the digest does not match."""
+    async with Evening(tmp_path / "a.db") as evening:
+        replies = await an_evening(evening)
+        number = len(replies.sent) - 1
+        record = read_record(replies.lines[number])
+        assert record is not None
+        assert record.seq_from is not None
+        async with evening.database.writing() as connection:
+            await connection.execute(
+                text("UPDATE turns SET parts = '[]', tombstone = 1 WHERE seq = :seq"), {"seq": record.seq_from}
+            )
+            for table in ("person_facts", "notes", "prompts"):
+                await connection.execute(text(f"DELETE FROM {table}"))
+            await connection.execute(text("UPDATE landings SET summary = NULL"))
+        rebuilt = (await replies.explained(number)).rebuilt
+        assert rebuilt.exact is False
+        told = " ".join(rebuilt.lost)
+        for hint in ("forgotten", "deleted since", "notes", "system prompts", "The summary of revision"):
+            assert hint in told
+
+
+@pytest.mark.asyncio
+async def test_a_replays_last_payload_comes_out_word_for_word(tmp_path: Path) -> None:
+    """The same proof for `roomtone replay`, whose clock and session are the transcript's."""
+    lines = [
+        NoteLine(f"A map of harbour {number}.", "Cy", 1_000_000_000.0 + 4 * number)
+        if number % 40 == 39
+        else SaidLine(("Ada", "Bo")[number % 2], f"I put parcel {number} into shed {number % 7}.", 1e9 + 4 * number)
+        for number in range(140)
+    ]
+    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+        store = SqlTurnStore(database, FakeClock())
+        with capture_logs() as logs:
+            result = await replay(
+                lines,
+                store=store,
+                summariser=ExtractiveSummariser(),
+                fallback=ExtractiveSummariser(),
+                settings=CompactionSettings(),
+                mode=Mode.SUMMARY,
+                system=["You are in a room."],
+                max_input_tokens=30_000,
+                zone=UTC,
+                on_event=lambda event: None,
+                on_line=lambda: None,
+            )
+        record = read_record([line for line in logs if line["event"] == "model_context_built"][-1])
+        assert record is not None
+        assert record.session_id == SESSION
+        explained = await Explainer(database, store).explain(record, prompts=["You are in a room."])
+        assert words(explained.rebuilt.payload) == words(result.payload)
+        assert explained.rebuilt.exact is True
