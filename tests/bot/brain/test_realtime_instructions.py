@@ -1,0 +1,144 @@
+"""The instructions of a speech-to-speech session: the limit, the order, and what gives way first."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.brain.realtime_instructions import MAX_CHARS, SUMMARY_HEAD, build_realtime_instructions
+from compaction.context import SessionContext
+from compaction.model import Mode, Note, NoteId, Seq
+from compaction.payload import PartKind, coverage
+from compaction.rendering import RenderedSummary
+from compaction.wording import ends_a_sentence
+
+SUMMARY = "Ada leads the raid on Friday. Bo brings the potions. They meet at nine."
+
+lines = st.lists(st.text(min_size=0, max_size=900), max_size=8)
+
+
+def _session(*, summary: str | None = None, cursor: int = 0, notes: int = 0, note: str = "a map") -> SessionContext:
+    return SessionContext(
+        mode=Mode.SUMMARY,
+        total_turns=cursor + 11,
+        cursor=Seq(cursor),
+        summary=None if summary is None else RenderedSummary(summary, ()),
+        summary_revision=1,
+        summary_started_at=0.0,
+        summary_ended_at=60.0,
+        window=(),
+        live_notes=tuple(Note(NoteId(f"n{each}"), 60.0 * each, "Ada", f"{note} {each}") for each in range(notes)),
+        current=None,
+        max_input_tokens=10_000,
+    )
+
+
+def test_the_summary_stands_between_participants_and_continuity() -> None:
+    """Where spec 1 wants it, under its heading."""
+    built = build_realtime_instructions(
+        _session(summary=SUMMARY, cursor=10, notes=2),
+        name="Roomtone",
+        house="Call nobody sir.",
+        participants=["Ada is in Lisbon."],
+        continuity=["Last week they lost."],
+        recall=["Bo said yes."],
+        zone=UTC,
+    )
+    found = [
+        built.text.index(each)
+        for each in (
+            "You are Roomtone",
+            "House rules:\nCall nobody sir.",
+            "People here:\nAda is in Lisbon.",
+            f"{SUMMARY_HEAD}\n{SUMMARY}",
+            "From earlier conversations:\nLast week they lost.",
+            "On a shared screen:\n[00:00] Ada: a map 0\n[00:01] Ada: a map 1",
+            "Recalled from earlier:\nBo said yes.",
+        )
+    ]
+    assert found == sorted(found)
+    (told,) = [each for each in built.parts if each.kind is PartKind.SUMMARY]
+    assert (told.seq_from, told.seq_to) == (0, 9)
+    assert coverage(built.parts, 10).summarised == ((0, 9),)
+
+
+def test_without_anything_to_say_there_are_the_rules_alone() -> None:
+    """A session begins so."""
+    built = build_realtime_instructions(_session(), name="Roomtone", zone=UTC)
+    assert [each.kind for each in built.parts] == [PartKind.SYSTEM]
+    assert SUMMARY_HEAD not in built.text
+
+
+@given(
+    st.none() | st.text(min_size=1, max_size=1_200),
+    st.text(max_size=4_000),
+    lines,
+    lines,
+    lines,
+    st.integers(0, 12),
+    st.text(max_size=800),
+)
+def test_never_over_the_limit_and_never_without_the_summary(
+    summary: str | None,
+    house: str,
+    participants: list[str],
+    continuity: list[str],
+    recall: list[str],
+    notes: int,
+    note: str,
+) -> None:
+    """Whatever there is to say: the turns before the cursor are stood for, and nothing is cut through its end."""
+    built = build_realtime_instructions(
+        _session(summary=summary, cursor=20, notes=notes, note=note),
+        name="R" * 60,
+        house=house,
+        participants=participants,
+        continuity=continuity,
+        recall=recall,
+        zone=UTC,
+    )
+    assert len(built.text) <= MAX_CHARS
+    assert built.text == "\n\n".join(each.content for each in built.parts)
+    if summary is not None:
+        assert f"{SUMMARY_HEAD}\n{summary}" in built.text
+        assert coverage(built.parts, 20).missing == ()
+
+
+@given(lines, lines, lines, st.integers(0, 12))
+def test_what_is_worth_less_takes_no_room_from_what_is_worth_more(
+    participants: list[str], continuity: list[str], recall: list[str], notes: int
+) -> None:
+    """Sections above stay as they are without those below."""
+    whole = build_realtime_instructions(
+        _session(summary=SUMMARY, cursor=10, notes=notes, note="x" * 400),
+        name="Roomtone",
+        participants=participants,
+        continuity=continuity,
+        recall=recall,
+        zone=UTC,
+    )
+    bare = build_realtime_instructions(
+        _session(summary=SUMMARY, cursor=10), name="Roomtone", participants=participants, zone=UTC
+    )
+    kinds = {PartKind.SYSTEM, PartKind.PARTICIPANTS, PartKind.SUMMARY}
+    assert [each for each in whole.parts if each.kind in kinds] == list(bare.parts)
+
+
+def test_long_house_rules_end_with_a_sentence() -> None:
+    """Trimmed where a sentence ends; notes find no room then."""
+    house = " ".join(f"Rule {number} is that nobody shouts at anybody." for number in range(200))
+    built = build_realtime_instructions(
+        _session(summary=SUMMARY, cursor=10, notes=12, note="y" * 200), name="Roomtone", house=house, zone=UTC
+    )
+    rules = next(each.content for each in built.parts if each.content.startswith("House rules:"))
+    assert ends_a_sentence(rules)
+    assert len(built.text) > MAX_CHARS - 300
+
+
+def test_the_oldest_notes_give_way_first() -> None:
+    """A shared screen is about now."""
+    built = build_realtime_instructions(_session(notes=12, note="z" * 600), name="Roomtone", zone=UTC)
+    assert " 11" in built.text
+    assert "[00:00]" not in built.text
