@@ -21,11 +21,13 @@ from bot.errors import SetupError
 from bot.place import Moved
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from bot.place import Place
     from bot.settings import DiscordSettings
     from voice.settings import TransportSettings
+
+    AddCommands = Callable[[app_commands.CommandTree[Any]], None]
 
 log = structlog.get_logger()
 
@@ -46,7 +48,13 @@ class Household(Rooms, Protocol):
 class RoomtoneClient(discord.Client):
     """discord.py's client with our commands. Made and run by `connected`."""
 
-    def __init__(self, settings: DiscordSettings, transport: TransportSettings, household: Household) -> None:
+    def __init__(
+        self,
+        settings: DiscordSettings,
+        transport: TransportSettings,
+        household: Household,
+        more_commands: Sequence[AddCommands] = (),
+    ) -> None:
         # Membership and speech need no privileged intent; what people write is not read.
         intents = discord.Intents(guilds=True, voice_states=True, guild_messages=True)
         super().__init__(intents=intents, connector=connector(settings))
@@ -54,6 +62,8 @@ class RoomtoneClient(discord.Client):
         self._transport = transport
         self.tree = app_commands.CommandTree(self)
         add_room_commands(self.tree, household, transport)
+        for add in more_commands:
+            add(self.tree)
         self.tree.error(_command_failed)
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
@@ -102,10 +112,14 @@ class RoomtoneClient(discord.Client):
 
 @asynccontextmanager
 async def connected(
-    settings: DiscordSettings, transport: TransportSettings, household: Household
+    settings: DiscordSettings,
+    transport: TransportSettings,
+    household: Household,
+    more_commands: Sequence[AddCommands] = (),
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and hand out the client once its guilds are known.
 
+    `more_commands`: each puts commands on the tree, besides those of the rooms.
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. Later losses are
     mended by discord.py itself; one that it gives up on ends `client.running`, which the body watches
     (`translated` says why). *Ownership*: the client's task ends here.
@@ -113,7 +127,7 @@ async def connected(
     if settings.token is None or not settings.token.get_secret_value().strip():
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
     point_at(settings)
-    client = RoomtoneClient(settings, transport, household)
+    client = RoomtoneClient(settings, transport, household, more_commands)
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
         await _until_settled(client, running, settings.connect_timeout_s)

@@ -30,9 +30,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert
 
 # Named here too, so that who makes all tables finds all of them described.
+from bot.store import guilds as guilds
 from bot.store import kept as kept
 from bot.store.base import Prose as Prose
 from bot.store.base import metadata as metadata
+from bot.store.guilds import GUILDS_STEP
 from bot.store.kept_step import KEPT_STEP
 from bot.store.search_step import SEARCH_OBJECTS, SEARCH_STEP
 from compaction.errors import StoreError
@@ -262,6 +264,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     SEARCH_STEP,
     KEPT_STEP,
+    GUILDS_STEP,
 )
 
 

@@ -1,0 +1,131 @@
+"""/rolling-context: how this server's sessions remember, and whether every call is kept within the model's room.
+
+Everybody may ask; who may manage the server may change it. It takes effect at the next reply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import structlog
+from discord import app_commands
+
+from compaction.errors import StoreError
+from compaction.model import Mode
+
+if TYPE_CHECKING:
+    import discord
+
+    from bot.store.guilds import GuildChoice
+
+log = structlog.get_logger()
+
+_TOLD = {
+    Mode.SUMMARY: "summary: what leaves the last 50 turns is folded into a summary",
+    Mode.ROLLING: "rolling: when the model is full the oldest turns are dropped, and memory search finds them",
+    Mode.OFF: "off: I see the last 50 turns and nothing older",
+}
+DEFAULT = "default"
+
+
+class GuildChoices(Protocol):
+    """Where choices are kept; `bot.store.guilds` implements it. Raises `StoreError`."""
+
+    async def choice(self, guild_id: int) -> GuildChoice:
+        """Return what the guild has chosen."""
+
+    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+        """Store what the guild chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDefaults:
+    """What holds where a guild has chosen nothing. `searchable`: there is memory search, which rolling needs."""
+
+    mode: Mode
+    budget_enabled: bool
+    max_input_tokens: int
+    searchable: bool
+
+
+def add_rolling_context(
+    tree: app_commands.CommandTree[Any], *, choices: GuildChoices, defaults: MemoryDefaults
+) -> None:
+    """Put /rolling-context on `tree`."""
+
+    @tree.command(name="rolling-context", description="Show or set how I remember what no longer fits the model.")
+    @app_commands.describe(
+        mode="How a session remembers what has left its window; default leaves it to my settings.",
+        budget="Whether every call is kept within the model's room; default leaves it to my settings.",
+    )
+    @app_commands.guild_only()
+    async def rolling_context(
+        interaction: discord.Interaction,
+        mode: Literal["summary", "rolling", "off", "default"] | None = None,
+        budget: Literal["on", "off", "default"] | None = None,
+    ) -> None:
+        await _rolling_context(interaction, mode, budget, choices, defaults)
+
+
+async def _rolling_context(
+    interaction: discord.Interaction,
+    mode: str | None,
+    budget: str | None,
+    choices: GuildChoices,
+    defaults: MemoryDefaults,
+) -> None:
+    guild_id = interaction.guild_id
+    assert guild_id is not None, "guild_only"
+    try:
+        before = await choices.choice(guild_id)
+        if mode is None and budget is None:
+            await _answer(interaction, told(before, defaults))
+            return
+        if not interaction.permissions.manage_guild:
+            await _answer(interaction, f"Only who may manage the server can change this. {told(before, defaults)}")
+            return
+        after = chosen(before, mode=mode, budget=budget)
+        await choices.choose(guild_id, after, by=interaction.user.id)
+    except StoreError as error:
+        await _answer(interaction, f"That could not be stored. {error}")
+        return
+    log.info(
+        "guild_memory_chosen",
+        guild_id=guild_id,
+        compaction_mode=None if after.mode is None else after.mode.value,
+        budget_enabled=after.budget_enabled,
+        user_id=interaction.user.id,
+    )
+    await _answer(interaction, f"{told(after, defaults)} This takes effect at my next reply.")
+
+
+def chosen(before: GuildChoice, *, mode: str | None, budget: str | None) -> GuildChoice:
+    """Return the choice after a change; what is None stays, `default` is given up."""
+    after = before
+    if mode is not None:
+        after = replace(after, mode=None if mode == DEFAULT else Mode(mode))
+    if budget is not None:
+        after = replace(after, budget_enabled=None if budget == DEFAULT else budget == "on")
+    return after
+
+
+def told(choice: GuildChoice, defaults: MemoryDefaults) -> str:
+    """Return a choice and what follows from it, in plain sentences."""
+    mode = defaults.mode if choice.mode is None else choice.mode
+    own = "my settings" if choice.mode is None else "chosen here"
+    sentences = [f"Mode {_TOLD[mode]} ({own})."]
+    if mode is Mode.ROLLING and not defaults.searchable:
+        sentences.append("There is no memory search to find dropped turns, so I work as in summary until there is.")
+    kept = defaults.budget_enabled if choice.budget_enabled is None else choice.budget_enabled
+    own = "my settings" if choice.budget_enabled is None else "chosen here"
+    limit = (
+        f"on: at most {defaults.max_input_tokens} tokens go into a call" if kept else "off: calls are sent as they are"
+    )
+    sentences.append(f"Budget {limit} ({own}).")
+    return " ".join(sentences)
+
+
+async def _answer(interaction: discord.Interaction, sentence: str) -> None:
+    """Answer the command, seen by the person alone."""
+    await interaction.response.send_message(sentence, ephemeral=True)

@@ -1,0 +1,98 @@
+"""What the moderators of a guild have chosen: how its sessions remember, and whether the budget is kept.
+
+One small row a guild, read once and then known; whoever changes it goes through here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, String, Table, select, update
+
+from bot.store.base import metadata
+from compaction.errors import StoreError
+from compaction.model import Mode
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+
+    from bot.clock import Clock
+    from bot.store.database import Database
+
+guild_settings = Table(
+    "guild_settings",
+    metadata,
+    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("compaction_mode", String),
+    Column("budget_enabled", Boolean),
+    Column("changed_at", Float, nullable=False),
+    Column("changed_by", BigInteger),
+)
+
+# The database's fourth step. Frozen as shipped.
+GUILDS_STEP = (
+    """
+    CREATE TABLE guild_settings (
+        guild_id BIGINT NOT NULL PRIMARY KEY,
+        compaction_mode VARCHAR,
+        budget_enabled BOOLEAN,
+        changed_at FLOAT NOT NULL,
+        changed_by BIGINT
+    )
+    """,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GuildChoice:
+    """What a guild has chosen; None where it leaves it to the settings."""
+
+    mode: Mode | None = None
+    budget_enabled: bool | None = None
+
+
+class Guilds:
+    """The choices of all guilds in an open `Database`. Raises `StoreError`. Safe for all tasks of one loop."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._known: dict[int, GuildChoice] = {}
+
+    async def choice(self, guild_id: int) -> GuildChoice:
+        """Return what the guild has chosen."""
+        if guild_id not in self._known:
+            wanted = select(guild_settings).where(guild_settings.c.guild_id == guild_id)
+            async with self._database.reading() as connection:
+                row = (await connection.execute(wanted)).one_or_none()
+            # Somebody may have chosen meanwhile; that is the newer one.
+            self._known.setdefault(guild_id, GuildChoice() if row is None else _choice(row))
+        return self._known[guild_id]
+
+    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+        """Store what the guild chooses from now on. `by`: the member who did."""
+        values: dict[str, object] = {
+            "compaction_mode": None if choice.mode is None else choice.mode.value,
+            "budget_enabled": choice.budget_enabled,
+            "changed_at": self._clock.now(),
+            "changed_by": by,
+        }
+        async with self._database.writing() as connection:
+            changed = await connection.execute(
+                update(guild_settings).where(guild_settings.c.guild_id == guild_id).values(values)
+            )
+            if changed.rowcount == 0:
+                await connection.execute(guild_settings.insert().values(values | {"guild_id": guild_id}))
+        self._known[guild_id] = choice
+
+
+def _choice(row: Row[Any]) -> GuildChoice:
+    try:
+        mode = None if row.compaction_mode is None else Mode(row.compaction_mode)
+    except ValueError as exc:
+        raise StoreError(
+            f"Guild {row.guild_id} has a mode of memory that this Roomtone does not know: {row.compaction_mode!r}. "
+            "Choose one by /rolling-context."
+        ) from exc
+    return GuildChoice(mode, row.budget_enabled)

@@ -1,0 +1,113 @@
+"""/rolling-context against the local Discord: everybody may ask, moderators may change."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.discord.client import connected
+from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context, chosen, told
+from bot.store.database import open_database
+from bot.store.guilds import GuildChoice, Guilds
+from compaction.errors import StoreError
+from compaction.model import Mode
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from tests.fakes.clock import FakeClock
+from voice.settings import TransportSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.discord.commands.rolling_context import GuildChoices
+
+DEFAULTS = MemoryDefaults(mode=Mode.SUMMARY, budget_enabled=True, max_input_tokens=28_672, searchable=True)
+
+
+@asynccontextmanager
+async def online(choices: GuildChoices, defaults: MemoryDefaults = DEFAULTS) -> AsyncIterator[LocalDiscord]:
+    """Start a local Discord with our client in it, which has the command."""
+    command = partial(add_rolling_context, choices=choices, defaults=defaults)
+    async with (
+        LocalDiscord() as local,
+        connected(settings_for(local), TransportSettings(), FakeHousehold(), [command]),
+    ):
+        yield local
+
+
+async def say(local: LocalDiscord, user_id: int, **options: str) -> str:
+    """Use the command, and return the answer that the person alone sees."""
+    result = await local.invoke(user_id, "rolling-context", options)
+    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+    (reply,) = result.replies
+    assert reply.ephemeral
+    return reply.content
+
+
+@pytest.mark.asyncio
+async def test_a_moderator_chooses_and_everybody_sees_it(tmp_path: Path) -> None:
+    """Shown, set, shown again, given back to the settings; stored under the guild."""
+    async with open_database(tmp_path / "a.db") as database:
+        guilds = Guilds(database, FakeClock())
+        async with online(guilds) as local:
+            shown = await say(local, BEN)
+            assert shown.startswith("Mode summary: ")
+            assert shown.endswith("Budget on: at most 28672 tokens go into a call (my settings).")
+            changed = await say(local, ADA, mode="rolling", budget="off")
+            assert changed.startswith("Mode rolling: ")
+            assert "Budget off: calls are sent as they are (chosen here)." in changed
+            assert changed.endswith("This takes effect at my next reply.")
+            assert await guilds.choice(local.guild.id) == GuildChoice(Mode.ROLLING, False)
+            assert (await say(local, BEN)).startswith("Mode rolling: ")
+            await say(local, ADA, budget="default")
+            assert await guilds.choice(local.guild.id) == GuildChoice(Mode.ROLLING)
+
+
+@pytest.mark.asyncio
+async def test_others_may_not_change_it(tmp_path: Path) -> None:
+    """They are told what holds."""
+    async with open_database(tmp_path / "a.db") as database:
+        guilds = Guilds(database, FakeClock())
+        async with online(guilds) as local:
+            answer = await say(local, BEN, mode="off")
+            assert answer.startswith("Only who may manage the server can change this. Mode summary: ")
+            assert await guilds.choice(local.guild.id) == GuildChoice()
+
+
+class BrokenChoices:
+    """A store that is away."""
+
+    async def choice(self, guild_id: int) -> GuildChoice:
+        """Fail."""
+        raise StoreError("The disk is full. Make room.")
+
+    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+        """Fail."""
+        raise StoreError("The disk is full. Make room.")
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_fails_is_told() -> None:
+    """With its remedy."""
+    async with online(BrokenChoices()) as local:
+        assert await say(local, ADA) == "That could not be stored. The disk is full. Make room."
+
+
+def test_a_change_leaves_the_rest() -> None:
+    """What is not named stays, `default` gives it up."""
+    before = GuildChoice(Mode.OFF, False)
+    assert chosen(before, mode="rolling", budget=None) == GuildChoice(Mode.ROLLING, False)
+    assert chosen(before, mode=None, budget="on") == GuildChoice(Mode.OFF, True)
+    assert chosen(before, mode="default", budget="default") == GuildChoice()
+
+
+def test_rolling_without_search_says_what_happens() -> None:
+    """It works as in summary."""
+    defaults = MemoryDefaults(mode=Mode.OFF, budget_enabled=False, max_input_tokens=1_000, searchable=False)
+    assert "no memory search" in told(GuildChoice(Mode.ROLLING), defaults)
+    assert "no memory search" not in told(GuildChoice(), defaults)
+    assert told(GuildChoice(), defaults).startswith("Mode off: ")

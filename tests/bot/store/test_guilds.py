@@ -1,0 +1,53 @@
+"""What guilds choose is stored, known after a restart, and theirs alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.store.database import open_database
+from bot.store.guilds import GuildChoice, Guilds
+from compaction.errors import StoreError
+from compaction.model import Mode
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.asyncio
+async def test_a_choice_outlives_the_process(tmp_path: Path) -> None:
+    """Each guild has its own; one that chose nothing has nothing."""
+    path = tmp_path / "a.db"
+    async with open_database(path) as database:
+        guilds = Guilds(database, FakeClock())
+        assert await guilds.choice(1) == GuildChoice()
+        await guilds.choose(1, GuildChoice(Mode.ROLLING), by=7)
+        await guilds.choose(2, GuildChoice(Mode.OFF, False), by=8)
+        await guilds.choose(1, GuildChoice(Mode.ROLLING, True), by=9)
+        assert await guilds.choice(1) == GuildChoice(Mode.ROLLING, True)
+    async with open_database(path) as database:
+        guilds = Guilds(database, FakeClock())
+        assert await guilds.choice(1) == GuildChoice(Mode.ROLLING, True)
+        assert await guilds.choice(2) == GuildChoice(Mode.OFF, False)
+        assert await guilds.choice(3) == GuildChoice()
+        await guilds.choose(2, GuildChoice(), by=8)
+        assert await Guilds(database, FakeClock()).choice(2) == GuildChoice()
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT guild_id, changed_by FROM guild_settings ORDER BY guild_id").fetchall()
+    connection.close()
+    assert rows == [(1, 9), (2, 8)]
+
+
+@pytest.mark.asyncio
+async def test_an_unknown_mode_is_a_plain_sentence(tmp_path: Path) -> None:
+    """Of a later version, say."""
+    async with open_database(tmp_path / "a.db") as database:
+        connection = sqlite3.connect(tmp_path / "a.db")
+        connection.execute("INSERT INTO guild_settings VALUES (1, 'dreaming', NULL, 0.0, 7)")
+        connection.commit()
+        connection.close()
+        with pytest.raises(StoreError, match=r"dreaming.*/rolling-context"):
+            await Guilds(database, FakeClock()).choice(1)
