@@ -18,7 +18,7 @@ from bot.settings import (
     StorageSettings,
 )
 from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
-from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings, TransportSettings
+from voice.settings import AsrSettings, ListeningSettings, RealtimeSettings, SpeakingSettings, TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +46,7 @@ class Settings(BaseModel):
     listening: ListeningSettings = Field(default_factory=_defaults(ListeningSettings))
     asr: AsrSettings = Field(default_factory=_defaults(AsrSettings))
     speaking: SpeakingSettings = Field(default_factory=_defaults(SpeakingSettings))
+    realtime: RealtimeSettings = Field(default_factory=_defaults(RealtimeSettings))
     brain: BrainSettings = Field(default_factory=_defaults(BrainSettings))
     llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
     compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))
