@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bot.brain.quoting import Quoting
     from bot.brain.responder import Responder
     from bot.clock import Clock
+    from bot.keeper import Keeper
     from bot.place import Link, Moved, Place
     from bot.settings import BrainSettings, RoomSettings
     from bot.store.sessions import Opened, Sessions
@@ -91,6 +92,8 @@ class Means:
     speaking: SpeakingSettings
     # What /status says it thinks with, for example `the language model gpt-4.1-mini`.
     mind: str
+    # Who tends a session's memory beside the conversation; None: nobody does.
+    keeping: Callable[[SessionId, int, SessionMemory], Keeper | None] = lambda *_: None
     # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
     quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
     # Says in pauses who sounds finished; without one silence alone ends speech.
@@ -117,9 +120,10 @@ class Room:
         self._expelled = False
         self._memory: SessionMemory | None = None
         self._quoting: Quoting | None = None
+        self._keeper: Keeper | None = None
         self._minutes: Minutes | None = None
         self._playback = Playback(volume=means.speaking.volume, monotonic=self._clock.monotonic)
-        self._ears = Ears(means.detector, means.listening)
+        self._ears = Ears(means.detector, means.listening, judged=means.judge is not None)
         self._hearing = self._new_hearing()
         self._replier = self._new_replier()
         self._interruption = Interruption(
@@ -152,12 +156,13 @@ class Room:
                 self._quoting = self._means.quoting(
                     RecallPlace(session_id, self._place.guild_id, self._place.channel_id)
                 )
+                self._keeper = self._means.keeping(session_id, self._place.guild_id, memory)
                 minutes = self._minutes = Minutes(
                     memory,
                     self._place,
                     own_name=self._means.brain.name,
                     clock=self._clock,
-                    observe=self._observe,
+                    observe=self._recorded,
                 )
                 reason = "crashed"
                 try:
@@ -272,6 +277,8 @@ class Room:
         now = self._clock.monotonic()
         match event:
             case Landed():
+                if self._keeper is not None:
+                    self._keeper.landed()
                 self._observe(
                     events.CompactionLanded(
                         old_cursor=event.old_cursor,
@@ -288,6 +295,12 @@ class Room:
             case _:
                 pass
 
+    def _recorded(self, event: events.Event) -> None:
+        """Tell what the minutes recorded to whoever watches, and to who tends the memory."""
+        if self._keeper is not None and isinstance(event, events.TurnRecorded):
+            self._keeper.turned()
+        self._observe(event)
+
     def _report(self, where: str, sentence: str) -> None:
         """Tell a trouble to the log and to whoever watches."""
         log.error("room_trouble", where=where, problem=sentence)
@@ -301,6 +314,8 @@ class Room:
             self._names[moved.person.id] = moved.person.name
             if not moved.joined:
                 self._hearing.forget(moved.person.id)
+            elif self._keeper is not None:
+                self._keeper.came([str(moved.person.id)])
             await minutes.moved(moved)
 
     def _name(self, user_id: int) -> str:
@@ -321,18 +336,28 @@ class Room:
     def _new_hearing(self) -> Hearing:
         means = self._means
         return Hearing(
-            ears=Ears(means.detector, means.listening, judged=means.judge is not None),
+            ears=self._ears,
             recognizer=means.recognizer,
             glossary=self._glossary,
             language=None if means.asr.language == "auto" else means.asr.language,
             settings=means.listening,
             clock=means.clock,
-            observe=means.observe,
+            observe=self._overhear,
             on_moment=self._on_moment,
             judge=means.judge,
             urgent=lambda text: is_addressed(text, means.brain.wake_names),
             own_words=self._playback.words_between,
         )
+
+    def _take(self, batch: Sequence[Heard]) -> None:
+        """Take what the voice connection handed on. Called on the event loop."""
+        self._hearing.take(batch)
+        self._interruption.heard()
+
+    def _overhear(self, event: events.Event) -> None:
+        """Tell what hearing found to whoever watches, and at once to whom it may interrupt."""
+        self._observe(event)
+        self._interruption.understood(event)
 
     async def _on_moment(self, moment: tuple[SpokenText, ...]) -> None:
         """Record what was said, decide whether to answer, and write the turn's one log line."""
