@@ -93,7 +93,11 @@ class Indexer:
                 embedded = {each: None if text is None else next(vectors) for each, text in waiting}
                 await self._vectors.store(self._embedder.model, embedded)
                 return True
-        return await self._vectors.purge()
+        if not await self._vectors.purge():
+            return False
+        # What was rewritten lost its passage with its old words.
+        await catch_up(self._database)
+        return True
 
     async def _prepare(self) -> None:
         count = await catch_up(self._database)

@@ -42,6 +42,7 @@ class _Entry:
     source: Source
     vector: Sequence[float] | None = None
     replaced_by: Seq | None = None
+    own: tuple[str, ...] = ()
 
     @property
     def at(self) -> float:
@@ -53,16 +54,22 @@ class InMemoryRecallIndex:
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
+        self._turns: dict[tuple[SessionId, int], _Entry] = {}
         self.model = "fake"
 
     def tell(
         self, session_id: SessionId, source: Source, *, guild_id: int | None = None, channel_id: int | None = None
     ) -> None:
         """Take one thing in."""
-        self._entries.append(_Entry(PassageId(len(self._entries) + 1), session_id, guild_id, channel_id, source))
+        entry = _Entry(PassageId(len(self._entries) + 1), session_id, guild_id, channel_id, source)
+        entry.own = terms(source_text(source))
+        self._entries.append(entry)
+        if isinstance(source, Turn):
+            self._turns[session_id, source.seq] = entry
 
     def forget(self, session_id: SessionId, seq: int) -> None:
         """Drop a turn."""
+        del self._turns[session_id, seq]
         self._entries = [
             each
             for each in self._entries
@@ -92,8 +99,11 @@ class InMemoryRecallIndex:
         self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
     ) -> Sequence[PassageId]:
         """Return the passages with any of the terms, best first."""
+        columns = [self._columns(each) for each in self._entries]
+        commonness = Counter(term for each in columns for term in set().union(*each))
+        average = sum(len(column) for each in columns for column in each) / max(1, len(columns))
         found = [
-            (self._bm25(each, terms), -each.id, each)
+            (self._bm25(each, terms, commonness, average), -each.id, each)
             for each in self._newest(newest)
             if self._inside(each, scope) and any(set(terms) & set(column) for column in self._columns(each))
         ]
@@ -142,27 +152,21 @@ class InMemoryRecallIndex:
             return self._entries
         return [each for each in self._entries if each.id > self._entries[-1].id - newest]
 
-    def _turn(self, session_id: SessionId, seq: int) -> Turn | None:
-        for each in self._entries:
-            if each.session_id == session_id and isinstance(each.source, Turn) and each.source.seq == seq:
-                return each.source
-        return None
+    def _turn(self, session_id: SessionId, seq: int) -> _Entry | None:
+        return self._turns.get((session_id, seq))
 
     def _columns(self, entry: _Entry) -> tuple[tuple[str, ...], ...]:
-        own = terms(source_text(entry.source))
         if not isinstance(entry.source, Turn):
-            return (own, (), ())
+            return (entry.own, (), ())
         beside = (self._turn(entry.session_id, entry.source.seq + step) for step in (-1, 1))
-        return (own, *(() if turn is None else terms(source_text(turn)) for turn in beside))
+        return (entry.own, *(() if each is None else each.own for each in beside))
 
-    def _bm25(self, entry: _Entry, wanted: Sequence[str]) -> float:
-        lengths = [sum(map(len, self._columns(each))) for each in self._entries]
-        average = sum(lengths) / len(lengths)
+    def _bm25(self, entry: _Entry, wanted: Sequence[str], commonness: Counter[str], average: float) -> float:
         columns = self._columns(entry)
         length = sum(map(len, columns))
         score = 0.0
         for term in wanted:
-            with_term = sum(any(term in column for column in self._columns(each)) for each in self._entries)
+            with_term = commonness[term]
             idf = max(1e-6, math.log((len(self._entries) - with_term + 0.5) / (with_term + 0.5)))
             often = sum(weight * column.count(term) for weight, column in zip(COLUMN_WEIGHTS, columns, strict=True))
             score += idf * often * (K1 + 1) / (often + K1 * (1 - B + B * length / average))
@@ -189,7 +193,7 @@ class InMemoryRecallIndex:
         around: tuple[Turn, ...] = ()
         if isinstance(entry.source, Turn):
             beside = (self._turn(entry.session_id, entry.source.seq + step) for step in range(-1, 4))
-            around = tuple(turn for turn in beside if turn is not None)
+            around = tuple(each.source for each in beside if each is not None and isinstance(each.source, Turn))
         return Passage(
             entry.id,
             entry.session_id,

@@ -1,0 +1,147 @@
+"""What a reply is reminded of, and that it never waits nor fails for it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.brain.context import build_context_messages
+from bot.brain.quoting import Quoting, surely_sent
+from bot.brain.recollection import recollect
+from bot.recall import Place, Recall, RoomRecall
+from bot.settings import RecallSettings
+from compaction.errors import StoreError
+from compaction.model import Seq
+from compaction.payload import PartKind, coverage
+from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summarisers.port import Fold
+from tests.compaction.memory.recall_index_contract import turn
+from tests.compaction.rooms import EVENING, Room
+from tests.fakes.recall_index import InMemoryRecallIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.ports import Counts
+    from compaction.summarisers.port import FoldRequest
+
+FACT = "The spare key hangs behind the blue boiler."
+
+
+async def talked(room: Room, *, fact_at: int, turns: int) -> InMemoryRecallIndex:
+    """Let people talk, one of them of the key, and index it."""
+    for seq in range(turns):
+        await room.say(FACT if seq == fact_at else f"Haha, level {seq} again.")
+    index = InMemoryRecallIndex()
+    for each in await room.store.turns(EVENING, Seq(0), Seq(10_000)):
+        index.tell(EVENING, each, guild_id=1, channel_id=10)
+    return index
+
+
+def quoting(index: InMemoryRecallIndex, room: Room, **settings: float) -> Quoting:
+    """Quotes for a room's replies."""
+    recall = Recall(index, room.store)
+    return Quoting(
+        recall,
+        RoomRecall(recall, Place(EVENING, 1, 10)),
+        RecallSettings.model_validate(settings),
+        max_input_tokens=20_000,
+        zone=UTC,
+    )
+
+
+async def folded(room: Room) -> None:
+    """Ask for context until nothing is due."""
+    for _ in range(20):
+        room.memory.context(max_input_tokens=20_000)
+        await room.memory.settle()
+
+
+@pytest.mark.asyncio
+async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
+    """The quote joins the prompt before the current turn, is evidence for the embedded responder, covers no turn."""
+    async with Room(summariser=Forgetful()) as room:
+        index = await talked(room, fact_at=3, turns=90)
+        await folded(room)
+        question = await room.say("Where is the spare key?")
+        quotes = await quoting(index, room).quotes(question, room.memory)
+        assert [each.text for each in quotes] == [FACT]
+        context = build_context_messages(
+            room.memory, question, system=("Be kind.",), max_input_tokens=20_000, now=0.0, zone=UTC, quotes=quotes
+        )
+        kinds = [part.kind for part in context.parts]
+        assert kinds[-2:] == [PartKind.RECALL, PartKind.CURRENT]
+        assert FACT in context.messages[-2].content
+        assert coverage(context.parts, room.memory.total_turns).missing == ()
+        found = [each for each in recollect(context, own_names=()) if each.text == FACT]
+        assert [(each.speaker, each.order) for each in found] == [("Dora", 0)]
+
+
+@pytest.mark.asyncio
+async def test_nothing_the_model_has_before_it_is_quoted() -> None:
+    """Neither a turn of the window nor what the summary says in the same words."""
+    async with Room(summariser=ExtractiveSummariser()) as room:
+        index = await talked(room, fact_at=3, turns=40)
+        question = await room.say("Where is the spare key?")
+        assert await quoting(index, room).quotes(question, room.memory) == ()
+    async with Room(summariser=ExtractiveSummariser()) as room:
+        index = await talked(room, fact_at=3, turns=90)
+        await folded(room)
+        assert room.memory.summary is not None
+        assert FACT in room.memory.summary.text
+        question = await room.say("Where is the spare key?")
+        assert await quoting(index, room).quotes(question, room.memory) == ()
+
+
+class Slow(InMemoryRecallIndex):
+    """An index that never answers."""
+
+    async def count(self, terms: Sequence[str]) -> Counts:
+        """Wait for ever."""
+        await asyncio.get_running_loop().create_future()
+        return await super().count(terms)
+
+
+class Failing(InMemoryRecallIndex):
+    """An index on a disk that is gone."""
+
+    async def count(self, terms: Sequence[str]) -> Counts:
+        """Fail."""
+        raise StoreError("The disk is gone.")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("kind", "event"), [(Slow, "recall_late"), (Failing, "recall_failed")])
+async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], event: str) -> None:
+    """A search that is late or fails is one log line, and no words are in it."""
+    async with Room() as room:
+        await talked(room, fact_at=3, turns=70)
+        question = await room.say("Where is the spare key?")
+        with capture_logs() as logs:
+            found = await quoting(kind(), room, wait_ms=1.0).quotes(question, room.memory)
+        assert found == ()
+        assert [each["event"] for each in logs] == [event]
+        assert "key" not in str(logs)
+
+
+def test_turns_about_to_be_evicted_are_as_good_as_not_sent() -> None:
+    """The newest that surely fit are in view; all of them where there is room."""
+    turns = [turn(seq, "Some words that everybody could have said here.") for seq in range(50)]
+    assert list(surely_sent(turns, max_input_tokens=100_000)) == turns
+    few = surely_sent(turns, max_input_tokens=1_000)
+    assert 0 < len(few) < 50
+    assert list(few) == turns[-len(few) :]
+    assert surely_sent(turns, max_input_tokens=10) == ()
+
+
+class Forgetful(ExtractiveSummariser):
+    """Folds batches without keeping anything of them."""
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        """Return a gist alone."""
+        del request
+        return Fold(gist="They played.", facts=())

@@ -1,0 +1,106 @@
+"""The memory tools as a model uses them: rightly, wrongly, and with things it made up."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.tools.memory import MAX_CHARS, NOTHING, memory_tools
+from bot.recall import Place, Recall, RoomRecall
+from tests.bot.test_recall import evening
+from tests.compaction.memory.recall_index_contract import EVENING, MORNING, SAID, T0, note, segment, turn
+
+if TYPE_CHECKING:
+    from bot.brain.tools.tool import Tool
+    from compaction.model import Turn
+
+
+async def tools(*turns: Turn) -> tuple[Tool, Tool]:
+    """The tools of a room in which this was said, a morning's talk and things seen besides."""
+    index, store = await evening(*turns)
+    index.tell(MORNING, turn(0, "Lisbon was lovely."), guild_id=1, channel_id=10)
+    index.tell(EVENING, note("n", "A map of the Algarve"), guild_id=1, channel_id=10)
+    index.tell(EVENING, segment(0, 4, "They settle on Porto."), guild_id=1, channel_id=10)
+    room = RoomRecall(Recall(index, store), Place(EVENING, 1, 10))
+    search, recall = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0)
+    return search, recall
+
+
+@pytest.mark.asyncio
+async def test_a_search_tells_who_said_what_when() -> None:
+    """With the turn's number to recall more by, its neighbours, and the session where it is another one."""
+    search, _ = await tools(*SAID)
+    answer = await search.call({"query": "closed lighthouse"})
+    assert answer.startswith(
+        "(turn 2.)\n[08:53] Bob: I would rather see the lighthouse.\n"
+        "[08:53] Ada Lovelace: The lighthouse is closed until May."
+    )
+    assert "(2025-10-09, session the morning; after, turn 0.)" in await search.call({"query": "lovely Lisbon"})
+    assert "(seen on Bob's screen)\n[08:53] A map of the Algarve" in await search.call({"query": "algarve"})
+    assert "(summary of turns 0 to 3)\nThey settle on Porto." in await search.call({"query": "porto"})
+
+
+@pytest.mark.asyncio
+async def test_an_old_value_says_that_it_is_old() -> None:
+    """The model reads which turn corrects it, and the correction says what it corrects."""
+    search, _ = await tools(turn(0, "The gate code is 4411."), turn(9, "The gate code is 7702 now."))
+    first, second = (await search.call({"query": "gate code"})).split("\n\n")
+    assert "This corrects turn 0." in first
+    assert "NO LONGER SO: corrected by turn 9." in second
+
+
+@pytest.mark.asyncio
+async def test_filters_are_understood_as_models_write_them() -> None:
+    """Times in words, numbers as text, names in any case."""
+    search, _ = await tools(*SAID)
+    only_bob = await search.call({"query": "Lisbon", "speaker": "bob", "since": "", "until": None, "limit": "1"})
+    assert only_bob.startswith("(turn 3.)")
+    assert await search.call({"query": "Lisbon", "since": "5 minutes ago"}) == NOTHING
+    assert await search.call({"query": "Lisbon", "session": MORNING, "limit": 99}) != NOTHING
+    assert "is not a time I know" in await search.call({"query": "Lisbon", "since": "when the cow came"})
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"query": None}, {"query": 7}, {"query": ["a"]}, {"query": "x", "limit": "many"}, {"limit": 1e400}],
+)
+async def test_wrong_arguments_break_nothing(arguments: dict[str, object]) -> None:
+    """Whatever a model writes, it reads text."""
+    search, recall = await tools(*SAID)
+    assert isinstance(await search.call(arguments), str)
+    assert "turn numbers" in await recall.call(arguments)
+
+
+@pytest.mark.asyncio
+async def test_turns_are_told_word_for_word() -> None:
+    """Both ends counted in; a range that is none is explained."""
+    _, recall = await tools(*SAID)
+    assert await recall.call({"from": 1, "to": "2"}) == (
+        "turn 1 [08:53] Bob: I would rather see the lighthouse.\n\n"
+        "turn 2 [08:53] Ada Lovelace: The lighthouse is closed until May."
+    )
+    assert "no turns 70 to 80" in await recall.call({"from": 70, "to": 80})
+    assert "from 12 to 18" in await recall.call({"from": 5, "to": 1})
+
+
+@pytest.mark.asyncio
+async def test_an_answer_is_bounded() -> None:
+    """Two hundred long turns don't fill a prompt; what was left out is told."""
+    search, recall = await tools(*(turn(seq, f"Lisbon {seq} " + "is far away " * 60) for seq in range(200)))
+    for answer in (await search.call({"query": "Lisbon", "limit": 20}), await recall.call({"from": 0, "to": 199})):
+        assert len(answer) < MAX_CHARS + 100
+        assert "more left out" in answer
+
+
+@pytest.mark.asyncio
+async def test_schemas_are_json() -> None:
+    """An endpoint is sent them as they are."""
+    for tool in await tools():
+        schema = json.loads(json.dumps(tool.parameters))
+        assert schema["type"] == "object"
+        assert set(schema["required"]) <= set(schema["properties"])
+        assert tool.description

@@ -1,0 +1,139 @@
+"""What the indexer does in the background: catches up, embeds newest first, wipes, and survives trouble."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+from structlog.testing import capture_logs
+
+from bot.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, Indexer
+from bot.store.database import open_database
+from compaction.errors import EmbeddingError
+from compaction.memory.passage import Scope
+from tests.bot.store.test_search import _Room
+from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, turn
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+
+class Moody(LetterEmbedder):
+    """Fails as long as it has troubles."""
+
+    def __init__(self, *troubles: Exception) -> None:
+        self.troubles = list(troubles)
+        self.embedded: list[str] = []
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+        """Return the vectors, or raise the next trouble."""
+        assert not urgent
+        assert len(texts) <= BATCH
+        if self.troubles:
+            raise self.troubles.pop(0)
+        self.embedded += texts
+        return await super().embed(texts)
+
+
+@pytest_asyncio.fixture
+async def room(tmp_path: Path) -> AsyncIterator[_Room]:
+    """A database with twenty turns that nobody has embedded."""
+    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+        room = _Room(database)
+        await room.tell(EVENING, *(turn(seq, f"We talk about thing number {seq}.") for seq in range(20)))
+        yield room
+
+
+async def stored(room: _Room) -> int:
+    """How many embeddings there are."""
+    return int((await room.database.rows("SELECT count(*) FROM passage_vectors"))[0][0])
+
+
+@pytest.mark.asyncio
+async def test_everything_is_embedded_newest_first(room: _Room) -> None:
+    """In small steps, until nothing waits; then there is nothing to do."""
+    embedder = Moody()
+    indexer = Indexer(room.database, room.vectors, embedder=embedder, clock=FakeClock())
+    while await indexer.step():
+        pass
+    assert await stored(room) == 20
+    assert embedder.embedded[0].endswith("number 19.")
+    assert embedder.embedded[-1].endswith("number 0.")
+
+
+@pytest.mark.asyncio
+async def test_what_is_forgotten_is_wiped(room: _Room) -> None:
+    """A step with nothing to embed wipes what was deleted, once; without an embedder too."""
+    indexer = Indexer(room.database, room.vectors, embedder=None, clock=FakeClock())
+    assert not await indexer.step()
+    await room.forget(EVENING, 7)
+    assert await indexer.step()
+    assert not await indexer.step()
+
+
+@pytest.mark.asyncio
+async def test_what_was_rewritten_is_indexed_again(room: _Room) -> None:
+    """A changed turn loses its passage by a trigger, and gets a new one without a restart."""
+    async with room.database.writing() as connection:
+        await connection.exec_driver_sql('UPDATE turns SET parts = \'[["1", "Ada", "A zeppelin!"]]\' WHERE seq = 4')
+    indexer = Indexer(room.database, room.vectors, embedder=None, clock=FakeClock())
+    while await indexer.step():
+        pass
+    assert len(await room.index.full_text(("zeppelin",), Scope(), limit=9)) == 3
+
+
+@pytest.mark.asyncio
+async def test_the_task_works_idles_and_ends(room: _Room) -> None:
+    """It embeds what is there, sleeps, embeds what came, and ends with its block."""
+    clock, embedder = FakeClock(), Moody()
+    async with Indexer.running(room.database, room.vectors, embedder=embedder, clock=clock):
+        await _until_asleep(clock)
+        assert await stored(room) == 20
+        await room.tell(EVENING, turn(20, "We talk about yet another thing."))
+        clock.advance(IDLE_S)
+        await _until_asleep(clock)
+        assert await stored(room) == 21
+    assert [task.get_name() for task in asyncio.all_tasks() if task.get_name() == "recall-indexer"] == []
+
+
+@pytest.mark.asyncio
+async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
+    """Later and later; afterwards everything is there."""
+    clock = FakeClock()
+    embedder = Moody(EmbeddingError("Busy.", retryable=True), TimeoutError())
+    with capture_logs() as logs:
+        async with Indexer.running(room.database, room.vectors, embedder=embedder, clock=clock):
+            await _until_asleep(clock)
+            assert await stored(room) == 0
+            clock.advance(FIRST_RETRY_S)
+            await _until_asleep(clock)
+            clock.advance(2 * FIRST_RETRY_S)
+            await _until_asleep(clock)
+            assert await stored(room) == 20
+    assert [(each["event"], each["problem"]) for each in logs if each["log_level"] == "warning"] == [
+        ("recall_indexing_failed", "Busy.")
+    ]
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_key_is_not_tried_every_second(room: _Room) -> None:
+    """What won't pass by itself is tried again rarely."""
+    clock = FakeClock()
+    embedder = Moody(EmbeddingError("The key is wrong.", retryable=False))
+    async with Indexer.running(room.database, room.vectors, embedder=embedder, clock=clock):
+        await _until_asleep(clock)
+        clock.advance(LONGEST_RETRY_S - 1)
+        assert clock.sleeping == 1
+        clock.advance(1)
+        await _until_asleep(clock)
+        assert await stored(room) == 20
+
+
+async def _until_asleep(clock: FakeClock) -> None:
+    """Wait until the task sleeps. What it does before goes through the database's threads, so real time passes."""
+    async with asyncio.timeout(20):
+        await clock.until_somebody_sleeps()
