@@ -236,7 +236,7 @@ class Compactor:
             fold,
             session_id=self._session_id,
             revision=self.state.memory.revision,
-            summariser=self._summariser_of(run).name,
+            summariser=f"{self._summariser_of(run).name} {fold.form}".strip(),
             degraded=run.degraded,
             at=self._clock.now(),
         )
@@ -261,6 +261,7 @@ class Compactor:
             previous=None if self._rendered is None else self._rendered.text,
             known=self._ledger.known_facts(),
             roster=self._ledger.roster | {part.speaker for turn in window for part in turn.parts},
+            strategy=self._settings.strategy,
         )
 
     async def _fold(self, run: Run, request: FoldRequest) -> Fold | None:

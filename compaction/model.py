@@ -28,6 +28,13 @@ class Mode(StrEnum):
     OFF = "off"
 
 
+class Strategy(StrEnum):
+    """What a fold makes of a batch."""
+
+    LEDGER = "ledger"
+    RECURSIVE = "recursive"
+
+
 class TurnKind(StrEnum):
     """What sort of contribution a turn is."""
 
@@ -126,7 +133,8 @@ class Fact:
 class Segment:
     """The stored record of one folded batch: turns `start <= seq < end`. Times are UTC epoch seconds.
 
-    The range is empty (`start == end == cursor`) when a run folded notes alone.
+    The range is empty (`start == end == cursor`) when a run folded notes alone. `summariser` says what made it: the
+    kind and, where there is one, the version of the prompt (`llm ledger.v1`, `extractive`, `llm recursive.v1`).
     """
 
     id: SegmentId
@@ -146,6 +154,11 @@ class Segment:
     compressed_tokens: int = 0
     # Its time in the archive is over: its facts are gone, its gist stands for it.
     pruned: bool = False
+
+    @property
+    def retells(self) -> bool:
+        """Return whether its gist retells all that was before it, and isn't about its own batch alone."""
+        return any(word.startswith(Strategy.RECURSIVE.value) for word in self.summariser.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Words the summarising prompt. The texts themselves are files under `prompts/`, one set a version.
+"""Words the prompt for a batch's gist and facts. The texts themselves are files under `prompts/`, see `prompt_texts`.
 
 Turns go in whole, with number, time and speakers; screen notes go in condensed; what is known already goes in to
 be read, and some facts of it numbered, so that a correction can name what it replaces.
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.resources import files
-from string import Template
 from typing import TYPE_CHECKING
 
 from compaction.model import Slot
 from compaction.notes import condensed
 from compaction.ports import CompletionRequest
+from compaction.prompt_texts import LEDGER_VERSION, PromptTexts
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_GIST_CHARS
 from compaction.wording import concepts, plain
 
@@ -24,13 +23,10 @@ if TYPE_CHECKING:
     from compaction.model import Note, Turn
     from compaction.summarisers.port import FoldRequest, KnownFact
 
-# The version is part of the file names; a changed text is a new version, so that results can be told apart.
-PROMPT_VERSION = "ledger.v1"
 # More facts than this a small model doesn't keep apart.
 MODEL_FACTS = 8
 # Facts offered for correction.
 _OFFERED = 12
-_SEPARATOR = "\n=====\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +38,13 @@ class LedgerPrompt:
 
 
 class LedgerPrompts:
-    """The prompt texts, read once. Raises FileNotFoundError when the installation lacks them."""
+    """The prompt of the ledger strategy. `version` tells which texts it is made of."""
 
-    def __init__(self) -> None:
-        folder = files("compaction") / "prompts"
-        self._system, self._user = (
-            Template(text)
-            for text in (folder / f"{PROMPT_VERSION}.txt").read_text(encoding="utf-8").split(_SEPARATOR, 1)
-        )
-        self._json = Template((folder / f"{PROMPT_VERSION}.json.txt").read_text(encoding="utf-8"))
-        self._lines = Template((folder / f"{PROMPT_VERSION}.lines.txt").read_text(encoding="utf-8"))
+    def __init__(self, texts: PromptTexts) -> None:
+        self._system, self._user = texts.halves(LEDGER_VERSION)
+        self._json = texts.whole(f"{LEDGER_VERSION}.json.txt")
+        self._lines = texts.whole(f"{LEDGER_VERSION}.lines.txt")
+        self.version = texts.version(LEDGER_VERSION)
 
     def write(self, fold: FoldRequest, *, structured: bool, max_output_tokens: int) -> LedgerPrompt:
         """Return the request for one batch. `structured` asks for JSON, else for plain lines."""

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 # A bot that never speaks builds no context, so nobody would ask; beyond so many unfolded turns a new turn asks.
 SILENT_BACKLOG = 200
-STRATEGY = "ledger"
 # The rolling mode lets go of what it has evicted, and evicts when the bot is about to speak. A silent one's turns
 # are let go of beyond so many: more than any model is sent at once.
 ROLLING_TURNS = 2_000
@@ -106,7 +105,7 @@ class SessionMemory:
         read, SessionEndedError when the session has ended.
         """
         log = (structlog.get_logger() if log is None else log).bind(
-            session_id=session_id, guild_id=guild_id, strategy=STRATEGY
+            session_id=session_id, guild_id=guild_id, strategy=settings.strategy.value
         )
         mode = _possible(mode, log, searchable=searchable)
         log = log.bind(compaction_mode=mode.value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
 from compaction.model import Slot
-from compaction.wording import plain, words
+from compaction.wording import as_sentence, ends_a_sentence, plain, sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 # A gist with so many words in a row out of one turn is a copy of it.
 _COPIED_WORDS = 30
 _LINE = re.compile(r"^\W*(?:turn\s*)?(\d+)\]?\W*[|:]\s*\W*([a-z]+)\W*[|:]\s*(.+)$", re.IGNORECASE)
+# 'Summary:', '**Updated summary**', 'Here is the summary of the conversation:' before what was asked for.
+_HEADING = re.compile(
+    r"^\W*(?:(?:sure|certainly|of course|okay)\W+)?(?:here(?:'s| is| are)\b[^:\n]{0,80}|"
+    r"(?:the |an? )?(?:\w+ ){0,2}summary(?: of [^:\n]{0,60})?)\W*(?::|\n)\W*",
+    re.IGNORECASE,
+)
+_FENCE = re.compile(r"```\w*\n?")
 _GIST_LINE = re.compile(r"^\W*gist\W*:\s*(.+)$", re.IGNORECASE)
 _INPUT_LINE = re.compile(r"\[\d+\] \d\d:\d\d ")
 _REFUSAL = re.compile(
@@ -92,6 +99,32 @@ def read_answer(answer: CompletionAnswer, turns: Sequence[Turn]) -> Told:
     if not told.gist and not told.facts:
         raise SummaryRefusedError("The model's answer has neither a gist nor facts.")
     return told
+
+
+def read_paragraph(answer: CompletionAnswer, turns: Sequence[Turn]) -> str:
+    """Return the paragraph that the model told, as whole sentences on one line, without a heading before it.
+
+    Raises SummaryRefusedError as `read_answer` does, but not for an answer that was cut off: the caller has a second
+    pass for it.
+    """
+    text = _without_heading(answer.text.strip())
+    if not text:
+        raise SummaryRefusedError("The model gave a blank answer.")
+    if answer.finish_reason == "content_filter":
+        raise SummaryRefusedError("The model's provider withheld the answer.")
+    if text.startswith("{") or not words(text):
+        raise SummaryRefusedError("The model's answer is no prose.")
+    _refuse_gist(text, turns)
+    told = sentences(text)
+    if answer.finish_reason == "length" and not ends_a_sentence(told[-1]):
+        return " ".join(told)
+    return " ".join([*told[:-1], as_sentence(told[-1], len(told[-1]) + 1)])
+
+
+def _without_heading(text: str) -> str:
+    """Return the text without a first line, or words before a colon, that only announce it."""
+    text = _FENCE.sub("", text).strip()
+    return _HEADING.sub("", text, count=1).strip()
 
 
 def _refuse_gist(gist: str, turns: Sequence[Turn]) -> None:

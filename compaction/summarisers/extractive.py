@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.model import Fact, Slot, TurnKind
+from compaction.model import Fact, Segment, SegmentId, SessionId, Slot, Strategy, TurnKind
 from compaction.notes import condensed
+from compaction.rendering import Ledger
 from compaction.summarisers.claims import Claim, claim_of, corrects
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.wording import (
@@ -45,6 +46,8 @@ _LENGTH_EXPONENT = 0.7
 # The bot's own words are mostly repetition of what people told it.
 _ASSISTANT_WEIGHT = 0.5
 _VALUE_WEIGHT = 2.0
+# How a segment says that it is a paragraph no model made.
+_PARAGRAPH = Strategy.RECURSIVE.value
 # A question is looked for among so many sentences before its answer, and told in so many characters.
 _QUESTION_DISTANCE = 3
 _QUESTION_CHARS = 120
@@ -76,8 +79,39 @@ class ExtractiveSummariser:
 
     async def fold(self, request: FoldRequest) -> Fold:
         """Return the batch's best sentences as facts, and the very best as its gist. Never fails."""
+        if request.strategy is Strategy.RECURSIVE:
+            return _retold(request)
         facts = extract(request.turns, request.notes, start=request.start, known=request.known)
         return Fold(gist=gist_of(facts, request.turns), facts=facts)
+
+
+def _retold(request: FoldRequest) -> Fold:
+    """Return the paragraph that stands for the previous one and the batch: what the recursive strategy has while the
+    model fails. Its sentences and the batch's facts are weighed against each other as a ledger weighs segments."""
+    before = [] if request.previous is None else [_passing_segment(request, request.previous, (), form=_PARAGRAPH)]
+    known = Ledger(before)
+    facts = extract(request.turns, request.notes, start=request.start, known=known.known_facts())
+    rendered = known.with_segment(_passing_segment(request, nothing_kept(request.turns), facts)).render()
+    assert rendered is not None, "it has a segment"
+    return Fold(gist=rendered.text, facts=(), form=_PARAGRAPH)
+
+
+def _passing_segment(request: FoldRequest, gist: str, facts: tuple[Fact, ...], *, form: str = "") -> Segment:
+    """Return a segment that lives only until it is weighed. Its time is the batch's: what was told before stands
+    before it all the same."""
+    at = min((turn.started_at for turn in request.turns), default=0.0)
+    return Segment(
+        id=SegmentId(form or "batch"),
+        session_id=SessionId(""),
+        start=request.start,
+        end=request.start,
+        started_at=at,
+        ended_at=at,
+        gist=gist,
+        facts=facts,
+        note_ids=(),
+        summariser=form,
+    )
 
 
 def extract(

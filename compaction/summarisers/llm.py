@@ -1,4 +1,5 @@
-"""Folds a batch with one call to a text model: its gist and facts, checked, joined with the extractor's.
+"""Folds a batch with a text model. Under `ledger` with one call: its gist and facts, checked, joined with the
+extractor's. Under `recursive` the model retells the summary, see `summarisers.recursive`.
 
 The model is good at saying what matters in few words and bad at names, numbers and who said what. So every fact
 is tied to a turn, takes its speaker and time from there, and is dropped when it uses a name or a number that has
@@ -11,16 +12,20 @@ from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
 from compaction.grounding import Ground, ground_of, speaking_part, turn_ground, ungrounded, without_speaker
-from compaction.model import Fact
+from compaction.model import Fact, Strategy
 from compaction.prompt import MODEL_FACTS, LedgerPrompts
+from compaction.prompt_texts import PromptTexts
+from compaction.retelling import RetellingPrompts
 from compaction.summarisers.answer import read_answer
 from compaction.summarisers.claims import claim_of, corrects
 from compaction.summarisers.extractive import FACTS_CHARS, extract, gist_of
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
+from compaction.summarisers.recursive import Retelling
 from compaction.wording import as_sentence, concepts, plain, sentences, whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from compaction.model import Turn
     from compaction.ports import Completion
@@ -35,10 +40,12 @@ class LlmSummariser:
     """The summariser behind any `Completion`. One fold at a time a session; holds nothing between folds but whether
     this endpoint keeps to JSON."""
 
-    def __init__(self, completion: Completion, *, max_output_tokens: int) -> None:
+    def __init__(self, completion: Completion, *, max_output_tokens: int, prompts_dir: Path | None = None) -> None:
+        texts = PromptTexts(prompts_dir)
         self._completion = completion
         self._max_output_tokens = max_output_tokens
-        self._prompts = LedgerPrompts()
+        self._prompts = LedgerPrompts(texts)
+        self._retelling = RetellingPrompts(texts)
         self._structured = True
 
     @property
@@ -53,6 +60,9 @@ class LlmSummariser:
 
     async def fold(self, request: FoldRequest) -> Fold:
         """Return the fold of one batch. Raises CompletionError and SummaryRefusedError."""
+        if request.strategy is Strategy.RECURSIVE:
+            retelling = Retelling(self._completion, self._retelling, request, max_output_tokens=self._max_output_tokens)
+            return await retelling.fold()
         prompt = self._prompts.write(request, structured=self._structured, max_output_tokens=self._max_output_tokens)
         answer = await self._completion.complete(prompt.request)
         try:
@@ -71,6 +81,7 @@ class LlmSummariser:
             facts=facts,
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
+            form=self._prompts.version,
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from compaction.model import Strategy
+
 if TYPE_CHECKING:
     from compaction.model import Fact, Note, Seq, Turn
     from compaction.summarisers.claims import Claim
@@ -31,7 +33,7 @@ class FoldRequest:
     notes are folded alone. `notes` are oldest first.
 
     `previous` is the summary so far, to read and not to repeat; `known` are the facts it may correct, newest
-    last; `roster` are display names of everybody met in the session.
+    last; `roster` are display names of everybody met in the session. `strategy` says what is to be made of it.
     """
 
     start: Seq
@@ -40,17 +42,21 @@ class FoldRequest:
     previous: str | None
     known: tuple[KnownFact, ...] = ()
     roster: frozenset[str] = frozenset()
+    strategy: Strategy = Strategy.LEDGER
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What stands for the batch. `gist` is never blank, <= 300 characters, and ends on a sentence. Token counts
-    are None where no model was asked or it didn't tell."""
+    """What stands for the batch. `gist` is never blank and ends on a sentence: under `ledger` it has at most 300
+    characters and is about the batch; under `recursive` it is the whole summary, at most 1,200 characters, and there
+    are no facts. `form` says how it was made: the version of the prompt, or `recursive` where no model was asked.
+    Token counts are None where no model was asked or it didn't tell."""
 
     gist: str
     facts: tuple[Fact, ...]
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    form: str = ""
 
 
 class Summariser(Protocol):
@@ -65,7 +71,7 @@ class Summariser(Protocol):
         """Return the model's name, for logs; empty where there is none."""
 
     async def fold(self, request: FoldRequest) -> Fold:
-        """Return the fold of one batch.
+        """Return the fold of one batch, as `request.strategy` wants it.
 
         Raises CompletionError when the model failed and SummaryRefusedError when its answer can't stand for the
         turns. The caller sets the deadline (asyncio.timeout). *Cancellation*: safe at any point.

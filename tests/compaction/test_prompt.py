@@ -6,6 +6,7 @@ import json
 
 from compaction.model import Fact, Seq, Slot
 from compaction.prompt import LedgerPrompts, notes_text
+from compaction.prompt_texts import PromptTexts
 from compaction.summarisers.claims import claim_of
 from compaction.summarisers.port import FoldRequest, KnownFact
 from tests.compaction.turn_store_contract import T0, note, turn
@@ -24,7 +25,7 @@ KNOWN = tuple(
 
 def test_prompt_has_every_element() -> None:
     """Priorities in order, what to leave out, what is known, notes, turns with speakers and times, limits."""
-    prompt = LedgerPrompts().write(
+    prompt = LedgerPrompts(PromptTexts()).write(
         FoldRequest(Seq(20), TURNS, (note("Tokyo"),), "They met.", known=KNOWN), structured=True, max_output_tokens=700
     )
     system, user = prompt.request.system, prompt.request.prompt
@@ -42,7 +43,7 @@ def test_prompt_has_every_element() -> None:
 
 def test_only_facts_that_could_be_corrected_are_offered() -> None:
     """Numbered from one, in their order."""
-    prompt = LedgerPrompts().write(
+    prompt = LedgerPrompts(PromptTexts()).write(
         FoldRequest(Seq(20), TURNS, (), None, known=KNOWN), structured=True, max_output_tokens=700
     )
     assert [each.ref for each in prompt.offered] == ["s0#0"]
@@ -51,7 +52,7 @@ def test_only_facts_that_could_be_corrected_are_offered() -> None:
 
 def test_schema_allows_only_what_can_be_true() -> None:
     """Only turns of the batch can be cited; without structure there is no schema."""
-    prompts = LedgerPrompts()
+    prompts = LedgerPrompts(PromptTexts())
     fold = FoldRequest(Seq(20), TURNS, (), None)
     schema = prompts.write(fold, structured=True, max_output_tokens=700).request.schema
     assert '"enum": [20, 21]' in json.dumps(schema)

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from compaction.context import build_payload
 from compaction.errors import ContextOverflowError, SessionEndedError, StoreError
 from compaction.events import Failed, Landed, Skipped, Started
-from compaction.model import CompactionState, SessionId
+from compaction.model import CompactionState, SessionId, Strategy
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.payload import coverage
 from compaction.rendering import MAX_SUMMARY_CHARS, render
@@ -77,10 +77,10 @@ class Evening(RuleBasedStateMachine):
         )
         self.run(self.room.enter())
 
-    @initialize(trigger=st.sampled_from(Trigger))
-    def begin(self, trigger: Trigger) -> None:
+    @initialize(trigger=st.sampled_from(Trigger), strategy=st.sampled_from(Strategy))
+    def begin(self, trigger: Trigger, strategy: Strategy) -> None:
         """A session begins."""
-        self.settings = CompactionSettings(trigger=trigger)
+        self.settings = CompactionSettings(trigger=trigger, strategy=strategy)
         self._open()
 
     def teardown(self) -> None:

@@ -66,6 +66,8 @@ class MoodyModel:
     async def _answer(self, request: CompletionRequest) -> CompletionAnswer:
         await asyncio.sleep(0)
         finish = "stop"
+        if request.schema is None and "| slot |" not in request.system:
+            return await self._paragraph(request)
         good = _good(request)
         match self.mood:
             case Mood.SLOW:
@@ -97,6 +99,48 @@ class MoodyModel:
             Mood.GARBAGE: "\x00\ufffd}{ ]]] \x1b[31m ???",
         }.get(self.mood, json.dumps(good))
         return CompletionAnswer(text, finish, prompt_tokens=500, completion_tokens=80)
+
+    async def _paragraph(self, request: CompletionRequest) -> CompletionAnswer:
+        """Answer a request for prose."""
+        good = _retold(request)
+        match self.mood:
+            case Mood.SLOW:
+                await asyncio.sleep(20.0)
+            case Mood.HANGS:
+                await asyncio.sleep(1e6)
+            case Mood.OUTAGE:
+                raise CompletionError("The model is overloaded.", retryable=True)
+            case Mood.WRONG_KEY:
+                raise CompletionError("The key is not valid.", retryable=False)
+            case Mood.BROKEN:
+                raise KeyError("choices")
+            case _:
+                pass
+        text = {
+            Mood.LINES: f"Here is the summary of the conversation:\n\n{good}",
+            Mood.FENCED: f"**Summary:**\n```\n{good}\n```",
+            Mood.BLANK: " \n ",
+            Mood.ERROR_TEXT: "Error: the conversation is too long to summarize.",
+            Mood.REFUSAL: "I'm sorry, but I can't summarise this conversation.",
+            Mood.CUT_OFF: good[: len(good) * 2 // 3],
+            Mood.OVERLONG: "Ada spoke of many things at length. " * 90,
+            Mood.ANSWER: "Sure, I would take the left door. Let me know if you need anything else!",
+            Mood.COPY: request.prompt,
+            Mood.INVENTS: f"{good} {INVENTED_NAME} promised the group {INVENTED_NUMBER} pounds.",
+            Mood.GARBAGE: "\x00\ufffd}{ ]]] \x1b[31m ???",
+        }.get(self.mood, good)
+        finish = "length" if self.mood is Mood.CUT_OFF else "stop"
+        return CompletionAnswer(text, finish, prompt_tokens=400, completion_tokens=60)
+
+
+def _retold(request: CompletionRequest) -> str:
+    """The last sentences of the summary so far, and some of what was said since."""
+    before, new = request.prompt.split("New turns", 1)
+    previous = before.split(":\n", 1)[-1].split("\n", 1)[0]
+    old = [each for each in re.split(r"(?<=[.!?])\s+", previous) if each and not each.startswith("Nothing;")]
+    said = [f"{speaker}: {' '.join(text.split()[:12])}" for _, speaker, text in _TURN.findall(new)]
+    told = [text if text.endswith((".", "!", "?")) else f"{text}." for text in said[:4]]
+    return " ".join([*old[-6:], *told]) or "They talked about what comes next."
 
 
 def _good(request: CompletionRequest) -> dict[str, object]:

@@ -1,0 +1,54 @@
+"""Words the prompt that has the summary so far and a batch retold as one paragraph.
+
+The text is a file under `prompts/`; turns and notes are written as in `prompt`. It asks for fewer characters than
+may be injected, because models overshoot, and caps the answer's tokens below that budget.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compaction.budget.tokens import estimate_text_tokens
+from compaction.ports import CompletionRequest
+from compaction.prompt import notes_text, turn_lines
+from compaction.prompt_texts import RECURSIVE_VERSION, PromptTexts
+
+if TYPE_CHECKING:
+    from compaction.summarisers.port import FoldRequest
+
+# What a paragraph is asked to keep to, of the 1,200 characters that are allowed.
+ASKED_CHARS = 1_000
+# Below 1,200 characters: English has some 4.4 characters a token.
+CAP_TOKENS = 270
+# What the estimator counts for a character of English; other writing needs more tokens for as many characters.
+_ENGLISH_TOKENS_A_CHAR = 0.36
+
+
+class RetellingPrompts:
+    """The prompt of the recursive strategy. `version` tells which texts it is made of."""
+
+    def __init__(self, texts: PromptTexts) -> None:
+        self._text = texts.halves(RECURSIVE_VERSION)
+        self.version = texts.version(RECURSIVE_VERSION)
+
+    def write(self, fold: FoldRequest, *, max_output_tokens: int, correction: str = "") -> CompletionRequest:
+        """Return the request for one paragraph. `correction` says what was wrong with the last one."""
+        system, user = self._text
+        turns = "\n".join(turn_lines(fold.turns))
+        return CompletionRequest(
+            system=system.substitute(summary_chars=ASKED_CHARS),
+            prompt=user.substitute(
+                previous=fold.previous or "Nothing; these are the first turns.",
+                notes=notes_text(fold.notes) or "Nothing.",
+                turns=turns or "None.",
+                correction=correction,
+                summary_chars=ASKED_CHARS,
+            ),
+            max_output_tokens=min(max_output_tokens, _cap_tokens(f"{fold.previous or ''} {turns}")),
+        )
+
+
+def _cap_tokens(text: str) -> int:
+    """Return the cap for an answer in the writing of this text."""
+    a_char = estimate_text_tokens(text) / max(1, len(text))
+    return round(CAP_TOKENS * max(1.0, a_char / _ENGLISH_TOKENS_A_CHAR))

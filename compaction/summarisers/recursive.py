@@ -1,0 +1,143 @@
+"""Has a text model retell the summary so far and a batch as one paragraph: the letter of spec 1.
+
+An overlong paragraph goes down a ladder: a cap on tokens below the budget, then one more pass that condenses it, then
+a cut after the last sentence that fits. Names and numbers that nobody said cost one more pass, with what was wrong
+with them; what is wrong still is left out. A paragraph that lost most of itself that way is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from compaction.errors import SummaryRefusedError
+from compaction.grounding import ground_of, turn_ground, ungrounded
+from compaction.rendering import MAX_SUMMARY_CHARS
+from compaction.retelling import ASKED_CHARS
+from compaction.summarisers.answer import read_paragraph
+from compaction.summarisers.extractive import extract
+from compaction.summarisers.port import Fold
+from compaction.wording import as_sentence, sentences, whole_sentences
+
+if TYPE_CHECKING:
+    from compaction.grounding import Ground
+    from compaction.ports import Completion
+    from compaction.retelling import RetellingPrompts
+    from compaction.summarisers.port import FoldRequest
+
+# Of a paragraph's characters, what must have a source for the rest to stand for the turns.
+_LEAST_GROUNDED = 0.5
+_TOO_LONG = f"The last attempt was too long. Say the same in at most {ASKED_CHARS * 3 // 4} characters."
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A paragraph as the model wrote it. `cut`: it was stopped by the cap and has no end."""
+
+    text: str
+    cut: bool
+
+
+class Retelling:
+    """One paragraph's way through the model; made for one fold."""
+
+    def __init__(
+        self, completion: Completion, prompts: RetellingPrompts, request: FoldRequest, *, max_output_tokens: int
+    ) -> None:
+        self._completion = completion
+        self._prompts = prompts
+        self._request = request
+        self._max_output_tokens = max_output_tokens
+        self._prompt_tokens: int | None = None
+        self._completion_tokens: int | None = None
+
+    async def fold(self) -> Fold:
+        """Return the paragraph. Raises CompletionError and SummaryRefusedError."""
+        request = self._request
+        ground = _ground(request)
+        text = await self._short(await self._draft(request))
+        invented = _invented(text, ground)
+        if invented:
+            text = await self._corrected(text, invented, ground)
+        kept = " ".join(each for each in sentences(text) if not ungrounded(each, ground))
+        if len(kept) < _LEAST_GROUNDED * len(text):
+            raise SummaryRefusedError("Most of the model's paragraph has no source in what was said.")
+        paragraph = whole_sentences(kept, MAX_SUMMARY_CHARS) or as_sentence(kept, MAX_SUMMARY_CHARS)
+        self._refuse_copy(paragraph)
+        return Fold(
+            gist=paragraph,
+            facts=(),
+            prompt_tokens=self._prompt_tokens,
+            completion_tokens=self._completion_tokens,
+            form=self._prompts.version,
+        )
+
+    async def _short(self, draft: _Draft) -> str:
+        """Return the paragraph after at most one more pass; it may still be too long then, and is cut later."""
+        if draft.cut:
+            # Its end is missing, and with it the newest: what there is of it is condensed with the turns once more.
+            so_far = whole_sentences(draft.text, MAX_SUMMARY_CHARS) or self._request.previous
+            draft = await self._draft(replace(self._request, previous=so_far), correction=_TOO_LONG)
+            if draft.cut:
+                raise SummaryRefusedError("The model's answer was cut off at its length limit, twice.")
+            return draft.text
+        if len(draft.text) <= MAX_SUMMARY_CHARS:
+            return draft.text
+        try:
+            shorter = await self._draft(
+                replace(self._request, previous=draft.text, turns=(), notes=()), correction=_TOO_LONG
+            )
+        except SummaryRefusedError:
+            return draft.text
+        return draft.text if shorter.cut or len(shorter.text) >= len(draft.text) else shorter.text
+
+    async def _corrected(self, text: str, invented: str, ground: Ground) -> str:
+        """Return the better of this paragraph and one made after being told what nobody said."""
+        told = f"The last attempt had names or numbers that nobody said: {invented}. Leave them out."
+        try:
+            again = await self._draft(self._request, correction=told)
+        except SummaryRefusedError:
+            return text
+        if again.cut or len(again.text) > MAX_SUMMARY_CHARS:
+            return text
+        return max(again.text, text, key=lambda each: _grounded_share(each, ground))
+
+    async def _draft(self, request: FoldRequest, *, correction: str = "") -> _Draft:
+        asked = self._prompts.write(request, max_output_tokens=self._max_output_tokens, correction=correction)
+        answer = await self._completion.complete(asked)
+        self._prompt_tokens = _sum(self._prompt_tokens, answer.prompt_tokens)
+        self._completion_tokens = _sum(self._completion_tokens, answer.completion_tokens)
+        return _Draft(read_paragraph(answer, request.turns), cut=answer.finish_reason == "length")
+
+    def _refuse_copy(self, paragraph: str) -> None:
+        """Refuse the summary so far, word for word, when there was something to add to it."""
+        request = self._request
+        same = _words(paragraph) == _words(request.previous or "")
+        if same and extract(request.turns, request.notes, start=request.start):
+            raise SummaryRefusedError("The model copied the previous summary.")
+
+
+def _ground(request: FoldRequest) -> Ground:
+    said = [request.previous or "", *request.roster]
+    said += [text for note in request.notes for text in (note.who, note.what)]
+    return ground_of(said) | turn_ground(request.turns)
+
+
+def _invented(text: str, ground: Ground) -> str:
+    """Return the names and numbers of a paragraph that nobody said, for the model to read."""
+    return ", ".join(sorted({word for each in sentences(text) for word in ungrounded(each, ground)}))
+
+
+def _grounded_share(text: str, ground: Ground) -> float:
+    kept = sum(len(each) for each in sentences(text) if not ungrounded(each, ground))
+    return kept / max(1, len(text))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one + (other or 0)
