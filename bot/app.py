@@ -8,25 +8,36 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from bot.accesses import AccessBook
 from bot.brain.instructions import Instructions
 from bot.brain.quoting import Quoting
 from bot.brain.responder import ModelResponder
 from bot.clock import SystemClock
 from bot.discord.client import connected, translated
+from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.embedding.choice import chosen_embedder
 from bot.indexer import Indexer
+from bot.keeper import Keeper
 from bot.llm.embedded import EmbeddedResponder
+from bot.llm.opening import open_budget, open_model
 from bot.models.catalogue import TURN_SMART, VOICE_JOE
 from bot.models.shelf import ModelShelf
+from bot.policy import GuildPolicy
+from bot.people import PeopleBook
 from bot.recall import Recall, RoomRecall
 from bot.room import Means, Room
 from bot.store.database import open_database
+from bot.store.guilds import Guilds
+from bot.store.people import PeopleStore
+from bot.store.prompts import PromptShelf
 from bot.store.search import SqlRecallIndex
 from bot.store.sessions import Sessions
+from bot.store.tiers import SegmentShelf
 from bot.store.turns import SqlTurnStore
 from bot.store.vectorshelf import VectorShelf
 from bot.summarising import summariser_for
@@ -49,7 +60,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.clock import Clock
     from bot.discord.client import RoomtoneClient
-    from bot.llm.openai_chat import OpenAIChat
+    from bot.llm.budgeted import BudgetedModel
     from bot.place import Place
     from bot.recall import Place as RecallPlace
     from bot.settings import (
@@ -65,7 +76,7 @@ if TYPE_CHECKING:
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.ports import TurnStore
-    from compaction.settings import BudgetSettings, CompactionSettings
+    from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
     from compaction.summarisers.port import Summariser
     from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings, TransportSettings
     from voice.speaking.port import Speech, Synthesizer
@@ -88,6 +99,8 @@ class BotSettings:
     compaction: CompactionSettings
     budget: BudgetSettings
     models: ModelsSettings
+    tiers: TierSettings
+    people: PeopleSettings
     recall: RecallSettings
     storage: StorageSettings
 
@@ -137,18 +150,23 @@ async def running_bot(
         )
         sessions = Sessions(database, clock)
         store = SqlTurnStore(database, clock)
+        people = PeopleBook(PeopleStore(database), settings.people)
+        accesses = AccessBook(SegmentShelf(database), clock)
         recognizer = await stack.enter_async_context(
             QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr)
         )
         judge = await _open_judge(stack, settings.models, settings.listening)
         synthesizer = await _open_voice(stack, settings.models)
-        model = await _open_model(stack, settings.llm)
+        model = await _open_model(stack, settings)
+        guilds = Guilds(database, clock)
+        policy = await _policy(settings, model, guilds)
         means = Means(
             sessions=sessions,
             open_memory=_memories(
                 store,
                 summariser_for(settings.compaction.summariser, model, settings.compaction),
-                settings.compaction,
+                settings,
+                policy,
                 clock,
             ),
             recognizer=recognizer,
@@ -167,10 +185,13 @@ async def running_bot(
             speaking=settings.speaking,
             mind=f"the language model {model.model}" if model else "what I heard, without a language model",
             judge=judge,
-            quoting=await _open_recall(stack, settings, database, store, clock, zone),
+            keeping=_keepers(settings, database, store, people, accesses, clock),
+            quoting=await _open_recall(stack, settings, database, store, clock, zone, accesses),
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
-        client = await stack.enter_async_context(connected(settings.discord, settings.transport, supervisor))
+        client = await stack.enter_async_context(
+            connected(settings.discord, settings.transport, supervisor, [_rolling_context(settings, guilds)])
+        )
         # Entered after the client, so that rooms end while Discord can still be told.
         await stack.enter_async_context(supervisor)
         if rejoin:
@@ -185,6 +206,7 @@ async def _open_recall(
     store: TurnStore,
     clock: Clock,
     zone: tzinfo,
+    accesses: AccessBook,
 ) -> Callable[[RecallPlace], Quoting | None]:
     """Start memory search and what keeps it complete, and return what finds the quotes for a room's replies."""
     embedder = await stack.enter_async_context(
@@ -192,7 +214,7 @@ async def _open_recall(
     )
     vectors = VectorShelf(database, most=settings.recall.max_vectors)
     await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
-    recall = Recall(SqlRecallIndex(database, vectors), store, embedder=embedder)
+    recall = Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
 
     def quoting(place: RecallPlace) -> Quoting | None:
         if not settings.recall.enabled or not settings.recall.quotes:
@@ -203,30 +225,85 @@ async def _open_recall(
     return quoting
 
 
+def _keepers(
+    settings: BotSettings,
+    database: Database,
+    store: TurnStore,
+    people: PeopleBook,
+    accesses: AccessBook,
+    clock: Clock,
+) -> Callable[[SessionId, int, SessionMemory], Keeper]:
+    """Return what makes a room's keeper."""
+    shelf, prompts = SegmentShelf(database), PromptShelf(database)
+
+    def keeping(session_id: SessionId, guild_id: int, memory: SessionMemory) -> Keeper:
+        return Keeper(
+            session_id,
+            guild_id,
+            memory=memory,
+            turns=store,
+            shelf=shelf,
+            people=people,
+            prompts=prompts,
+            accesses=accesses,
+            settings=settings.tiers,
+            clock=clock,
+            max_input_tokens=settings.budget.max_input_tokens,
+        )
+
+    return keeping
+
+
 def _memories(
-    store: TurnStore, summariser: Summariser, settings: CompactionSettings, clock: Clock
+    store: TurnStore, summariser: Summariser, settings: BotSettings, policy: GuildPolicy, clock: Clock
 ) -> Callable[[SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
     """Return how a room opens its session's memory."""
 
-    def open_memory(
+    @asynccontextmanager
+    async def open_memory(
         session_id: SessionId, guild_id: int, on_event: Callable[[CompactionEvent], None]
-    ) -> AbstractAsyncContextManager[SessionMemory]:
-        return SessionMemory.open(
+    ) -> AsyncIterator[SessionMemory]:
+        async with SessionMemory.open(
             session_id,
             store=store,
             summariser=summariser,
             fallback=ExtractiveSummariser(),
-            settings=settings,
-            mode=settings.mode,
+            settings=settings.compaction,
+            mode=await policy.mode(guild_id),
             clock=clock,
             guild_id=str(guild_id),
             on_event=on_event,
-        )
+            searchable=settings.recall.enabled,
+        ) as memory:
+            yield memory
 
     return open_memory
 
 
-def _responders(settings: BotSettings, model: OpenAIChat | None, zone: tzinfo) -> Callable[[], Responder]:
+async def _policy(settings: BotSettings, model: BudgetedModel | None, guilds: Guilds) -> GuildPolicy:
+    """Return what says which mode and which budget hold in a guild."""
+    budget = model.budget if model is not None else await open_budget("", settings.budget)
+    return GuildPolicy(
+        guilds,
+        budget,
+        mode=settings.compaction.mode,
+        max_output_tokens=settings.llm.max_output_tokens,
+        searchable=settings.recall.enabled,
+    )
+
+
+def _rolling_context(settings: BotSettings, guilds: Guilds) -> Callable[[CommandTree[Any]], None]:
+    """Return what puts /rolling-context on the bot's commands."""
+    defaults = MemoryDefaults(
+        mode=settings.compaction.mode,
+        budget_enabled=settings.budget.enabled,
+        max_input_tokens=settings.budget.max_input_tokens,
+        searchable=settings.recall.enabled,
+    )
+    return partial(add_rolling_context, choices=guilds, defaults=defaults)
+
+
+def _responders(settings: BotSettings, model: BudgetedModel | None, zone: tzinfo) -> Callable[[], Responder]:
     """Return what makes a room's responder."""
     if model is not None:
         shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens)
@@ -235,14 +312,11 @@ def _responders(settings: BotSettings, model: OpenAIChat | None, zone: tzinfo) -
     return lambda: EmbeddedResponder(names=names, zone=zone)
 
 
-async def _open_model(stack: AsyncExitStack, settings: LlmSettings) -> OpenAIChat | None:
-    if not settings.configured:
+async def _open_model(stack: AsyncExitStack, settings: BotSettings) -> BudgetedModel | None:
+    if not settings.llm.configured:
         log.info("no_language_model", responder="embedded")
         return None
-    # Imported where it is needed: the library takes a second to load.
-    from bot.llm.openai_chat import OpenAIChat
-
-    return await stack.enter_async_context(OpenAIChat(settings))
+    return await stack.enter_async_context(open_model(settings.llm, settings.budget, settings.models))
 
 
 async def _open_judge(

@@ -116,6 +116,10 @@ class Keeper:
                 self._new_prompts[digest] = part.content
                 self._wanted.set()
 
+    def participants(self, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
+        """Return the part of a prompt about the people present, (id, display name). Returns at once."""
+        return self._people.section(self._guild_id, present)
+
     # -- its work ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -126,9 +130,13 @@ class Keeper:
             self._wanted.clear()
             await self.tend()
 
-    async def finish(self) -> None:
+    async def finish(self, *, within_s: float = 10.0) -> None:
         """Draw what people said since the last fold: the session ends. Failures are told and cost only that."""
-        await self.tend(through=self._memory.total_turns)
+        try:
+            async with asyncio.timeout(within_s):
+                await self.tend(through=self._memory.total_turns)
+        except TimeoutError:
+            log.warning("keeping_late", session_id=self._session_id, within_s=within_s)
 
     async def tend(self, *, through: int | None = None) -> None:
         """Do once what is due. `through`: facts about people are drawn from the turns before it; the folded ones
@@ -145,6 +153,9 @@ class Keeper:
             if not self._troubled:
                 log.warning("keeping_failed", session_id=self._session_id, problem=str(error))
             self._troubled = True
+        except Exception as error:
+            # A mistake in tending must not end a conversation.
+            log.exception("keeping_broke", session_id=self._session_id, error_class=type(error).__name__)
         else:
             self._troubled = False
 

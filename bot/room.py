@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.keeper import Keeper
     from bot.place import Link, Moved, Place
+    from bot.policy import GuildPolicy, Terms
     from bot.settings import BrainSettings, RoomSettings
     from bot.store.sessions import Opened, Sessions
     from compaction.events import CompactionEvent
@@ -61,6 +62,8 @@ LOOK_AROUND_S = 5.0
 # An ending room's time for its last words to become turns, and for the reply it breaks off to be recorded.
 LAST_WORDS_S = 6.0
 HUSH_S = 2.0
+# And for what people said of themselves to be kept.
+KEEPING_S = 4.0
 # What is said over a reply waits so long for the broken-off reply to become a turn before it.
 SETTLE_S = 1.0
 
@@ -98,6 +101,8 @@ class Means:
     quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
     # Says in pauses who sounds finished; without one silence alone ends speech.
     judge: TurnJudge | None = None
+    # What the guild has chosen of mode and budget; None: `max_input_tokens` and the session's own mode hold.
+    policy: GuildPolicy | None = None
 
 
 class Room:
@@ -214,6 +219,8 @@ class Room:
                     tasks.create_task(self._look_around(link), name="look-around"),
                     tasks.create_task(self._watch(link), name="link"),
                 ]
+                if self._keeper is not None:
+                    running.append(tasks.create_task(self._keeper.run(), name="keeper"))
                 await self._enter(opened)
                 reason = await self._closing
                 await self._last_words()
@@ -231,6 +238,8 @@ class Room:
                 opened.session.id, self._place.guild_id, self._place.channel_id, opened.resumed, self._opened_at
             )
         )
+        if self._keeper is not None:
+            self._keeper.came(str(person.id) for person in self._place.company())
         if self._means.room.notice:
             await self._place.write(self._means.room.notice)
 
@@ -240,6 +249,8 @@ class Room:
         await self._hearing.finish([person.id for person in self._place.company()], within_s=LAST_WORDS_S)
 
     async def _end_session(self, memory: SessionMemory, reason: str) -> None:
+        if self._keeper is not None:
+            await self._keeper.finish(within_s=KEEPING_S)
         try:
             await memory.end()
         except StoreError as error:
@@ -317,6 +328,10 @@ class Room:
             elif self._keeper is not None:
                 self._keeper.came([str(moved.person.id)])
             await minutes.moved(moved)
+
+    def _present(self) -> list[tuple[str, str]]:
+        """Return who is in the channel now, as turns know them: id and display name."""
+        return [(str(person.id), person.name) for person in self._place.company() if not person.is_bot]
 
     def _name(self, user_id: int) -> str:
         """Return a person's name, also of one who has just left."""
@@ -411,9 +426,24 @@ class Room:
             now=self._clock.now(),
             zone=self._means.zone,
             quotes=quotes,
+            participants=() if self._keeper is None else self._keeper.participants(self._present()),
         )
+        if self._keeper is not None:
+            self._keeper.sent(context.parts)
         self._observe(events.ContextBuilt(context.parts, question.turn.seq, self._clock.monotonic()))
         return context
+
+    async def _terms(self, memory: SessionMemory) -> Terms | None:
+        """Return on what terms the guild's prompts are built, and go over to its mode if that has changed."""
+        if self._means.policy is None:
+            return None
+        terms = await self._means.policy.terms(self._place.guild_id)
+        try:
+            await memory.choose(terms.mode)
+        except StoreError as error:
+            # The old mode goes on; the next reply tries again.
+            self._report("memory_mode", str(error))
+        return terms
 
     async def _on_reply(self, reply: Reply) -> None:
         """Record what was heard of an answer, and write what failed into the channel."""
