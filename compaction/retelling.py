@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compaction.budget.tokens import estimate_text_tokens
 from compaction.ports import CompletionRequest
 from compaction.prompt import notes_text, turn_lines
 from compaction.prompt_texts import RECURSIVE_VERSION, PromptTexts
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 ASKED_CHARS = 1_000
 # Below 1,200 characters: English has some 4.4 characters a token.
 CAP_TOKENS = 270
-# What the estimator counts for a character of English; other writing needs more tokens for as many characters.
-_ENGLISH_TOKENS_A_CHAR = 0.36
 
 
 class RetellingPrompts:
@@ -49,6 +46,6 @@ class RetellingPrompts:
 
 
 def _cap_tokens(text: str) -> int:
-    """Return the cap for an answer in the writing of this text."""
-    a_char = estimate_text_tokens(text) / max(1, len(text))
-    return round(CAP_TOKENS * max(1.0, a_char / _ENGLISH_TOKENS_A_CHAR))
+    """Return the cap for an answer in the writing of this text: other alphabets have fewer characters a token, about
+    as many as they have bytes a character."""
+    return round(CAP_TOKENS * len(text.encode(errors="replace")) / max(1, len(text)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
@@ -131,6 +132,10 @@ class Room:
         """People talk for so many turns."""
         for _ in range(count):
             await self.say()
+
+    async def wait(self, seconds: float) -> None:
+        """Time passes."""
+        await asyncio.sleep(seconds)
 
     async def see(self, name: str, what: str = "the map of Tokyo") -> None:
         """Bob's screen shows something."""

@@ -197,3 +197,44 @@ def test_the_gist_of_a_pruned_segment_stays_in_the_summary() -> None:
     after = render([old, *newer, corrected])
     assert after is not None
     assert "Braemar" not in after.text
+
+
+def paragraph(number: int, gist: str) -> Segment:
+    """A batch that was retold with all before it."""
+    return replace(batch(number, gist=gist), summariser="llm recursive.v1")
+
+
+def test_newest_paragraph_is_the_summary() -> None:
+    """Whole and alone; each sentence leads to the batch in whose paragraph it first stood."""
+    ledger = Ledger([paragraph(0, "Ada plans a hike. Bob is late.")])
+    ledger = ledger.with_segment(paragraph(1, "Ada plans a hike. Cy brings the stove."))
+    rendered = ledger.render()
+    assert rendered is not None
+    assert rendered.text == "Ada plans a hike. Cy brings the stove."
+    assert [(each.text, each.turn_seqs[0]) for each in rendered.sentences] == [
+        ("Ada plans a hike.", 0),
+        ("Cy brings the stove.", 10),
+    ]
+    assert rendered == render(ledger.segments)
+
+
+def test_ledger_goes_on_from_a_paragraph() -> None:
+    """After a change of the strategy: the last paragraph's sentences stand beside new facts; older ones don't."""
+    rendered = render(
+        [
+            paragraph(0, "Dora hid the old key in Lisbon."),
+            paragraph(1, "Ada plans a hike to Braemar. Cy brings the stove."),
+            batch(2, fact(20, "We leave at nine on Sunday.")),
+        ]
+    )
+    assert rendered is not None
+    assert "Ada: We leave at nine on Sunday." in rendered.text
+    assert "Ada plans a hike to Braemar." in rendered.text
+    assert "Lisbon" not in rendered.text
+
+
+def test_paragraph_takes_over_from_a_ledger() -> None:
+    """It was made from the ledger's summary, so it stands for that too."""
+    rendered = render([batch(0, fact(1, "We leave at nine on Sunday.")), paragraph(1, "They leave at nine on Sunday.")])
+    assert rendered is not None
+    assert rendered.text == "They leave at nine on Sunday."
