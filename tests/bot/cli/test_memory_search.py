@@ -1,0 +1,84 @@
+"""`roomtone memory search` on a database with two evenings in it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cli.app import run_command_line
+from bot.store.database import open_database
+from tests.bot.store.test_search import _Room
+from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, SAID, turn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with a database; the settings point at it, and at no embedder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
+
+    async def fill() -> None:
+        async with open_database(tmp_path / "data" / "roomtone.db") as database:
+            room = _Room(database)
+            await room.tell(EVENING, *SAID, turn(6, "Actually we booked three rooms in Lisbon.", "Bob"))
+            await room.tell(ELSEWHERE, turn(0, "Lisbon is far."))
+
+    asyncio.run(fill())
+    return tmp_path / "data"
+
+
+def searched(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What the command prints."""
+    assert run_command_line(["memory", "search", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_what_was_said_is_printed_with_who_and_when(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The turn with its neighbours, where it was said, and what corrects it."""
+    del data_dir
+    out = searched(capsys, "closed lighthouse", "--limit", "1")
+    assert "session evening, turn 2." in out
+    assert "Ada Lovelace: The lighthouse is closed until May." in out
+    assert "Nothing" in searched(capsys, "zeppelin")
+
+
+def test_json_has_every_field(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For scripts: the same as values, corrections named."""
+    del data_dir
+    found = json.loads(searched(capsys, "booked rooms Lisbon", "--session", "evening", "--json"))
+    assert found[0]["seq"] == 6
+    assert found[0]["text"] == "Actually we booked three rooms in Lisbon."
+    assert found[0]["supersedes"] == [{"session": "evening", "seq": 3}]
+    assert {"kind", "speaker", "at", "turns", "superseded_by", "likeness"} <= set(found[0])
+
+
+def test_filters_are_options(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Speaker and time; an empty query lists what was said last."""
+    del data_dir
+    found = json.loads(searched(capsys, "", "--speaker", "bob", "--until", "2025-10-10", "--json", "--limit", "2"))
+    assert [each["seq"] for each in found] == [5, 3]
+    assert json.loads(searched(capsys, "lisbon", "--since", "1h", "--json")) == []
+
+
+def test_a_time_nobody_understands_is_misuse(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit status 2 and how to write it; nothing is searched."""
+    del data_dir
+    assert run_command_line(["memory", "search", "x", "--since", "soon"]) == 2
+    assert "21:04" in capsys.readouterr().err
+
+
+def test_without_a_database_nothing_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A search creates no files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "nowhere"))
+    assert "Nothing" in searched(capsys, "lisbon")
+    assert not (tmp_path / "nowhere").exists()

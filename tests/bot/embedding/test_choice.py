@@ -1,0 +1,62 @@
+"""Which embedder the settings name, and whose key goes where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import SecretStr
+
+from bot.embedding import choice
+from bot.embedding.choice import chosen_embedder
+from bot.errors import ModelError
+from bot.llm.openai_embeddings import OpenAIEmbeddings
+from bot.settings import LlmSettings, ModelsSettings, RecallSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from compaction.ports import Embedder
+
+URL = "http://127.0.0.1:9/v1"
+
+
+async def chosen(folder: Path, **settings: object) -> Embedder | None:
+    """The embedder that these settings name."""
+    recall = RecallSettings.model_validate(settings)
+    models = ModelsSettings(directory=folder)
+    async with chosen_embedder(recall, models=models, llm=LlmSettings()) as embedder:
+        return embedder
+
+
+@pytest.mark.asyncio
+async def test_without_a_model_full_text_serves(tmp_path: Path) -> None:
+    """By default nothing is missing; asked for by name, it is told how to bring it."""
+    assert await chosen(tmp_path) is None
+    assert await chosen(tmp_path, embedder="off", base_url=URL) is None
+    with pytest.raises(ModelError, match="roomtone models pull embed"):
+        await chosen(tmp_path, embedder="minilm")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("settings", [{"base_url": URL}, {"embedder": "endpoint", "base_url": URL}])
+async def test_an_endpoint_is_taken_where_one_is_set(tmp_path: Path, settings: dict[str, object]) -> None:
+    """Named, or simply there."""
+    embedder = await chosen(tmp_path, model="nomic", **settings)
+    assert isinstance(embedder, OpenAIEmbeddings)
+    assert embedder.model == "nomic"
+
+
+@pytest.mark.parametrize(
+    ("recall", "llm", "key"),
+    [
+        (RecallSettings(base_url=URL, api_key=SecretStr("mine")), LlmSettings(api_key=SecretStr("chat")), "mine"),
+        (RecallSettings(base_url=URL), LlmSettings(base_url=URL + "/", api_key=SecretStr("chat")), "chat"),
+        (RecallSettings(base_url=URL), LlmSettings(api_key=SecretStr("chat")), ""),
+        (RecallSettings(embedder="endpoint"), LlmSettings(api_key=SecretStr("chat")), "chat"),
+        (RecallSettings(embedder="endpoint"), LlmSettings(), ""),
+    ],
+)
+def test_a_key_goes_only_where_it_belongs(recall: RecallSettings, llm: LlmSettings, key: str) -> None:
+    """The chat model's key is not shown to another address."""
+    assert choice._key(recall, llm) == key

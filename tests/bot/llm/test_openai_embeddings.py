@@ -1,0 +1,163 @@
+"""The embeddings adapter against a local server, through the real client: what is sent, what comes, what fails how."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiohttp import web
+
+from bot.llm.openai_embeddings import MAX_CHARS, MAX_TEXTS, EmbeddingsEndpoint, OpenAIEmbeddings
+from compaction.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+KEY = "sk-secret"
+
+
+class Server:
+    """Answers embeddings as told, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.bodies: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self.answer: Handler = self.vectors
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Keep the request, answer it."""
+        self.bodies.append(await request.json())
+        self.keys.append(request.headers["Authorization"])
+        return await self.answer(request)
+
+    async def vectors(self, request: web.Request) -> web.StreamResponse:
+        """One vector a text, in the wrong order, as the standard allows."""
+        del request
+        texts = self.bodies[-1]["input"]
+        data = [
+            {"object": "embedding", "index": at, "embedding": [3.0 + len(text), 4.0]} for at, text in enumerate(texts)
+        ]
+        return web.json_response({"object": "list", "model": "m", "data": data[::-1], "usage": None})
+
+
+def status(code: int) -> Handler:
+    """Answer with an error."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        del request
+        return web.json_response({"error": {"message": f"no {KEY}"}}, status=code)
+
+    return answer
+
+
+def body(content: object) -> Handler:
+    """Answer with this, whatever it is."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        del request
+        return web.Response(
+            text=content if isinstance(content, str) else json.dumps(content), content_type="application/json"
+        )
+
+    return answer
+
+
+@asynccontextmanager
+async def endpoint(*, timeout_s: float = 5.0) -> AsyncIterator[tuple[OpenAIEmbeddings, Server]]:
+    """Start a server and an adapter that points at it."""
+    server = Server()
+    app = web.Application()
+    app.router.add_post("/v1/embeddings", server.handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        async with OpenAIEmbeddings(EmbeddingsEndpoint(url, "local-embed", KEY, timeout_s)) as embedder:
+            yield embedder, server
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.asyncio
+async def test_texts_become_unit_vectors_in_order() -> None:
+    """Whatever order the server answers in; the model and key are sent, lengths are one."""
+    async with endpoint() as (embedder, server):
+        first, second = await embedder.embed(["", "abcdefgh"])
+        assert first == pytest.approx([0.7071, 0.7071], abs=1e-3)
+        assert second == pytest.approx([11 / (121 + 16) ** 0.5, 4 / (121 + 16) ** 0.5])
+        assert server.bodies[0]["model"] == "local-embed"
+        assert server.keys == [f"Bearer {KEY}"]
+        assert embedder.model == "local-embed"
+        assert await embedder.embed([]) == []
+
+
+@pytest.mark.asyncio
+async def test_long_and_odd_texts_are_sent_as_servers_take_them() -> None:
+    """Cut, never empty, without half characters, and not too many at once."""
+    async with endpoint() as (embedder, server):
+        await embedder.embed(["x" * 9_000, "  ", "half \ud83d", *["y"] * MAX_TEXTS])
+        sent = server.bodies[0]["input"]
+        assert len(sent) == MAX_TEXTS
+        assert (len(sent[0]), sent[1], sent[2]) == (MAX_CHARS, "-", "half ?")
+        assert len(server.bodies) == 2
+
+
+FAILURES = [
+    (status(401), False, "recall.api_key"),
+    (status(404), False, "recall.model"),
+    (status(429), True, "rate limit"),
+    (status(503), True, "status 503"),
+    (status(413), False, "status 413"),
+    (body("<html>"), True, "recall.base_url"),
+    (body({"data": None}), True, "recall.base_url"),
+    (body({"data": [{"index": 0, "embedding": "oops"}]}), True, "recall.base_url"),
+    (body({"data": [{"index": 0, "embedding": [0.0, 0.0]}]}), True, "without direction"),
+    (body({"data": [{"index": 0, "embedding": []}]}), True, "without direction"),
+    (body({"data": []}), False, "sent 0 embeddings for 1 texts"),
+]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("answer", "retryable", "remedy"), FAILURES)
+async def test_every_failure_is_a_sentence(answer: Handler, retryable: bool, remedy: str) -> None:
+    """With the remedy, whether waiting helps, and never the key."""
+    async with endpoint() as (embedder, server):
+        server.answer = answer
+        with pytest.raises(EmbeddingError) as failed:
+            await embedder.embed(["some words"])
+    assert remedy in str(failed.value)
+    assert failed.value.retryable is retryable
+    assert KEY not in str(failed.value)
+    assert "some words" not in str(failed.value)
+
+
+@pytest.mark.asyncio
+async def test_a_silent_server_is_given_up() -> None:
+    """After the timeout of the settings."""
+
+    async def hang(request: web.Request) -> web.StreamResponse:
+        del request
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("never")
+
+    async with endpoint(timeout_s=0.05) as (embedder, server):
+        server.answer = hang
+        with pytest.raises(EmbeddingError, match=r"recall\.timeout_s") as failed:
+            await embedder.embed(["some words"])
+        assert failed.value.retryable
+
+
+@pytest.mark.asyncio
+async def test_nobody_there_is_told() -> None:
+    """A dead address says where it looked."""
+    async with OpenAIEmbeddings(EmbeddingsEndpoint("http://127.0.0.1:9/v1", "local-embed")) as embedder:
+        with pytest.raises(EmbeddingError, match=r"127\.0\.0\.1:9") as failed:
+            await embedder.embed(["some words"])
+        assert failed.value.retryable
