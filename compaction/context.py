@@ -62,6 +62,7 @@ def build_payload(
     active: Sequence[PayloadPart] = (),
     continuity: Sequence[PayloadPart] = (),
     stale: Sequence[PayloadPart] = (),
+    condensed: Sequence[PayloadPart] = (),
     max_input_tokens: int | None = None,
     zone: tzinfo = UTC,
     searchable: bool = False,
@@ -73,8 +74,9 @@ def build_payload(
     `system`: prompts and tool rules, one message each, never cut. `recall`: quotes found by memory search.
     `participants`: what is known of the people present (compaction.memory.people). `active`: the file or frame that
     is being talked about. `continuity`: what was said in older conversations, `stale`: what tools answered long ago,
-    oldest first. `zone`: whose clock the times are told in. `searchable`: the model has memory search, so an eviction
-    note points there. `count`: what counts a text's tokens; the guess unless given.
+    oldest first. `condensed`: what stands beside the summary for turns without room (`left_out_turns`). `zone`: whose
+    clock the times are told in. `searchable`: the model has memory search, so an eviction note points there.
+    `count`: what counts a text's tokens; the guess unless given.
     Raises ContextOverflowError when not even the system prompts and the current turn fit. Deterministic.
     """
     limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
@@ -83,7 +85,7 @@ def build_payload(
         Offered(
             fixed=tuple(part("system", PartKind.SYSTEM, text, count=count) for text in system),
             continuity=tuple(continuity),
-            summary=tell.summary(),
+            summary=(*tell.summary(), *condensed),
             participants=tuple(participants),
             turns=tuple(tell.turn(turn, PartKind.TURN) for turn in context.window),
             stale=tuple(stale),
@@ -99,10 +101,15 @@ def build_payload(
     )
 
 
+def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> tuple[Turn, ...]:
+    """Return the turns of the context's window that had no room in `payload`."""
+    sent = {each.seq_from for each in payload if each.kind is PartKind.TURN}
+    return tuple(turn for turn in context.window if turn.seq not in sent)
+
+
 def evicted_after(context: SessionContext, payload: Sequence[PayloadPart]) -> Evicted | None:
     """Return what a rolling session has evicted once `payload`, made of `context`, is sent."""
-    sent = {each.seq_from for each in payload if each.kind is PartKind.TURN}
-    gone = [turn for turn in context.window if turn.seq not in sent]
+    gone = left_out_turns(context, payload)
     if not gone:
         return context.evicted
     now = evicted_turns(gone)

@@ -65,6 +65,7 @@ class SessionMemory:
         compactor: Compactor,
         settings: CompactionSettings,
         mode: Mode,
+        wanted: Mode,
         searchable: bool,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
@@ -74,6 +75,8 @@ class SessionMemory:
         self._compactor = compactor
         self._settings = settings
         self._mode = mode
+        # The mode that was asked for; `_mode` may be what serves in its place.
+        self._wanted = wanted
         self._searchable = searchable
         self._log = log
         # What the rolling mode has let go of; of no meaning in the others.
@@ -107,7 +110,7 @@ class SessionMemory:
         log = (structlog.get_logger() if log is None else log).bind(
             session_id=session_id, guild_id=guild_id, strategy=settings.strategy.value
         )
-        mode = _possible(mode, log, searchable=searchable)
+        wanted, mode = mode, _possible(mode, log, searchable=searchable)
         log = log.bind(compaction_mode=mode.value)
         reader = Outbox(store, session_id, stored_turns=0, timeout_s=settings.store_timeout_s)
         stored = await reader.load()
@@ -144,6 +147,7 @@ class SessionMemory:
             compactor=compactor,
             settings=settings,
             mode=mode,
+            wanted=wanted,
             searchable=searchable,
             log=log,
         )
@@ -252,8 +256,11 @@ class SessionMemory:
         Turns that the old mode let go of and the new one needs are read back, so this may take a moment. Raises
         StoreError when they can't be; the mode stays as it was then.
         """
-        mode = _possible(mode, self._log, searchable=self._searchable)
+        if mode is self._wanted:
+            return self._mode
+        wanted, mode = mode, _possible(mode, self._log, searchable=self._searchable)
         if mode is self._mode:
+            self._wanted = wanted
             return mode
         if self._timeline.first > self.cursor:
             stored = await self._outbox.load()
@@ -261,7 +268,7 @@ class SessionMemory:
             if missing:
                 self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
         self._log.info("compaction_mode_changed", old_mode=self._mode.value, new_mode=mode.value)
-        self._mode = mode
+        self._mode, self._wanted = mode, wanted
         self._evicted = None
         self._compactor.choose(mode)
         self._log = self._log.bind(compaction_mode=mode.value)

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.llm.port import ChatMessage, Role
-from compaction.context import build_payload
+from compaction.budget.messages import Message
+from compaction.budget.summarize import SummarizeOptions, summarize_by_rules
+from compaction.context import build_payload, left_out_turns, turn_text
+from compaction.model import Mode
+from compaction.payload import PartKind, part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
+    from bot.policy import Terms
     from compaction.context import SessionContext
     from compaction.memory.quotes import Quote
     from compaction.model import Turn
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
+
+# What is left out is mostly folded soon; until then half a summary stands for it.
+CONDENSED_CHARS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,8 @@ class ModelContext:
     now: float
     # What the recalled parts were made of; not all of them need have had room.
     quotes: tuple[Quote, ...] = ()
+    # Whether it has to stay within the model's budget on its way.
+    enforced: bool = True
 
 
 def build_context_messages(
@@ -45,18 +56,48 @@ def build_context_messages(
     zone: tzinfo,
     quotes: Sequence[Quote] = (),
     participants: Sequence[PayloadPart] = (),
+    terms: Terms | None = None,
 ) -> ModelContext:
     """Return what a model is sent to answer `current`, and log `model_context_built`.
 
     System prompts, what is known of the people present (`participants`), the summary, the window word for word, live
-    notes, recalled quotes, the current turn: within `max_input_tokens`. This is where the session asks itself whether
-    a batch is due for folding; that happens in the background and never delays the answer. Raises
-    `ContextOverflowError`.
+    notes, recalled quotes, the current turn: within `max_input_tokens`. `terms`: how they are counted and what is put
+    in the place of what has no room. This is where the session asks itself whether a batch is due for folding; that
+    happens in the background and never delays the answer. Raises `ContextOverflowError`.
     """
     session = memory.context(current=current, max_input_tokens=max_input_tokens)
-    parts = build_payload(
-        session, system=system, recall=[quote.part for quote in quotes], participants=participants, zone=zone
+    build = partial(
+        build_payload,
+        session,
+        system=system,
+        recall=[quote.part for quote in quotes],
+        participants=participants,
+        zone=zone,
+        searchable=terms is not None and terms.searchable,
+        count=None if terms is None else terms.count,
     )
+    parts = build()
+    if terms is not None and terms.condense and session.mode is not Mode.ROLLING:
+        condensed = _condensed(left_out_turns(session, parts), zone, terms)
+        parts = build(condensed=condensed) if condensed else parts
     memory.sent(session, parts, zone=zone)
-    messages = tuple(ChatMessage(Role(part.role), part.content) for part in parts)
-    return ModelContext(session=session, current=current, parts=parts, messages=messages, now=now, quotes=tuple(quotes))
+    return ModelContext(
+        session=session,
+        current=current,
+        parts=parts,
+        messages=tuple(
+            ChatMessage(Role(part.role), part.content, kind=part.kind, timestamp=part.timestamp) for part in parts
+        ),
+        now=now,
+        quotes=tuple(quotes),
+        enforced=terms is None or terms.enforced,
+    )
+
+
+def _condensed(turns: Sequence[Turn], zone: tzinfo, terms: Terms) -> tuple[PayloadPart, ...]:
+    """Return what stands beside the note for turns that had no room: their best sentences, or nothing."""
+    said = [Message("user", turn_text(turn, zone), timestamp=turn.started_at) for turn in turns]
+    text = summarize_by_rules(said, SummarizeOptions(max_summary_chars=CONDENSED_CHARS)) if said else ""
+    if not text:
+        return ()
+    return (part("system", PartKind.SUMMARY, f"Of what is left out below: {text}", count=terms.count),)

@@ -35,7 +35,9 @@ class ModelResponder:
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
         """Yield what the model says, without the clock time and name it may put before it."""
         opening: str | None = ""
-        stream = self._model.stream(context.messages, max_output_tokens=self._max_output_tokens)
+        stream = self._model.stream(
+            context.messages, max_output_tokens=self._max_output_tokens, enforce_budget=context.enforced
+        )
         async with aclosing(stream):
             async for piece in stream:
                 if opening is None:
