@@ -9,7 +9,7 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -19,6 +19,7 @@ from bot.brain.quoting import Quoting
 from bot.brain.responder import ModelResponder
 from bot.clock import SystemClock
 from bot.discord.client import connected, translated
+from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.embedding.choice import chosen_embedder
 from bot.indexer import Indexer
@@ -27,8 +28,8 @@ from bot.llm.embedded import EmbeddedResponder
 from bot.llm.opening import open_budget, open_model
 from bot.models.catalogue import TURN_SMART, VOICE_JOE
 from bot.models.shelf import ModelShelf
-from bot.policy import GuildPolicy
 from bot.people import PeopleBook
+from bot.policy import GuildPolicy
 from bot.recall import Recall, RoomRecall
 from bot.room import Means, Room
 from bot.store.database import open_database
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from bot import events
     from bot.brain.responder import Responder
     from bot.clock import Clock
-    from bot.discord.client import RoomtoneClient
+    from bot.discord.client import AddCommands, RoomtoneClient
     from bot.llm.budgeted import BudgetedModel
     from bot.place import Place
     from bot.recall import Place as RecallPlace
@@ -190,7 +191,12 @@ async def running_bot(
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
         client = await stack.enter_async_context(
-            connected(settings.discord, settings.transport, supervisor, [_rolling_context(settings, guilds)])
+            connected(
+                settings.discord,
+                settings.transport,
+                supervisor,
+                [_rolling_context(settings, guilds), partial(add_memory_commands, people=people, zone=zone)],
+            )
         )
         # Entered after the client, so that rooms end while Discord can still be told.
         await stack.enter_async_context(supervisor)
@@ -292,7 +298,7 @@ async def _policy(settings: BotSettings, model: BudgetedModel | None, guilds: Gu
     )
 
 
-def _rolling_context(settings: BotSettings, guilds: Guilds) -> Callable[[CommandTree[Any]], None]:
+def _rolling_context(settings: BotSettings, guilds: Guilds) -> AddCommands:
     """Return what puts /rolling-context on the bot's commands."""
     defaults = MemoryDefaults(
         mode=settings.compaction.mode,

@@ -1,0 +1,128 @@
+"""/memory me and /memory forget against the local Discord: people see and delete what is kept about them."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from datetime import UTC
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.discord.client import connected
+from bot.discord.commands.memory import NOTHING, add_memory_commands, forgotten, shown
+from compaction.errors import StoreError
+from compaction.memory.people import PersonFact
+from compaction.model import Seq, SessionId
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from voice.settings import TransportSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from bot.discord.commands.memory import AboutPeople
+
+AT = 1_760_000_000.0  # 9 October 2025
+
+
+def fact(number: int, text: str, person: int = ADA, *, ended: float | None = None) -> PersonFact:
+    return PersonFact(
+        id=f"evening#{number}.0",
+        person_id=str(person),
+        name="Ada",
+        topic="home",
+        value="",
+        text=text,
+        session_id=SessionId("evening"),
+        turn_seq=Seq(number),
+        at=AT,
+        superseded_by=None if ended is None else "evening#9",
+        superseded_at=ended,
+    )
+
+
+class Book:
+    """What is kept, in memory."""
+
+    def __init__(self, *facts: PersonFact) -> None:
+        self.facts = list(facts)
+        self.asked: list[tuple[int | None, str]] = []
+
+    async def kept(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
+        """Return a person's facts."""
+        self.asked.append((guild_id, person_id))
+        return [each for each in self.facts if each.person_id == person_id]
+
+    async def forget(self, guild_id: int | None, person_id: str) -> int:
+        """Delete a person's facts."""
+        before = len(self.facts)
+        self.facts = [each for each in self.facts if each.person_id != person_id]
+        return before - len(self.facts)
+
+
+class Broken:
+    """A store that refuses."""
+
+    async def kept(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
+        """Refuse."""
+        raise StoreError("The disk is full.")
+
+    async def forget(self, guild_id: int | None, person_id: str) -> int:
+        """Refuse."""
+        raise StoreError("The disk is full.")
+
+
+@asynccontextmanager
+async def online(people: AboutPeople) -> AsyncIterator[LocalDiscord]:
+    """Start a local Discord with our client in it, which has the commands."""
+    commands = partial(add_memory_commands, people=people, zone=UTC)
+    async with (
+        LocalDiscord() as local,
+        connected(settings_for(local), TransportSettings(), FakeHousehold(), [commands]),
+    ):
+        yield local
+
+
+async def say(local: LocalDiscord, user_id: int, command: str) -> str:
+    """Use a command, and return the answer that the person alone sees."""
+    result = await local.invoke(user_id, command, {})
+    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+    (reply,) = result.replies
+    assert reply.ephemeral
+    return reply.content
+
+
+@pytest.mark.asyncio
+async def test_a_person_sees_and_deletes_what_is_kept_about_them() -> None:
+    """In their own words, with the day; nobody else's; and then nothing."""
+    book = Book(fact(1, "I live in Berlin."), fact(0, "I live in Lisbon.", ended=AT), fact(2, "I'm vegan.", BEN))
+    async with online(book) as local:
+        told = await say(local, ADA, "memory me")
+        assert told == (
+            "What you have said of yourself on this server:\n- I live in Berlin. (9 October 2025)\n"
+            "No longer so, as far as I know:\n- I live in Lisbon. (9 October 2025)\n/memory forget deletes it."
+        )
+        assert book.asked == [(local.guild.id, str(ADA))]
+        assert (await say(local, ADA, "memory forget")).startswith("Done: I have deleted all 2 things")
+        assert await say(local, ADA, "memory me") == NOTHING
+        assert await say(local, ADA, "memory forget") == NOTHING
+        assert "I'm vegan." in await say(local, BEN, "memory me")
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_fails_is_a_sentence() -> None:
+    """With its own remedy."""
+    assert await shown(Broken(), 7, "1", UTC) == "I cannot look that up now. The disk is full."
+    assert "The disk is full." in await forgotten(Broken(), 7, "1")
+
+
+@pytest.mark.asyncio
+async def test_a_long_list_fits_a_message() -> None:
+    """It says that there is more, and cuts no line."""
+    book = Book(*(fact(number, f"My dog number {number} is called *Rex*.") for number in range(100)))
+    told = await shown(book, 7, str(ADA), UTC)
+    assert len(told) <= 2000
+    assert told.endswith("There is more. /memory forget deletes all of it.")
+    assert all(line.endswith("(9 October 2025)") for line in told.splitlines()[1:-1])
+    assert "\\*Rex\\*" in told
