@@ -102,9 +102,9 @@ class Realtime(Protocol):
     def usable(self) -> bool:
         """Return whether it has not failed for good."""
 
-    async def hear(self, pcm: Pcm, *, speakers: str) -> HeardSpeech:
-        """Say `pcm` (mono int16, 16 kHz) to the model as `speakers`' words; return what it heard. Raises
-        `RealtimeError`."""
+    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[HeardSpeech]:
+        """Say `pcm` (mono int16, 16 kHz) to the model after `speakers`, who says it, in writing. It is on its way when
+        this returns; await what was heard. Both raise `RealtimeError`."""
 
     def reply(self) -> AsyncIterator[ReplyPiece]:
         """Let the model answer, and yield the answer as it comes. Raises `RealtimeError`, also after some pieces."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
+import numpy as np
 import openai
 import structlog
 
@@ -38,7 +40,7 @@ from voice.realtime.troubles import told, translated
 from voice.speaking.resample import to_rate
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
@@ -53,6 +55,8 @@ log = structlog.get_logger()
 OUTGOING_EVENTS = 2_048
 # Pieces of an answer that may wait for the room: many minutes of it. A longer answer ends there.
 REPLY_PIECES = 4_096
+# Sound handed on at once, in samples: two seconds, so that playback has something to play however busy we are.
+MOST_AT_ONCE = 2 * REALTIME_RATE_HZ
 SEND_TIMEOUT_S = 10.0
 TOOL_TIMEOUT_S = 15.0
 CLOSE_TIMEOUT_S = 1.0
@@ -106,6 +110,43 @@ class _Connection:
             self.over.set_result(_End(reason, error))
 
 
+class _Pieces:
+    """What has come of an answer and was not taken yet."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[ReplyPiece | Ended] = deque()
+        self._came = asyncio.Event()
+
+    def put(self, piece: ReplyPiece | Ended) -> None:
+        """Add a piece. An answer longer than anybody listens to ends where it is."""
+        if len(self._waiting) < REPLY_PIECES:
+            self._waiting.append(piece)
+        else:
+            self._waiting[-1] = Ended(Ending.COMPLETE)
+        self._came.set()
+
+    async def take(self) -> ReplyPiece | Ended:
+        """Return the next piece, with what else of its item has come."""
+        while not self._waiting:
+            self._came.clear()
+            await self._came.wait()
+        first = self._waiting.popleft()
+        if isinstance(first, Ended):
+            return first
+        sound, words, length = [], "", 0
+        piece = first
+        while True:
+            words += piece.words
+            if piece.pcm is not None:
+                sound.append(piece.pcm)
+                length += len(piece.pcm)
+            following = self._waiting[0] if self._waiting else None
+            if not isinstance(following, ReplyPiece) or following.item_id != first.item_id or length >= MOST_AT_ONCE:
+                return ReplyPiece(first.item_id, np.concatenate(sound) if sound else None, words)
+            piece = following
+            self._waiting.popleft()
+
+
 class RealtimeSession:
     """`voice.realtime.port.Realtime` over a websocket. `run` is its life.
 
@@ -137,7 +178,7 @@ class RealtimeSession:
         )
         self._connection: _Connection | None = None
         self._hearing: dict[int, asyncio.Future[Heard]] = {}
-        self._pieces: asyncio.Queue[ReplyPiece | Ended] | None = None
+        self._pieces: _Pieces | None = None
         self._failed: RealtimeError | None = None
         self._failures = 0
         self.ready = asyncio.Event()
@@ -149,14 +190,17 @@ class RealtimeSession:
         """Return whether it has not failed for good."""
         return self._failed is None
 
-    async def hear(self, pcm: Pcm, *, speakers: str) -> HeardSpeech:
+    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[HeardSpeech]:
         """Say `pcm` (mono int16, 16 kHz) to the model. See `Realtime.hear`."""
         self._refuse_when_failed()
         input_id, events = self._protocol.hear(to_rate(pcm, LISTEN_RATE_HZ, REALTIME_RATE_HZ), speakers=speakers)
         heard: asyncio.Future[Heard] = asyncio.get_running_loop().create_future()
         self._hearing[input_id] = heard
+        self._send(events)
+        return self._heard(input_id, heard)
+
+    async def _heard(self, input_id: int, heard: asyncio.Future[Heard]) -> HeardSpeech:
         try:
-            self._send(events)
             async with asyncio.timeout(self._settings.hear_timeout_s):
                 found = await heard
         except TimeoutError as exc:
@@ -169,12 +213,12 @@ class RealtimeSession:
     async def reply(self) -> AsyncIterator[ReplyPiece]:
         """Yield the model's answer as it comes. See `Realtime.reply`."""
         self._refuse_when_failed()
-        pieces = self._pieces = asyncio.Queue(REPLY_PIECES)
+        pieces = self._pieces = _Pieces()
         self._send(self._protocol.ask())
         while True:
             try:
                 async with asyncio.timeout(self._settings.reply_timeout_s):
-                    piece = await pieces.get()
+                    piece = await pieces.take()
             except TimeoutError as exc:
                 error = RealtimeError(NO_ANSWER)
                 self._count_failure(error)
@@ -334,14 +378,8 @@ class RealtimeSession:
             self._connection.end("lost", error)
 
     def _hand_on(self, piece: ReplyPiece | Ended) -> None:
-        pieces = self._pieces
-        if pieces is None:
-            return
-        if pieces.full():
-            # It ends where the room stopped listening.
-            pieces.get_nowait()
-            piece = Ended(Ending.COMPLETE)
-        pieces.put_nowait(piece)
+        if self._pieces is not None:
+            self._pieces.put(piece)
 
     def _send(self, events: Sequence[ClientEvent]) -> None:
         connection = self._connection

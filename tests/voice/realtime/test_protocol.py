@@ -52,7 +52,7 @@ def _begun(protocol: RealtimeProtocol, response: str = "resp_1") -> None:
 
 
 def _sound(seconds: float = 1.0, *, item: str = "item_1", response: str = "resp_1") -> dict[str, Any]:
-    raw = np.full(int(24_000 * seconds), 9, np.int16).tobytes()
+    raw = np.full(round(24_000 * seconds), 9, np.int16).tobytes()
     return {
         "type": "response.output_audio.delta",
         "response_id": response,

@@ -174,7 +174,7 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
 async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: RealtimeMode) -> None:
     """The room then answers otherwise; whoever waits is told at once."""
     async with served(FakeMind(), RealtimeConduct(mode=mode)) as server, room_of(server) as room:
-        waiting = asyncio.create_task(room.session.hear(_speech(), speakers="Ada speaks:"))
+        waiting = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
         await room.until_told(3)
         assert isinstance(room.news[-1], RealtimeFailed)
         assert not room.session.usable

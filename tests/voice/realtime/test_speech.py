@@ -1,0 +1,50 @@
+"""A spoken answer on its way to playback."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
+from voice.realtime.port import ReplyPiece
+from voice.realtime.speech import WORDS_A_SECOND, SpokenStream
+
+
+def _sound(seconds: float) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+    return np.full(round(24_000 * seconds), 500, np.int16)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.floats(0, 1.5), st.text("ab c", max_size=30)), max_size=12))
+def test_no_word_and_no_sound_is_lost(pieces: list[tuple[float, str]]) -> None:
+    """All words in order, all sound in whole frames but for the last piece."""
+    stream = SpokenStream()
+    spoken = [stream.feed(ReplyPiece("item", _sound(seconds), words)) for seconds, words in pieces]
+    made = [each for each in spoken if each is not None]
+    assert all(len(each.pcm) % DISCORD_FRAME_SAMPLES == 0 for each in made)
+    end = stream.end()
+    made += [end] if end is not None else []
+    assert " ".join(each.text for each in made if each.text) == " ".join("".join(w for _, w in pieces).split())
+    length = sum(len(each.pcm) for each in made) / DISCORD_RATE_HZ
+    assert length == pytest.approx(sum(len(_sound(seconds)) for seconds, _ in pieces) / 24_000, abs=0.03)
+
+
+def test_words_are_dealt_out_at_a_speakers_pace() -> None:
+    """All of them came at once; after two seconds about six were heard."""
+    stream = SpokenStream()
+    speech = stream.feed(ReplyPiece("item", _sound(2.0), "one two three four five six seven eight nine ten"))
+    assert speech is not None
+    assert len(speech.text.split()) == pytest.approx(2.0 * WORDS_A_SECOND, abs=1)
+
+
+def test_a_word_may_come_in_halves_but_not_over_items() -> None:
+    """Deltas cut anywhere; another item begins another word."""
+    stream = SpokenStream()
+    stream.feed(ReplyPiece("one", None, "Hel"))
+    stream.feed(ReplyPiece("one", None, "lo"))
+    stream.feed(ReplyPiece("two", None, "there"))
+    end = stream.end()
+    assert end is not None
+    assert end.text == "Hello there"
