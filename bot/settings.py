@@ -176,6 +176,15 @@ class LlmSettings(BaseModel):
             description="Seconds one whole answer may take. Default 60. Takes effect at the next call.",
         ),
     ] = 60.0
+    completion_timeout_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=3600,
+            description="Seconds that an answer nobody waits for (a summary) may take at the very most; "
+            "compaction.timeout_s mostly ends it earlier. Takes effect at the next call.",
+        ),
+    ] = 600.0
 
     @property
     def configured(self) -> bool:

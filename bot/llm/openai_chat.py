@@ -181,7 +181,9 @@ class OpenAIChat:
         extra: dict[str, object] = {self._cap_name: request.max_output_tokens}
         if response_format is not None:
             extra["response_format"] = response_format
-        async with asyncio.timeout(self._settings.total_timeout_s):
+        # Whoever asks has a deadline of its own; that of a spoken reply would cut off a slow local model's summary.
+        limit_s = self._settings.completion_timeout_s
+        async with asyncio.timeout(limit_s):
             response = await self._client.chat.completions.create(
                 model=self.model,
                 messages=[
@@ -191,6 +193,7 @@ class OpenAIChat:
                 # The same turns give the same summary, as far as the endpoint can.
                 temperature=0,
                 extra_body=extra,
+                timeout=httpx.Timeout(limit_s, connect=CONNECT_TIMEOUT_S),
             )
         choices = getattr(response, "choices", None)
         if not choices or choices[0].message is None:

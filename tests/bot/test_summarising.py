@@ -33,7 +33,7 @@ def keeps_record(call: ChatCall) -> str:
 
 async def fold_all(server: LocalChatServer, *, timeout_s: float = 5.0) -> Replay:
     """Replay the talk with the server's model."""
-    llm = LlmSettings(base_url=server.base_url, model="local-chat", total_timeout_s=timeout_s)
+    llm = LlmSettings(base_url=server.base_url, model="local-chat", completion_timeout_s=timeout_s)
     settings = CompactionSettings()
     async with chosen_summariser(llm, settings, SummariserKind.LLM) as summariser:
         return await replay(

@@ -96,7 +96,7 @@ async def test_completion_failures_are_told_to_the_compactor(
     mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
 ) -> None:
     """The compactor gets its own error type with the same judgement, so that its backoff can decide."""
-    async with endpoint(mode, total_timeout_s=0.3) as (chat, _):
+    async with endpoint(mode, completion_timeout_s=0.3) as (chat, _):
         with pytest.raises(CompletionError, match=remedy) as caught:
             await chat.complete(REQUEST)
     assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)
