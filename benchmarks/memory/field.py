@@ -12,9 +12,10 @@ from benchmarks.memory.contenders import LastTurns, our_memory
 from benchmarks.peers.process import peer_process
 from bot.llm.openai_chat import OpenAIChat
 from bot.settings import LlmSettings
-from compaction.settings import CompactionSettings
+from bot.summarising import summariser_for
+from compaction.model import Strategy
+from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summarisers.extractive import ExtractiveSummariser
-from compaction.summarisers.llm import LlmSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -52,20 +53,22 @@ def model_free() -> tuple[Entrant, ...]:
 
 
 def with_model(endpoint: Endpoint) -> tuple[Entrant, ...]:
-    """Return our own who ask the model at this endpoint."""
+    """Return our own who ask the model at this endpoint: one a strategy."""
+    return tuple(_strategy_entrant(strategy, endpoint) for strategy in Strategy)
+
+
+def _strategy_entrant(strategy: Strategy, endpoint: Endpoint) -> Entrant:
+    settings = CompactionSettings(timeout_s=MODEL_TIMEOUT_S, strategy=strategy)
 
     @asynccontextmanager
-    async def ledger(started_at: float) -> AsyncIterator[Contender]:
-        settings = CompactionSettings(timeout_s=MODEL_TIMEOUT_S)
+    async def enter(started_at: float) -> AsyncIterator[Contender]:
         async with (
             OpenAIChat(_llm_settings(endpoint)) as model,
-            our_memory(
-                LlmSummariser(model, max_output_tokens=settings.max_output_tokens), settings, started_at=started_at
-            ) as memory,
+            our_memory(summariser_for(SummariserKind.LLM, model, settings), settings, started_at=started_at) as memory,
         ):
             yield memory
 
-    return (Entrant("ledger", ours=True, needs_model=True, enter=ledger),)
+    return Entrant(strategy.value, ours=True, needs_model=True, enter=enter)
 
 
 def peer_entrant(library: PeerLibrary, python: Path, endpoint: Endpoint) -> Entrant:

@@ -21,7 +21,7 @@ def test_everybody_is_named_once_and_on_one_side() -> None:
     entrants = [*model_free(), *with_model(ENDPOINT), peer_entrant(LANGCHAIN, Path("python"), ENDPOINT)]
     names = [entrant.name for entrant in entrants]
     assert len(set(names)) == len(names)
-    assert {"extractive", "ledger", "last 50 turns", "langchain"} <= set(names)
+    assert set(names) == {"extractive", "last 50 turns", "ledger", "recursive", "langchain"}
     assert [entrant.name for entrant in entrants if not entrant.ours] == ["last 50 turns", "langchain"]
 
 
