@@ -9,25 +9,28 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import structlog
 
 from bot.llm.port import ChatModelError
-from compaction.errors import CompactionError
-from voice.errors import SynthesisError
+from compaction.errors import CompactionError, ContextOverflowError
+from voice.errors import RealtimeError, SynthesisError
 from voice.speaking.sentences import SentenceSplitter
 from voice.speaking.spoken import Spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from bot.brain.context import ModelContext
     from bot.brain.responder import Responder
     from bot.clock import Clock
     from compaction.model import Turn
     from voice.speaking.playback import Playback, Played
-    from voice.speaking.port import Synthesizer
+    from voice.speaking.port import Speech, Synthesizer
+
+    # A sentence to be spoken, what went wrong instead, or the end.
+    _Item: TypeAlias = str | ChatModelError | ContextOverflowError | None
 
 log = structlog.get_logger()
 
@@ -39,6 +42,7 @@ QUEUE_TIMEOUT_S = 60.0
 PLAYBACK_SLACK_S = 10.0
 
 MODEL_FAILED = "Sorry, the language model did not answer."
+TOO_MUCH = "That is more than I can take in at once. Ask me for less at a time."
 TOO_SLOW = "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow."
 NOT_PLAYED = "My answer did not get through to the voice channel. `/leave` and `/join` connect me anew."
 
@@ -69,6 +73,20 @@ class Reply:
     unsaid: str = ""
 
 
+class Direct(Protocol):
+    """Somebody who answers in sound at once, without words to be spoken in between: speech-to-speech."""
+
+    @property
+    def usable(self) -> bool:
+        """Return whether to ask at all."""
+
+    def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
+        """Yield the answer as it comes. Raises `RealtimeError`, also after some pieces, and `CompactionError`."""
+
+    def spoken(self, heard_s: float, *, complete: bool) -> None:
+        """Take note of how much of the answer was heard. Called once after each `speak`."""
+
+
 @dataclass(slots=True)
 class _Progress:
     """What is known of the answer being carried out."""
@@ -80,6 +98,8 @@ class _Progress:
     model_first_token_ms: float | None = None
     synthesis_first_audio_ms: float | None = None
     failure: str | None = None
+    # Whether speech-to-speech was asked, and so must be told how far it was heard.
+    direct: bool = False
 
     def fail(self, stage: str, sentence: str) -> None:
         """Note what failed, for the log and for the people; of several failures the last one is told to them."""
@@ -105,6 +125,7 @@ class Replier:
         timeout_s: float,
         on_reply: Callable[[Reply], Awaitable[None]],
         pronunciations: Mapping[str, str] | None = None,
+        direct: Direct | None = None,
     ) -> None:
         self._build_context = build_context
         self._responder = responder
@@ -114,6 +135,7 @@ class Replier:
         self._timeout_s = timeout_s
         self._on_reply = on_reply
         self._pronunciations = pronunciations
+        self._direct = direct
         self._waiting: Question | None = None
         self._asked = asyncio.Event()
         self._idle = asyncio.Event()
@@ -196,22 +218,76 @@ class Replier:
         self._interrupted = False
         try:
             async with asyncio.timeout(self._timeout_s) as self._scope:
-                context = await self._build_context(question)
-                await self._think_and_speak(context, progress)
+                try:
+                    if not await self._speak_directly(question, progress):
+                        context = await self._build_context(question)
+                        await self._think_and_speak(context, progress)
+                except ContextOverflowError as error:
+                    await self._refuse(error, progress)
         except TimeoutError:
             if not self._broken_off:
                 progress.fail("time", TOO_SLOW)
         except CompactionError as error:
-            # The memory could not be read, or what must be sent does not fit the model.
+            # The memory could not be read.
             progress.fail("context", str(error))
         finally:
             self._scope = self._progress = None
             # However this ends, nothing of this answer may sound later. Pieces played out are not touched.
             self._playback.stop()
+        if progress.direct and self._direct is not None:
+            played = [piece.result() for piece in progress.pieces if piece.done() and not piece.cancelled()]
+            complete = all(piece.complete for piece in played) and not self._broken_off
+            self._direct.spoken(sum(piece.played_s for piece in played), complete=complete)
         return self._reply(question, progress)
 
+    async def _speak_directly(self, question: Question, progress: _Progress) -> bool:
+        """Let speech-to-speech answer; return whether it did, at least in part."""
+        direct = self._direct
+        if direct is None or not direct.usable:
+            return False
+        progress.direct = True
+        try:
+            async with aclosing(direct.speak(question)) as stream:
+                async for speech in stream:
+                    if progress.model_first_token_ms is None:
+                        progress.model_first_token_ms = self._elapsed_ms(progress.begun_at)
+                    if not await self._queue(speech, progress):
+                        break
+        except RealtimeError as error:
+            if not progress.pieces:
+                # Nothing was heard yet, so the answer comes the other way; whether for good is told elsewhere.
+                log.warning("direct_reply_failed", problem=str(error))
+                progress.direct = False
+                direct.spoken(0.0, complete=False)
+                return False
+            progress.fail("model", str(error))
+        await self._play_out(progress)
+        return True
+
+    async def _queue(self, speech: Speech, progress: _Progress) -> bool:
+        """Queue a piece for playback; return whether playback takes more."""
+        try:
+            async with asyncio.timeout(QUEUE_TIMEOUT_S):
+                progress.pieces.append(await self._playback.queue(speech))
+        except TimeoutError:
+            progress.fail("playback", NOT_PLAYED)
+            return False
+        progress.audio_s += len(speech.pcm) / speech.rate_hz
+        if self._scope is not None and not self._broken_off:
+            # It sounds: from here on the sound's own length is the bound.
+            self._scope.reschedule(None)
+        return True
+
+    async def _refuse(self, error: ContextOverflowError, progress: _Progress) -> None:
+        """Say aloud what to do about a question that is too much; the figures are written."""
+        sentences: asyncio.Queue[_Item] = asyncio.Queue(SENTENCES_AHEAD)
+        for item in (error, None):
+            sentences.put_nowait(item)
+        await self._speak(sentences, progress)
+        await self._play_out(progress)
+
     async def _think_and_speak(self, context: ModelContext, progress: _Progress) -> None:
-        sentences: asyncio.Queue[str | ChatModelError | None] = asyncio.Queue(SENTENCES_AHEAD)
+        sentences: asyncio.Queue[_Item] = asyncio.Queue(SENTENCES_AHEAD)
         async with asyncio.TaskGroup() as tasks:
             thinking = tasks.create_task(self._think(context, sentences, progress), name="think")
             await self._speak(sentences, progress)
@@ -219,9 +295,7 @@ class Replier:
             thinking.cancel()
         await self._play_out(progress)
 
-    async def _think(
-        self, context: ModelContext, sentences: asyncio.Queue[str | ChatModelError | None], progress: _Progress
-    ) -> None:
+    async def _think(self, context: ModelContext, sentences: asyncio.Queue[_Item], progress: _Progress) -> None:
         """Cut the responder's stream into sentences; a failure is handed on like one."""
         splitter = SentenceSplitter()
         try:
@@ -233,20 +307,21 @@ class Replier:
                         await sentences.put(sentence)
             for sentence in splitter.flush():
                 await sentences.put(sentence)
-        except ChatModelError as error:
+        except (ChatModelError, ContextOverflowError) as error:
             # What the model had begun to say is half a sentence: better left out.
             await sentences.put(error)
         await sentences.put(None)
 
-    async def _speak(self, sentences: asyncio.Queue[str | ChatModelError | None], progress: _Progress) -> None:
+    async def _speak(self, sentences: asyncio.Queue[_Item], progress: _Progress) -> None:
         """Speak of each sentence what can be spoken; the next is made while one plays."""
         spoken = Spoken(self._pronunciations)
         while (item := await sentences.get()) is not None:
-            if isinstance(item, ChatModelError):
-                progress.fail("model", str(item))
+            if not isinstance(item, str):
+                overflow = isinstance(item, ContextOverflowError)
+                progress.fail("context" if overflow else "model", str(item))
                 if progress.pieces:
                     return
-                item = MODEL_FAILED
+                item = TOO_MUCH if overflow else MODEL_FAILED
             said = spoken.piece(item)
             if said is None:
                 continue
@@ -259,17 +334,9 @@ class Replier:
                 continue
             if progress.synthesis_first_audio_ms is None:
                 progress.synthesis_first_audio_ms = self._elapsed_ms(begun)
-            try:
-                async with asyncio.timeout(QUEUE_TIMEOUT_S):
-                    # What is remembered is the text, not the way it is pronounced.
-                    progress.pieces.append(await self._playback.queue(replace(speech, text=said.text)))
-            except TimeoutError:
-                progress.fail("playback", NOT_PLAYED)
+            # What is remembered is the text, not the way it is pronounced.
+            if not await self._queue(replace(speech, text=said.text), progress):
                 return
-            progress.audio_s += len(speech.pcm) / speech.rate_hz
-            if self._scope is not None and not self._broken_off:
-                # It sounds: from here on the sound's own length is the bound.
-                self._scope.reschedule(None)
 
     async def _play_out(self, progress: _Progress) -> None:
         if not progress.pieces:

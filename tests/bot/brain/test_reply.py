@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.reply import MODEL_FAILED, NOT_PLAYED, TOO_SLOW, Question, Replier, Reply
+from bot.brain.reply import MODEL_FAILED, NOT_PLAYED, TOO_MUCH, TOO_SLOW, Question, Replier, Reply
 from bot.llm.port import ChatModelError
 from compaction.context import SessionContext
-from compaction.errors import ContextOverflowError
+from compaction.errors import ContextOverflowError, StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FRAMES_A_WORD, FakeVoice, Listener, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
@@ -166,14 +166,28 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up() -> None:
 
 @pytest.mark.asyncio
 async def test_a_context_that_does_not_fit_is_told() -> None:
-    """The person reads what to do; nothing is spoken."""
-    bench = Bench(ScriptedResponder("unused"))
-    bench.overflow = ContextOverflowError(current=9, maximum=5)
-    async with bench.listener.listening(), bench.running():
+    """Aloud what to do, in writing with the figures: before a word is thought, or when the model's budget says so."""
+    overflow = ContextOverflowError(current=900, maximum=800)
+    before = Bench(ScriptedResponder("Hello."))
+    before.overflow = overflow
+    for bench in (before, Bench(ScriptedResponder(overflow))):
+        async with bench.listener.listening(), bench.running():
+            bench.replier.ask(FIRST)
+            reply = await bench.next_reply()
+        assert reply.text == TOO_MUCH
+        assert reply.failure == str(overflow)
+        assert "900" in reply.failure
+
+
+@pytest.mark.asyncio
+async def test_a_memory_that_cannot_be_read_is_told() -> None:
+    """In writing; there is nothing that asking differently would help."""
+    bench = Bench(ScriptedResponder("Hello."))
+    bench.overflow = StoreError("The disk is full. Make room.")
+    async with bench.running():
         bench.replier.ask(FIRST)
         reply = await bench.next_reply()
-    assert reply.text == ""
-    assert reply.failure == str(bench.overflow)
+    assert (reply.text, reply.failure) == ("", "The disk is full. Make room.")
 
 
 @pytest.mark.asyncio
