@@ -417,16 +417,18 @@ class Room:
 
     async def _build_context(self, question: Question) -> ModelContext:
         assert self._memory is not None, "the memory is opened before anything is asked"
+        terms = await self._terms(self._memory)
         quotes = () if self._quoting is None else await self._quoting.quotes(question.turn, self._memory)
         context = build_context_messages(
             self._memory,
             question.turn,
             system=(self._means.instructions.text(),),
-            max_input_tokens=self._means.max_input_tokens,
+            max_input_tokens=self._means.max_input_tokens if terms is None else terms.max_input_tokens,
             now=self._clock.now(),
             zone=self._means.zone,
             quotes=quotes,
             participants=() if self._keeper is None else self._keeper.participants(self._present()),
+            terms=terms,
         )
         if self._keeper is not None:
             self._keeper.sent(context.parts)

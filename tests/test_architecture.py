@@ -34,6 +34,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "ctranslate2": ("voice.asr",),
     "openai": ("bot.llm", "voice.asr.remote", "voice.speaking", "voice.realtime"),
     "piper": ("voice.speaking",),
+    "tiktoken": ("bot.llm",),
     "sqlalchemy": ("bot.store",),
     "aiohttp.web": ("bot.web", "rehearsal"),
     "typer": ("bot.__main__", "bot.cli"),

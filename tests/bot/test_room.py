@@ -8,20 +8,25 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot import events
 from bot.brain.instructions import Instructions
+from bot.brain.reply import TOO_MUCH
+from bot.llm.budget import Budget
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
 from bot.place import Moved
+from bot.policy import GuildPolicy
 from bot.room import LOOK_AROUND_S, Means, Room
 from bot.settings import BrainSettings, RoomSettings
 from bot.store.database import open_database
+from bot.store.guilds import GuildChoice, Guilds
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
-from compaction.settings import CompactionSettings
+from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
 from tests.fakes.brain import FakeVoice
 from tests.fakes.clock import FakeClock
@@ -54,6 +59,7 @@ class House:
         self.voice = FakeVoice()
         self.recognizer = ScriptedRecognizer()
         self.place = FakePlace()
+        self.policy: GuildPolicy | None = None
 
     def room(self) -> Room:
         """Return a new room of the place."""
@@ -78,6 +84,7 @@ class House:
                 asr=AsrSettings(),
                 speaking=SpeakingSettings(),
                 mind="what I heard",
+                policy=self.policy,
             ),
         )
 
@@ -93,6 +100,7 @@ class House:
             mode=Mode.SUMMARY,
             clock=self.clock,
             on_event=on_event,
+            searchable=True,
         )
 
     def of(self, kind: type[events.Event]) -> list[events.Event]:
@@ -200,6 +208,30 @@ async def test_the_context_is_what_was_said_before_the_question(tmp_path: Path) 
         assert [part.kind.value for part in built.parts] == ["system", "turn", "current"]
         assert built.parts[1].content.endswith("Ada: I painted the old fence green.")
         assert built.answer_to == 1
+
+
+@pytest.mark.asyncio
+async def test_a_guilds_choice_holds_from_the_next_reply_on(tmp_path: Path) -> None:
+    """Mode and budget, in the middle of a session; a question too large for the budget is refused aloud."""
+    async with a_house(tmp_path) as house, open_database(tmp_path / "guilds.db") as database:
+        guilds = Guilds(database, house.clock)
+        budget = Budget(BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=512))
+        house.policy = GuildPolicy(guilds, budget, mode=Mode.SUMMARY, max_output_tokens=300, searchable=True)
+        guild_id, long = house.place.guild_id, "Roomtone, what was painted " + "4711 " * 250
+        with capture_logs() as logs:
+            async with living(house):
+                await guilds.choose(guild_id, GuildChoice(Mode.ROLLING, False), by=BO.id)
+                await house.say(BO.id, long)
+                await house.reply(1)
+                await guilds.choose(guild_id, GuildChoice(None, True), by=BO.id)
+                await house.say(BO.id, long)
+                assert (await house.reply(2)).text == TOO_MUCH
+        (built,) = house.of(events.ContextBuilt)
+        assert isinstance(built, events.ContextBuilt)
+        assert sum(part.tokens for part in built.parts) > budget.room()
+        changed = [(line["old_mode"], line["new_mode"]) for line in logs if line["event"] == "compaction_mode_changed"]
+        assert changed == [("summary", "rolling"), ("rolling", "summary")]
+        assert "512 are allowed" in house.place.written[-1]
 
 
 @pytest.mark.asyncio

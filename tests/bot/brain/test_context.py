@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,10 @@ from bot.brain.instructions import Instructions
 from bot.brain.recollection import recollect
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
 from bot.llm.port import Role
+from bot.policy import Terms
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
+from compaction.payload import PartKind, coverage
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
@@ -45,7 +48,7 @@ class Talk:
         part = TurnPart(speaker.casefold(), speaker, text)
         return await self.memory.append(kind, (part,), started_at=self.at - 3, ended_at=self.at)
 
-    def context(self, current: Turn, *, max_input_tokens: int = 10_000) -> ModelContext:
+    def context(self, current: Turn, *, max_input_tokens: int = 10_000, terms: Terms | None = None) -> ModelContext:
         """Return what a model is sent to answer `current`."""
         return build_context_messages(
             self.memory,
@@ -54,6 +57,7 @@ class Talk:
             max_input_tokens=max_input_tokens,
             now=self.at,
             zone=UTC,
+            terms=terms,
         )
 
 
@@ -96,6 +100,44 @@ async def test_what_cannot_fit_is_an_error() -> None:
         question = await talk.say("Bo", "Why? " * 400)
         with pytest.raises(ContextOverflowError):
             talk.context(question, max_input_tokens=100)
+
+
+def terms(**changes: object) -> Terms:
+    """On what terms a prompt is built, a token being a character."""
+    usual = Terms(Mode.SUMMARY, 10_000, enforced=True, count=len, searchable=True, condense=False)
+    return replace(usual, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.asyncio
+async def test_a_prompt_is_counted_as_its_model_counts() -> None:
+    """What is sent knows what it is, so that the budget can choose; whether it is enforced goes along."""
+    async with a_talk() as talk:
+        question = await talk.say("Bo", "Roomtone, where is the key?")
+        context = talk.context(question, terms=terms(enforced=False))
+        guessed = talk.context(question)
+    assert [part.tokens for part in context.parts] == [6 + len(part.content) for part in context.parts]
+    assert [message.kind for message in context.messages] == [PartKind.SYSTEM, PartKind.CURRENT]
+    assert (context.enforced, guessed.enforced) == (False, True)
+
+
+@pytest.mark.asyncio
+async def test_what_has_no_room_can_be_condensed() -> None:
+    """The best sentences of it stand beside the note; within the same limit, and with every turn covered."""
+    async with a_talk() as talk:
+        for number in range(30):
+            await talk.say("Ada", f"The gate code of house number {number} is {4_000 + number}.")
+        question = await talk.say("Bo", "Roomtone, where is the key?")
+        plain = talk.context(question, max_input_tokens=1_200, terms=terms())
+        context = talk.context(question, max_input_tokens=1_200, terms=terms(condense=True))
+        summed = sum(part.tokens for part in context.parts)
+        total = talk.memory.total_turns
+    assert [part.kind for part in plain.parts[:2]] == [PartKind.SYSTEM, PartKind.EVICTION_NOTE]
+    assert "memory_search" in plain.parts[1].content
+    condensed = context.parts[1]
+    assert condensed.kind is PartKind.SUMMARY
+    assert condensed.content.startswith("Of what is left out below: Ada: The gate code of house number")
+    assert summed <= 1_200
+    assert coverage(context.parts, total).missing == ()
 
 
 @pytest.mark.asyncio

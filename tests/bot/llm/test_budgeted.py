@@ -218,8 +218,7 @@ def test_nobody_goes_around_it() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ImportFrom) and node.module == "bot.llm.openai_chat"
     ]
-    # The composition root is the next to be rid of it.
-    assert [path for path in around if path != "bot/app.py"] == []
+    assert around == []
 
 
 def test_a_budget_counts_alike_for_builders_and_senders() -> None:

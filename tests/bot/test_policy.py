@@ -1,0 +1,68 @@
+"""What holds in a guild: its own choice, else the settings; and a store that fails stops no reply."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.llm.budget import Budget
+from bot.policy import NO_LIMIT_TOKENS, GuildPolicy
+from bot.store.guilds import GuildChoice
+from compaction.errors import StoreError
+from compaction.model import Mode
+from compaction.settings import BudgetSettings
+
+ROOM = 6_000
+SETTINGS = BudgetSettings(max_context_tokens=8_000, reserved_output_tokens=2_000)
+
+
+class Chosen:
+    """What guild 1 has chosen; guild 2's choice can't be read."""
+
+    def __init__(self, choice: GuildChoice) -> None:
+        self.made = choice
+
+    async def choice(self, guild_id: int) -> GuildChoice:
+        """Return it."""
+        if guild_id == 2:
+            raise StoreError("The disk is full. Make room.")
+        return self.made if guild_id == 1 else GuildChoice()
+
+
+def policy(choice: GuildChoice, settings: BudgetSettings = SETTINGS) -> GuildPolicy:
+    """A policy whose settings say `summary`."""
+    return GuildPolicy(Chosen(choice), Budget(settings), mode=Mode.SUMMARY, max_output_tokens=300, searchable=True)
+
+
+@pytest.mark.asyncio
+async def test_the_settings_hold_where_nothing_is_chosen() -> None:
+    """Mode, budget, and how it is counted."""
+    terms = await policy(GuildChoice(Mode.OFF, False)).terms(3)
+    assert (terms.mode, terms.enforced, terms.max_input_tokens) == (Mode.SUMMARY, True, ROOM)
+    assert (terms.searchable, terms.condense, terms.count("word")) == (True, False, 2)
+
+
+@pytest.mark.asyncio
+async def test_a_choice_holds_in_its_guild() -> None:
+    """Also against settings that are off."""
+    off = SETTINGS.model_copy(update={"enabled": False})
+    terms = await policy(GuildChoice(Mode.ROLLING, True), off).terms(1)
+    assert (terms.mode, terms.enforced, terms.max_input_tokens) == (Mode.ROLLING, True, ROOM)
+    assert await policy(GuildChoice(Mode.ROLLING)).mode(1) is Mode.ROLLING
+    terms = await policy(GuildChoice(budget_enabled=False)).terms(1)
+    assert (terms.mode, terms.enforced, terms.max_input_tokens) == (Mode.SUMMARY, False, NO_LIMIT_TOKENS)
+
+
+@pytest.mark.asyncio
+async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
+    """A reply goes on."""
+    assert await policy(GuildChoice(Mode.OFF)).mode(2) is Mode.SUMMARY
+    assert (await policy(GuildChoice(Mode.OFF)).terms(2)).enforced
+
+
+@pytest.mark.asyncio
+async def test_a_dearer_model_leaves_less_room() -> None:
+    """What its bills have shown is in the terms."""
+    budget = Budget(SETTINGS)
+    budget.estimator.learn(count=2_000, reported=3_000)
+    dear = GuildPolicy(Chosen(GuildChoice()), budget, mode=Mode.SUMMARY, max_output_tokens=300, searchable=True)
+    assert (await dear.terms(1)).max_input_tokens == 4_000
