@@ -15,7 +15,7 @@ import structlog
 
 from bot import events
 from bot.foresight import Foresight
-from voice.asr.guards import Before, judge
+from voice.asr.guards import Before, GuardReason, judge
 from voice.asr.languages import SpeakerLanguages
 from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.listening.coalesce import Coalescing, is_effect
@@ -240,15 +240,20 @@ class Hearing:
         ahead = heard is not None and heard.recognition is not None
         if heard is None or heard.recognition is None:
             heard = await self._recognise(utterance, interim=False)
+        reason = self._judged(utterance, heard)
+        if reason is GuardReason.REPETITIVE and self._glossary():
+            # A glossary makes unusual words likelier, now and then so much that nothing else is heard.
+            heard, ahead = await self._recognise(utterance, interim=False, with_glossary=False), False
+            reason = self._judged(utterance, heard)
         recognition = heard.recognition
         if recognition is None:
             self._drop_utterance(utterance, heard.refusal)
             return None
-        text_at = self._clock.monotonic()
-        reason = self._judged(utterance, recognition, detected=heard.expected is None)
         if reason is not None:
-            self._drop_utterance(utterance, reason, recognition.text)
+            self._drop_utterance(utterance, reason.value, recognition.text)
             return None
+        self._remember(utterance, recognition, detected=heard.expected is None)
+        text_at = self._clock.monotonic()
         self._observe(
             events.UtteranceHeard(
                 utterance.id, utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, text_at
@@ -269,14 +274,14 @@ class Hearing:
         # The end may have become sure while the judge was thinking.
         return await self._recognise(utterance, interim=utterance.id not in self._open)
 
-    async def _recognise(self, utterance: Utterance, *, interim: bool) -> _Heard:
+    async def _recognise(self, utterance: Utterance, *, interim: bool, with_glossary: bool = True) -> _Heard:
         asked_at = self._clock.monotonic()
         expected = self._languages.expected(utterance.user_id)
         try:
             recognition = await self._recognizer.recognize(
                 utterance.pcm,
                 language=expected,
-                glossary=self._glossary(),
+                glossary=self._glossary() if with_glossary else (),
                 speaker_id=utterance.user_id,
                 interim=interim,
             )
@@ -290,26 +295,31 @@ class Hearing:
         self._pace_s += PACE_WEIGHT * (recognition.compute_s - self._pace_s)
         return _Heard(recognition, expected, asked_at)
 
-    def _judged(self, utterance: Utterance, recognition: Recognition, *, detected: bool) -> str | None:
-        """Return why the text is not to be believed, or None; remember what was said and in which language."""
-        speaker, speech_s = utterance.user_id, utterance.ended_at - utterance.started_at
+    def _judged(self, utterance: Utterance, heard: _Heard) -> GuardReason | None:
+        """Return why the text is not to be believed, or None."""
+        if heard.recognition is None:
+            return None
         before = None
-        if speaker in self._last:
-            text, ended_at = self._last[speaker]
+        if utterance.user_id in self._last:
+            text, ended_at = self._last[utterance.user_id]
             before = Before(text, max(0.0, utterance.started_at - ended_at))
-        own_words = self._own_words(utterance.started_at, utterance.ended_at)
-        reason = judge(recognition, speech_s=speech_s, before=before, own_words=own_words)
-        if reason is not None:
-            return reason.value
-        self._last[speaker] = (recognition.text, utterance.ended_at)
+        return judge(
+            heard.recognition,
+            speech_s=utterance.ended_at - utterance.started_at,
+            before=before,
+            own_words=self._own_words(utterance.started_at, utterance.ended_at),
+        )
+
+    def _remember(self, utterance: Utterance, recognition: Recognition, *, detected: bool) -> None:
+        """Remember what the person said and in which language."""
+        self._last[utterance.user_id] = (recognition.text, utterance.ended_at)
         self._languages.observed(
-            speaker,
+            utterance.user_id,
             recognition.language,
             probability=recognition.language_probability,
-            speech_s=speech_s,
+            speech_s=utterance.ended_at - utterance.started_at,
             detected=detected,
         )
-        return None
 
     # -- text becomes moments --------------------------------------------------------------------------------
 

@@ -349,3 +349,15 @@ async def test_the_same_words_at_once_again_are_one_turn() -> None:
         await until(lambda: bool(bench.dropped))
     assert bench.dropped == ["duplicate"]
     assert len(bench.texts) == 1
+
+
+@pytest.mark.asyncio
+async def test_what_a_glossary_spoils_is_heard_without_it() -> None:
+    """Usernames make the model stutter now and then; what was said is not lost with the stutter."""
+    bench = Bench("Ada, Ada, Ada, Ada, Ada, Ada, Ada, Ada,", "Margaret said that she would come.")
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == ["Margaret said that she would come."]
+    assert [glossary for _, _, glossary in bench.recognizer.asked] == [("Roomtone", "Ada"), ()]
+    assert bench.dropped == []

@@ -33,8 +33,8 @@ VARIANCE_FLOOR = 1e-7
 # An answer takes 30 ms. Four people who pause at once are served within the 300 ms that an answer has; a fifth is
 # better off without than late.
 MOST_WAITING = 4
-# After this the longest silence that ends a turn has passed, and the answer is of no use.
-ANSWER_TIMEOUT_S = 0.8
+# After this the silence without an answer (0.7 s) is as good as over, and waiting for one would only add to it.
+ANSWER_TIMEOUT_S = 0.4
 
 _log: Any = structlog.get_logger()
 
