@@ -30,6 +30,7 @@ from bot.models.catalogue import TURN_SMART, VOICE_JOE
 from bot.models.shelf import ModelShelf
 from bot.people import PeopleBook
 from bot.policy import GuildPolicy
+from bot.realtime import talks
 from bot.recall import Recall, RoomRecall
 from bot.room import Means, Room
 from bot.store.database import open_database
@@ -79,7 +80,13 @@ if TYPE_CHECKING:
     from compaction.ports import TurnStore
     from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
     from compaction.summarisers.port import Summariser
-    from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings, TransportSettings
+    from voice.settings import (
+        AsrSettings,
+        ListeningSettings,
+        RealtimeSettings,
+        SpeakingSettings,
+        TransportSettings,
+    )
     from voice.speaking.port import Speech, Synthesizer
 
 log = structlog.get_logger()
@@ -95,6 +102,7 @@ class BotSettings:
     listening: ListeningSettings
     asr: AsrSettings
     speaking: SpeakingSettings
+    realtime: RealtimeSettings
     brain: BrainSettings
     llm: LlmSettings
     compaction: CompactionSettings
@@ -186,6 +194,7 @@ async def running_bot(
             speaking=settings.speaking,
             mind=f"the language model {model.model}" if model else "what I heard, without a language model",
             judge=judge,
+            talk=talks(settings.realtime, api_key=_realtime_key(settings), clock=clock),
             keeping=_keepers(settings, database, store, people, accesses, clock),
             quoting=await _open_recall(stack, settings, database, store, clock, zone, accesses),
         )
@@ -203,6 +212,12 @@ async def running_bot(
         if rejoin:
             await _rejoin(client, supervisor, sessions, settings.room)
         yield Running(client, supervisor)
+
+
+def _realtime_key(settings: BotSettings) -> str:
+    """Return the key of speech-to-speech: its own, or OpenAI's where it is OpenAI."""
+    key = settings.realtime.api_key or (None if settings.realtime.base_url else settings.llm.api_key)
+    return key.get_secret_value() if key else ""
 
 
 async def _open_recall(

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bot.keeper import Keeper
     from bot.place import Link, Moved, Place
     from bot.policy import GuildPolicy, Terms
+    from bot.realtime import RealtimeTalk
     from bot.settings import BrainSettings, RoomSettings
     from bot.store.sessions import Opened, Sessions
     from compaction.events import CompactionEvent
@@ -101,6 +102,8 @@ class Means:
     quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
     # Says in pauses who sounds finished; without one silence alone ends speech.
     judge: TurnJudge | None = None
+    # Makes a room's speech-to-speech out of the room's own parts; None: recogniser, responder and voice serve.
+    talk: Callable[..., RealtimeTalk] | None = None
     # What the guild has chosen of mode and budget; None: `max_input_tokens` and the session's own mode hold.
     policy: GuildPolicy | None = None
 
@@ -129,6 +132,7 @@ class Room:
         self._minutes: Minutes | None = None
         self._playback = Playback(volume=means.speaking.volume, monotonic=self._clock.monotonic)
         self._ears = Ears(means.detector, means.listening, judged=means.judge is not None)
+        self._talk = self._new_talk()
         self._hearing = self._new_hearing()
         self._replier = self._new_replier()
         self._interruption = Interruption(
@@ -158,6 +162,8 @@ class Room:
         with structlog.contextvars.bound_contextvars(session_id=session_id, guild_id=self._place.guild_id):
             async with self._means.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
                 self._memory = memory
+                if self._talk is not None:
+                    self._talk.open(memory)
                 self._quoting = self._means.quoting(
                     RecallPlace(session_id, self._place.guild_id, self._place.channel_id)
                 )
@@ -221,6 +227,8 @@ class Room:
                 ]
                 if self._keeper is not None:
                     running.append(tasks.create_task(self._keeper.run(), name="keeper"))
+                if self._talk is not None:
+                    running.append(tasks.create_task(self._talk.run(), name="speech-to-speech"))
                 await self._enter(opened)
                 reason = await self._closing
                 await self._last_words()
@@ -290,6 +298,9 @@ class Room:
             case Landed():
                 if self._keeper is not None:
                     self._keeper.landed()
+                if self._talk is not None:
+                    # The session is still telling what has landed; it can be asked a moment later.
+                    asyncio.get_running_loop().call_soon(self._talk.landed)
                 self._observe(
                     events.CompactionLanded(
                         old_cursor=event.old_cursor,
@@ -310,6 +321,8 @@ class Room:
         """Tell what the minutes recorded to whoever watches, and to who tends the memory."""
         if self._keeper is not None and isinstance(event, events.TurnRecorded):
             self._keeper.turned()
+        if self._talk is not None and isinstance(event, events.TurnRecorded):
+            self._talk.recorded(event.turn)
         self._observe(event)
 
     def _report(self, where: str, sentence: str) -> None:
@@ -352,7 +365,7 @@ class Room:
         means = self._means
         return Hearing(
             ears=self._ears,
-            recognizer=means.recognizer,
+            recognizer=self._talk or means.recognizer,
             glossary=self._glossary,
             language=None if means.asr.language == "auto" else means.asr.language,
             settings=means.listening,
@@ -379,6 +392,8 @@ class Room:
         assert self._minutes is not None, "the minutes are opened before anything is heard"
         await self._replier.settled(within_s=SETTLE_S)
         moment_at = self._clock.monotonic()
+        if self._talk is not None:
+            self._talk.saying(moment)
         turn = await self._minutes.said(moment, [self._name(spoken.user_id) for spoken in moment])
         spoken, decision = self._judge(moment)
         if decision.answer and not self._closing.done():
@@ -413,6 +428,23 @@ class Room:
             timeout_s=self._means.brain.reply_timeout_s,
             on_reply=self._on_reply,
             pronunciations=self._means.speaking.pronounced_in(self._place.guild_id),
+            direct=self._talk,
+        )
+
+    def _new_talk(self) -> RealtimeTalk | None:
+        means = self._means
+        if means.talk is None:
+            return None
+        return means.talk(
+            instructions=means.instructions,
+            recognizer=means.recognizer,
+            name_of=self._name,
+            present=lambda: [name for _, name in self._present()],
+            write=self._place.write,
+            mind=means.mind,
+            max_input_tokens=means.max_input_tokens,
+            zone=means.zone,
+            observe=self._observe,
         )
 
     async def _build_context(self, question: Question) -> ModelContext:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,8 +13,11 @@ from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.realtime.port import ReplyPiece
 from voice.realtime.speech import WORDS_A_SECOND, SpokenStream
 
+if TYPE_CHECKING:
+    from voice.audio import Pcm
 
-def _sound(seconds: float) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+
+def _sound(seconds: float) -> Pcm:
     return np.full(round(24_000 * seconds), 500, np.int16)
 
 

@@ -1,0 +1,377 @@
+"""Speech-to-speech in a room: the room's talk is carried into the session, and its answers out of it.
+
+To hearing it is the recogniser: what somebody says is said to the model, and what the model's side wrote down is the
+text. To the replier it is who answers in sound. Beside that it keeps the session's conversation and the room's memory
+in step: every turn from the cursor on stands there as an item, what is folded is taken out, and the instructions
+carry the summary. When the session fails, the room's own recogniser, responder and voice serve.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from bot.brain.realtime_instructions import build_realtime_instructions
+from compaction.context import build_payload
+from compaction.model import Seq, TurnKind
+from compaction.payload import PartKind
+from voice.asr.port import Recognition
+from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.errors import RealtimeError, RecogniserOverloadedError
+from voice.realtime.mixing import mixed
+from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed, Role, Told
+from voice.realtime.speech import SpokenStream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+    from datetime import tzinfo
+    from typing import Any
+
+    from bot.brain.instructions import Instructions
+    from bot.brain.reply import Question
+    from bot.clock import Clock
+    from bot.hearing import SpokenText
+    from compaction.context import SessionContext
+    from compaction.model import Turn
+    from compaction.payload import PayloadPart
+    from compaction.session import SessionMemory
+    from voice.asr.port import Recognizer
+    from voice.audio import Pcm
+    from voice.realtime.port import Realtime
+    from voice.settings import RealtimeSettings
+    from voice.speaking.port import Speech
+
+log = structlog.get_logger()
+
+# A session's conversation costs at every answer, and sound more than words: less than any model would take.
+MAX_INPUT_TOKENS = 16_000
+EVICTED_ID = "evicted"
+
+FALLEN_BACK = "Speech-to-speech is gone; I answer with {mind} until I join again. {why}"
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeRecognition(Recognition):
+    """What the session heard, and which items of which of its conversations hold it."""
+
+    item_ids: tuple[str, ...] = ()
+    conversation: int = 0
+
+
+class RealtimeTalk:
+    """One room's speech-to-speech. `open` gives it the memory; `run` is the room's task; `close` ends nothing else.
+
+    `new_session` makes the session around this talk's briefing and event callbacks. `recognizer`, the room's own,
+    stands in wherever the session cannot tell. `name_of`: who a speaker is. `write`: into the text channel.
+    """
+
+    def __init__(
+        self,
+        settings: RealtimeSettings,
+        *,
+        new_session: Callable[
+            [Callable[[], Briefing], Callable[[RealtimeFailed | RealtimeRenewed], None]],
+            tuple[Realtime, Callable[[], Coroutine[Any, Any, None]]],
+        ],
+        instructions: Instructions,
+        recognizer: Recognizer,
+        name_of: Callable[[int], str],
+        present: Callable[[], Sequence[str]],
+        write: Callable[[str], Awaitable[None]],
+        mind: str,
+        max_input_tokens: int,
+        zone: tzinfo,
+        clock: Clock,
+        observe: events.Observer,
+    ) -> None:
+        self._settings = settings
+        self._instructions = instructions
+        self._recognizer = recognizer
+        self._name_of = name_of
+        self._present = present
+        self._write = write
+        self._mind = mind
+        self._max_input_tokens = min(max_input_tokens, MAX_INPUT_TOKENS)
+        self._zone = zone
+        self._clock = clock
+        self._observe = observe
+        self._session, self._life = new_session(self._brief, self._happened)
+        self._memory: SessionMemory | None = None
+        # Items of the present conversation by the turn they hold; `conversation` counts those there have been.
+        self._items: dict[int, tuple[str, ...]] = {}
+        self._conversation = 0
+        self._instructed = ""
+        self._evicted = ""
+        self._saying: tuple[SpokenText, ...] = ()
+        self._reply_items: list[str] = []
+        self._failure = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    def open(self, memory: SessionMemory) -> None:
+        """Begin with a session's memory."""
+        self._memory = memory
+
+    async def run(self) -> None:
+        """Keep the session until it fails; then tell the people."""
+        try:
+            await self._life()
+        finally:
+            for task in list(self._tasks):
+                task.cancel()
+        await self._write(FALLEN_BACK.format(mind=self._mind, why=self._failure))
+
+    @property
+    def usable(self) -> bool:
+        """Return whether the session has not failed."""
+        return self._session.usable
+
+    def _happened(self, event: RealtimeFailed | RealtimeRenewed) -> None:
+        match event:
+            case RealtimeFailed():
+                self._failure = event.sentence
+                self._observe(events.Problem("realtime", event.sentence, self._clock.monotonic()))
+            case RealtimeRenewed():
+                log.info("realtime_renewed", reason=event.reason)
+
+    # -- the recogniser --------------------------------------------------------------------------------------
+
+    async def recognize(
+        self,
+        pcm: Pcm,
+        *,
+        language: str | None = None,
+        glossary: tuple[str, ...] = (),
+        speaker_id: int | None = None,
+        interim: bool = False,
+    ) -> Recognition:
+        """Say it to the model and return what was understood. See `Recognizer.recognize`."""
+        # Ours tells no language, so the one to expect of a person may be none.
+        language = language or None
+        if self._settings.mode == "mixed" or not self._session.usable:
+            return await self._recognizer.recognize(
+                pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim
+            )
+        if interim:
+            # What was said to the model cannot be taken back, so there are no guesses.
+            raise RecogniserOverloadedError("Speech-to-speech hears finished speech alone.")
+        begun, conversation = self._clock.monotonic(), self._conversation
+        name = "Somebody" if speaker_id is None else self._name_of(speaker_id)
+        item_ids: tuple[str, ...] = ()
+        try:
+            heard = await self._session.hear(pcm, speakers=f"{name} speaks:")
+            item_ids = heard.item_ids
+            # A lost connection hears it again on the next one.
+            conversation = max(conversation, self._conversation)
+        except RealtimeError as error:
+            log.warning("realtime_did_not_hear", problem=str(error))
+            heard = None
+        if heard is None or heard.text is None:
+            own = await self._recognizer.recognize(pcm, language=language, glossary=glossary, speaker_id=speaker_id)
+            return _with_items(own, item_ids, conversation)
+        return RealtimeRecognition(
+            text=heard.text.strip(),
+            language=language or "",
+            mean_logprob=0.0,
+            compression_ratio=1.0,
+            no_speech_probability=0.0,
+            duration_s=duration_s(pcm),
+            compute_s=self._clock.monotonic() - begun,
+            item_ids=item_ids,
+            conversation=conversation,
+        )
+
+    def confirm(self, speaker_id: int) -> None:
+        """See `Recognizer.confirm`."""
+        self._recognizer.confirm(speaker_id)
+
+    # -- turns become items ----------------------------------------------------------------------------------
+
+    def saying(self, moment: tuple[SpokenText, ...]) -> None:
+        """The next turn recorded is this moment."""
+        self._saying = moment
+
+    def recorded(self, turn: Turn) -> None:
+        """Let a recorded turn stand in the conversation, if it does not yet. Called for every turn, in order."""
+        if not self._session.usable:
+            return
+        saying, self._saying = self._saying, ()
+        if turn.kind is TurnKind.ASSISTANT and self._reply_items:
+            self._items[turn.seq] = tuple(self._reply_items)
+            self._reply_items = []
+            return
+        spoken = turn.kind in {TurnKind.SPEECH, TurnKind.EFFECT} and bool(saying)
+        if spoken and self._settings.mode == "mixed":
+            self._say_mixed(turn.seq, saying)
+            return
+        held = [
+            each.recognition.item_ids
+            for each in saying
+            if isinstance(each.recognition, RealtimeRecognition)
+            and each.recognition.conversation == self._conversation
+            and each.recognition.item_ids
+        ]
+        if spoken and len(held) == len(saying):
+            self._items[turn.seq] = tuple(item for ids in held for item in ids)
+            return
+        self._refresh()
+
+    def _say_mixed(self, seq: Seq, moment: tuple[SpokenText, ...]) -> None:
+        """Say a moment as the room heard it: everybody's sound at once, after their names."""
+        names = list(dict.fromkeys(self._name_of(each.user_id) for each in moment))
+        speakers = f"{names[0]} speaks:" if len(names) == 1 else f"{', '.join(names)} speak at the same time:"
+        sound = mixed([(each.started_at, each.utterance.pcm) for each in moment], LISTEN_RATE_HZ)
+        try:
+            heard = self._session.hear(sound, speakers=speakers)
+        except RealtimeError as error:
+            log.warning("realtime_did_not_hear", problem=str(error))
+            return
+        self._items[seq] = ()
+
+        async def hold() -> None:
+            try:
+                self._items[seq] = (await heard).item_ids
+            except RealtimeError as error:
+                log.warning("realtime_did_not_hear", problem=str(error))
+
+        task = asyncio.create_task(hold(), name=f"realtime-hearing-{seq}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- answers ---------------------------------------------------------------------------------------------
+
+    async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
+        """Let the model answer what was said last. See `Direct.speak`."""
+        parts = self._refresh()
+        self._observe(events.ContextBuilt(parts, question.turn.seq, self._clock.monotonic()))
+        stream = SpokenStream()
+        self._reply_items = []
+        async for piece in self._session.reply():
+            if piece.item_id not in self._reply_items:
+                self._reply_items.append(piece.item_id)
+            speech = stream.feed(piece)
+            if speech is not None:
+                yield speech
+        rest = stream.end()
+        if rest is not None:
+            yield rest
+
+    def spoken(self, heard_s: float, *, complete: bool) -> None:
+        """Correct what the model believes to have said. See `Direct.spoken`."""
+        if not complete:
+            self._session.interrupt(round(heard_s * 1000))
+        if not heard_s:
+            # No turn will be recorded of it.
+            self._reply_items = []
+
+    def landed(self) -> None:
+        """A batch was folded: the summary changes, and the folded turns go from the conversation."""
+        if self._session.usable:
+            self._refresh()
+
+    # -- the conversation and the memory ---------------------------------------------------------------------
+
+    def _context(self) -> tuple[SessionContext, str, tuple[PayloadPart, ...], tuple[PayloadPart, ...]]:
+        """Return the session's state, the instructions and their parts, and what of the window has room."""
+        assert self._memory is not None, "the memory is opened before anything is said"
+        # This asks whether a batch is due.
+        session = self._memory.context(max_input_tokens=self._max_input_tokens)
+        built = build_realtime_instructions(
+            session,
+            name=self._instructions.name,
+            house=self._instructions.extra,
+            participants=self._present(),
+            zone=self._zone,
+        )
+        told = sum(each.tokens for each in built.parts)
+        window = build_payload(
+            replace(session, summary=None, live_notes=()),
+            max_input_tokens=max(1_000, self._max_input_tokens - told),
+            zone=self._zone,
+        )
+        self._memory.sent(session, (*built.parts, *window), zone=self._zone)
+        return session, built.text, built.parts, window
+
+    def _brief(self) -> Briefing:
+        """Return what a fresh conversation is told: everything that is not folded, in writing."""
+        if self._memory is None:
+            return Briefing("")
+        _, text, _, window = self._context()
+        self._conversation += 1
+        self._instructed = text
+        self._evicted = ""
+        self._items = {}
+        items: list[Told] = []
+        for each in window:
+            if each.kind is PartKind.TURN and each.seq_from is not None:
+                items.append(_told(each))
+                self._items[each.seq_from] = (items[-1].id,)
+            elif each.kind is PartKind.EVICTION_NOTE:
+                self._evicted = each.content
+                items.append(Told(EVICTED_ID, Role.SYSTEM, each.content))
+        return Briefing(text, tuple(items))
+
+    def _refresh(self) -> tuple[PayloadPart, ...]:
+        """Bring the conversation in step with the memory; return what the model has before it now."""
+        _, text, parts, window = self._context()
+        if text != self._instructed:
+            self._instructed = text
+            self._session.instruct(text)
+        wanted = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
+        gone = [seq for seq in self._items if seq not in wanted]
+        self._session.forget([item for seq in gone for item in self._items.pop(seq)])
+        for seq, each in wanted.items():
+            if seq not in self._items:
+                told = _told(each)
+                self._items[seq] = (told.id,)
+                self._session.tell(told)
+        evicted = next((each.content for each in window if each.kind is PartKind.EVICTION_NOTE), "")
+        if evicted != self._evicted:
+            if self._evicted:
+                self._session.forget([EVICTED_ID])
+            if evicted:
+                self._session.tell(Told(EVICTED_ID, Role.SYSTEM, evicted))
+            self._evicted = evicted
+        return (*parts, *window)
+
+
+def _told(turn: PayloadPart) -> Told:
+    role = Role.ASSISTANT if turn.role == "assistant" else Role.USER
+    return Told(f"turn_{turn.seq_from}", role, turn.content)
+
+
+def _with_items(own: Recognition, item_ids: tuple[str, ...], conversation: int) -> RealtimeRecognition:
+    return RealtimeRecognition(
+        text=own.text,
+        language=own.language,
+        mean_logprob=own.mean_logprob,
+        compression_ratio=own.compression_ratio,
+        no_speech_probability=own.no_speech_probability,
+        duration_s=own.duration_s,
+        compute_s=own.compute_s,
+        language_probability=own.language_probability,
+        item_ids=item_ids,
+        conversation=conversation,
+    )
+
+
+def talks(settings: RealtimeSettings, *, api_key: str, clock: Clock) -> Callable[..., RealtimeTalk] | None:
+    """Return what makes a room's speech-to-speech out of the room's own parts; None where it is off."""
+    if not settings.enabled:
+        return None
+    # Imported where it is needed: the library takes a second to load.
+    from voice.realtime.session import RealtimeSession
+
+    def new_session(
+        brief: Callable[[], Briefing], on_event: Callable[[RealtimeFailed | RealtimeRenewed], None]
+    ) -> tuple[Realtime, Callable[[], Coroutine[Any, Any, None]]]:
+        session = RealtimeSession(settings, api_key=api_key, brief=brief, clock=clock, on_event=on_event)
+        return session, session.run
+
+    return partial(RealtimeTalk, settings, new_session=new_session, clock=clock)

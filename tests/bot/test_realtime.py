@@ -1,0 +1,268 @@
+"""Speech-to-speech in a room: its conversation and the room's memory stay in step, whatever happens to either."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from datetime import UTC
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from bot import events
+from bot.brain.instructions import Instructions
+from bot.brain.reply import Question
+from bot.hearing import SpokenText
+from bot.realtime import FALLEN_BACK, RealtimeTalk
+from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from compaction.payload import coverage
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.fakes.clock import FakeClock
+from tests.fakes.hearing import ScriptedRecognizer
+from tests.fakes.realtime import FakeRealtime
+from tests.fakes.turn_store import InMemoryTurnStore
+from voice.errors import RealtimeError, RecogniserOverloadedError
+from voice.listening.utterance import Utterance
+from voice.settings import RealtimeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from compaction.model import Turn
+    from compaction.payload import PayloadPart
+    from voice.audio import Pcm
+
+SPEECH = np.full(16_000, 50, np.int16)
+
+
+class Desk:
+    """A talk with its surroundings: a fake session, a real memory, and everything that was told."""
+
+    def __init__(self, mode: str = "turns") -> None:
+        self.clock = FakeClock()
+        self.recognizer = ScriptedRecognizer()
+        self.written: list[str] = []
+        self.seen: list[events.Event] = []
+        self.sessions: list[FakeRealtime] = []
+        self.over = asyncio.Event()
+        self.memory: SessionMemory | None = None
+        self.talk = RealtimeTalk(
+            RealtimeSettings.model_validate({"enabled": True, "mode": mode}),
+            new_session=self._new_session,  # type: ignore[arg-type]
+            instructions=Instructions("Roomtone"),
+            recognizer=self.recognizer,
+            name_of={1: "Ada", 2: "Bo"}.__getitem__,
+            present=lambda: ["Ada", "Bo"],
+            write=self._write,
+            mind="what I heard",
+            max_input_tokens=8_000,
+            zone=UTC,
+            clock=self.clock,
+            observe=self.seen.append,
+        )
+        self.session = self.sessions[0]
+
+    def _new_session(self, brief: object, on_event: object) -> tuple[FakeRealtime, object]:
+        session = FakeRealtime(brief, on_event)  # type: ignore[arg-type]
+        self.sessions.append(session)
+        return session, self.over.wait
+
+    async def _write(self, sentence: str) -> None:
+        self.written.append(sentence)
+
+    async def record(self, kind: TurnKind, speaker_id: str, name: str, text: str) -> Turn:
+        """Put a turn into the memory and tell the talk, as the room does."""
+        assert self.memory is not None
+        self.clock.advance(1.0)
+        now = self.clock.now()
+        turn = await self.memory.append(kind, [TurnPart(speaker_id, name, text)], started_at=now, ended_at=now)
+        self.talk.recorded(turn)
+        return turn
+
+    async def say(self, user_id: int, text: str) -> Turn:
+        """Let somebody say something, from sound to turn."""
+        self.session.heard.append(text)
+        self.recognizer.texts.append(text)
+        recognition = await self.talk.recognize(SPEECH, speaker_id=user_id)
+        utterance = Utterance("u", user_id, 1.0, 2.0, 2.5, SPEECH)
+        self.talk.saying((SpokenText(utterance, recognition, 2.5, 3.0),))
+        return await self.record(TurnKind.SPEECH, str(user_id), self._name(user_id), recognition.text)
+
+    def _name(self, user_id: int) -> str:
+        return {1: "Ada", 2: "Bo"}[user_id]
+
+    async def answer(self, turn: Turn) -> list[str]:
+        """Let the model answer; return the words of each piece."""
+        return [speech.text async for speech in self.talk.speak(Question(turn))]
+
+    @property
+    def payload(self) -> tuple[PayloadPart, ...]:
+        """Return what the model had before it at the last answer."""
+        return next(event.parts for event in reversed(self.seen) if isinstance(event, events.ContextBuilt))
+
+
+@asynccontextmanager
+async def desk(mode: str = "turns") -> AsyncIterator[Desk]:
+    """Lend a talk whose session is connected."""
+    made = Desk(mode)
+    async with SessionMemory.open(
+        SessionId("s"),
+        store=InMemoryTurnStore(),
+        summariser=ExtractiveSummariser(),
+        fallback=ExtractiveSummariser(),
+        settings=CompactionSettings(),
+        mode=Mode.SUMMARY,
+        clock=made.clock,
+    ) as memory:
+        made.memory = memory
+        made.talk.open(memory)
+        made.session.connect()
+        yield made
+
+
+@pytest.mark.asyncio
+async def test_what_is_said_is_heard_by_the_model_and_not_told_again() -> None:
+    """The sound stands in the conversation, after the name; its text is the turn."""
+    async with desk() as room:
+        turn = await room.say(1, "hello there")
+        assert turn.parts[0].text == "hello there"
+        assert list(room.session.items.values()) == ["Ada speaks:", "hello there"]
+
+
+@pytest.mark.asyncio
+async def test_guesses_are_not_said() -> None:
+    """What was said cannot be unsaid."""
+    async with desk() as room:
+        with pytest.raises(RecogniserOverloadedError):
+            await room.talk.recognize(SPEECH, speaker_id=1, interim=True)
+        assert room.session.items == {}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("heard", [None, RealtimeError("slow")])
+async def test_the_rooms_own_recogniser_stands_in(heard: Exception | None) -> None:
+    """Where the model's side could not tell, or did not hear at all; the model knows the turn either way."""
+    async with desk() as room:
+        room.session.heard.append(heard)
+        room.recognizer.texts.append("own words")
+        recognition = await room.talk.recognize(SPEECH, speaker_id=2)
+        room.talk.saying((SpokenText(Utterance("u", 2, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0),))
+        await room.record(TurnKind.SPEECH, "2", "Bo", recognition.text)
+        assert recognition.text == "own words"
+        said = list(room.session.items.values())
+        assert said == ["Bo speaks:", "(unclear)"] if heard is None else said[0].endswith("Bo: own words")
+
+
+@pytest.mark.asyncio
+async def test_other_turns_are_told_in_writing() -> None:
+    """Who comes and goes, and what the bot said by its other voice."""
+    async with desk() as room:
+        await room.record(TurnKind.MEMBERSHIP, "2", "Bo", "Bo joined the channel.")
+        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Hello Bo.")
+        joined, said = room.session.items.values()
+        assert joined.endswith("(Bo joined the channel.)")
+        assert said.endswith("Roomtone: Hello Bo.")
+
+
+@pytest.mark.asyncio
+async def test_an_answer_is_spoken_and_stands_once() -> None:
+    """Its words come with its sound; the turn that records it is not told again."""
+    async with desk() as room:
+        turn = await room.say(1, "who are you")
+        room.session.answers.append("I am Roomtone and I listen")
+        words = await room.answer(turn)
+        assert " ".join(filter(None, words)) == "I am Roomtone and I listen"
+        room.talk.spoken(3.0, complete=True)
+        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone and I listen")
+        assert len(room.session.items) == 3
+        assert room.session.interrupted == []
+
+
+@pytest.mark.asyncio
+async def test_what_was_talked_over_is_corrected() -> None:
+    """The model learns how far it was heard."""
+    async with desk() as room:
+        turn = await room.say(1, "tell me")
+        room.session.answers.append("one two three four")
+        await room.answer(turn)
+        room.talk.spoken(0.74, complete=False)
+        assert room.session.interrupted == [740]
+
+
+@pytest.mark.asyncio
+async def test_several_at_once_are_heard_as_one_sound() -> None:
+    """In the mixed mode: all their names, their sound laid over each other, the words by the own recogniser."""
+    async with desk("mixed") as room:
+        room.recognizer.texts += ["left", "right"]
+        moment = []
+        for user_id, began in ((1, 1.0), (2, 1.5)):
+            recognition = await room.talk.recognize(SPEECH, speaker_id=user_id)
+            utterance = Utterance("u", user_id, began, began + 1, began + 1.5, SPEECH)
+            moment.append(SpokenText(utterance, recognition, 2.5, 3.0))
+        assert room.session.items == {}
+        room.session.heard.append("left right")
+        room.talk.saying(tuple(moment))
+        await room.record(TurnKind.SPEECH, "1", "Ada", "left")
+        assert list(room.session.items.values()) == ["Ada, Bo speak at the same time:", "left right"]
+        sound: Pcm = room.session.sounds[0]
+        assert len(sound) == 24_000
+        assert sound.max() == 100
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("seed", range(8))
+async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: int) -> None:
+    """Coverage over a long evening with folds, lost connections, unheard speech and answers: nothing is nowhere."""
+    random = Random(seed)
+    async with desk() as room:
+        assert room.memory is not None
+        for number in range(140):
+            match random.randrange(8):
+                case 0:
+                    await room.record(TurnKind.MEMBERSHIP, "2", "Bo", f"Bo left the channel {number}.")
+                case 1:
+                    room.session.connect()
+                case 2:
+                    turn = await room.say(1, f"What is number {number}?")
+                    room.session.answers.append(f"It is {number}.")
+                    await room.answer(turn)
+                    room.talk.spoken(1.0, complete=random.random() < 0.7)
+                    await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", f"It is {number}.")
+                case _:
+                    await room.say(random.choice((1, 2)), f"Number {number} is the lantern of hall {number}.")
+            if random.random() < 0.3:
+                await room.memory.settle()
+                room.talk.landed()
+        turn = await room.say(2, "What was that?")
+        room.session.answers.append("A lantern.")
+        await room.answer(turn)
+        total = room.memory.total_turns
+        assert coverage(room.payload, total).missing == ()
+        summarised = [high for _, high in coverage(room.payload, total).summarised]
+        assert summarised == [room.memory.cursor - 1]
+        assert "Session conversation summary:" in room.session.instructions
+        # And what the payload says stands in the conversation itself, once.
+        standing = list(room.session.items.values())
+        for part in room.payload:
+            if part.kind.value == "turn":
+                words = part.content.split(": ", 1)[-1].rstrip(")")
+                assert sum(words in text or text in words for text in standing) >= 1
+        assert len(standing) <= 2 * len(room.memory.window)
+
+
+@pytest.mark.asyncio
+async def test_when_it_fails_the_people_are_told() -> None:
+    """And it is not asked any more."""
+    async with desk() as room:
+        running = asyncio.create_task(room.talk.run())
+        room.session.fail("The account has no quota left.")
+        room.over.set()
+        await running
+        assert room.written == [FALLEN_BACK.format(mind="what I heard", why="The account has no quota left.")]
+        assert not room.talk.usable
+        room.recognizer.texts.append("own")
+        assert (await room.talk.recognize(SPEECH, speaker_id=1)).text == "own"

@@ -1,0 +1,91 @@
+"""A speech-to-speech session that hears what it is told to hear and keeps its conversation as the server would."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voice.errors import RealtimeError
+from voice.realtime.port import Briefing, HeardSpeech, RealtimeFailed, RealtimeRenewed, ReplyPiece
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+
+    from voice.audio import Pcm
+    from voice.realtime.port import Told
+
+
+class FakeRealtime:
+    """`voice.realtime.port.Realtime` in memory. An exception in `heard` or `answers` is raised; None is not heard."""
+
+    def __init__(
+        self, brief: Callable[[], Briefing], on_event: Callable[[RealtimeFailed | RealtimeRenewed], None]
+    ) -> None:
+        self._brief = brief
+        self._on_event = on_event
+        self._ids = itertools.count(1)
+        self.usable = True
+        self.heard: list[str | Exception | None] = []
+        self.answers: list[str | Exception] = []
+        self.instructions = ""
+        # The conversation: item id -> its words.
+        self.items: dict[str, str] = {}
+        self.interrupted: list[int] = []
+        self.sounds: list[Pcm] = []
+
+    def connect(self) -> None:
+        """Begin a conversation, as at first or after a loss."""
+        briefing = self._brief()
+        self.instructions = briefing.instructions
+        self.items = {told.id: told.text for told in briefing.items}
+
+    def fail(self, sentence: str) -> None:
+        """Give up."""
+        self.usable = False
+        self._on_event(RealtimeFailed(sentence))
+
+    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[HeardSpeech]:
+        """Take what is said into the conversation."""
+        number = next(self._ids)
+        text = self.heard.pop(0)
+        self.sounds.append(pcm)
+        if not isinstance(text, Exception):
+            self.items[f"who_{number}"] = speakers
+            self.items[f"item_{number}"] = text or "(unclear)"
+        return self._heard(number, text)
+
+    async def _heard(self, number: int, text: str | Exception | None) -> HeardSpeech:
+        if isinstance(text, Exception):
+            raise text
+        return HeardSpeech(text, (f"who_{number}", f"item_{number}"))
+
+    async def reply(self) -> AsyncIterator[ReplyPiece]:
+        """Yield the next answer: half a second of sound a word."""
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        item_id = f"reply_{next(self._ids)}"
+        self.items[item_id] = answer
+        for word in answer.split():
+            yield ReplyPiece(item_id, np.full(12_000, 300, np.int16), f"{word} ")
+        if answer.endswith("…"):
+            raise RealtimeError("It broke off.")
+
+    def interrupt(self, heard_ms: int) -> None:
+        """Note how far it was heard."""
+        self.interrupted.append(heard_ms)
+
+    def tell(self, told: Told) -> None:
+        """Take an item in."""
+        self.items[told.id] = told.text
+
+    def forget(self, item_ids: Iterable[str]) -> None:
+        """Take items out."""
+        for item_id in item_ids:
+            self.items.pop(item_id, None)
+
+    def instruct(self, instructions: str) -> None:
+        """Change the instructions."""
+        self.instructions = instructions

@@ -1,0 +1,42 @@
+"""Several people as one sound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from voice.realtime.mixing import LONGEST_PAUSE_S, mixed
+
+if TYPE_CHECKING:
+    from voice.audio import Pcm
+
+RATE = 100
+
+
+def _sound(seconds: float, value: int) -> Pcm:
+    return np.full(round(seconds * RATE), value, np.int16)
+
+
+def test_those_who_speak_at_once_are_heard_at_once() -> None:
+    """Bo begins a second after Ada; in between both sound."""
+    room = mixed([(11.0, _sound(2, 30)), (10.0, _sound(2, 5))], RATE)
+    assert [int(room[at]) for at in (0, 150, 250)] == [5, 35, 30]
+    assert len(room) == 3 * RATE
+
+
+def test_a_pause_is_no_longer_than_it_needs_to_be() -> None:
+    """Ten seconds in which nobody speaks are not paid for."""
+    room = mixed([(0.0, _sound(1, 5)), (11.0, _sound(1, 6))], RATE)
+    assert len(room) == pytest.approx((2 + LONGEST_PAUSE_S) * RATE)
+
+
+def test_too_loud_is_clipped() -> None:
+    """Two shouts are no noise."""
+    assert mixed([(0.0, _sound(1, 30_000)), (0.0, _sound(1, 30_000))], RATE).max() == 32_767
+
+
+def test_nobody_is_silence() -> None:
+    """No sound of nothing."""
+    assert len(mixed([], RATE)) == 0

@@ -1,0 +1,40 @@
+"""Several people's sound as one, as a microphone in the room would have heard it. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voice.audio import Pcm
+
+# Between speeches that do not overlap: a pause longer than this is cut to it.
+LONGEST_PAUSE_S = 0.5
+
+
+def mixed(sounds: Sequence[tuple[float, Pcm]], rate_hz: int) -> Pcm:
+    """Return sounds (mono int16, each with its beginning in seconds) laid over each other; what is too loud is clipped.
+
+    Silence in which nobody speaks is shortened to `LONGEST_PAUSE_S`.
+    """
+    if not sounds:
+        return np.zeros(0, np.int16)
+    ordered = sorted(sounds, key=lambda each: each[0])
+    first = ordered[0][0]
+    placed: list[tuple[int, Pcm]] = []
+    until, cut = 0, 0
+    for began, pcm in ordered:
+        at = round((began - first) * rate_hz) - cut
+        over = at - until - round(LONGEST_PAUSE_S * rate_hz)
+        if over > 0 and placed:
+            cut += over
+            at -= over
+        placed.append((at, pcm))
+        until = max(until, at + len(pcm))
+    room = np.zeros(until, np.int32)
+    for at, pcm in placed:
+        room[at : at + len(pcm)] += pcm
+    return np.clip(room, -32768, 32767).astype(np.int16)
