@@ -72,6 +72,18 @@ class Database:
         except FAILURES as exc:
             raise store_failure(exc, self.path) from exc
 
+    async def checkpoint(self) -> None:
+        """Bring the journal into the database and empty it, so that nothing deleted lies in it any more. As far as
+        it can be done while another process reads. Raises `StoreError`."""
+        try:
+            async with asyncio.timeout(self._deadline_s), self._write_turn, self._readers.connect() as connection:
+                raw = await connection.get_raw_connection()
+                driver = raw.driver_connection
+                assert driver is not None, "a connection just taken has its driver's"
+                await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+        except FAILURES as exc:
+            raise store_failure(exc, self.path) from exc
+
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """Lend a connection inside a write transaction: committed at the end, rolled back on any error.

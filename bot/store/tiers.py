@@ -142,7 +142,7 @@ class SegmentShelf:
                     connection,
                     session_id,
                     [record.segment_id],
-                    {"compressed_at_turn": total_turns} | _record_values(record),
+                    {"compressed_at_turn": total_turns} | record_values(record),
                 )
             await _archive(connection, session_id, check.archive, now)
             await _set_last_check(connection, session_id, total_turns)
@@ -217,7 +217,7 @@ async def remember(connection: AsyncConnection, session_id: SessionId, standing:
         "pruned_at": kept.pruned_at,
     }
     if kept.record is not None:
-        values |= {"compressed_at_turn": kept.compressed_at_turn} | _record_values(kept.record)
+        values |= {"compressed_at_turn": kept.compressed_at_turn} | record_values(kept.record)
     values |= {
         "access_count": accesses.count,
         "last_accessed": accesses.last_at,
@@ -229,6 +229,32 @@ async def remember(connection: AsyncConnection, session_id: SessionId, standing:
 async def set_last_check(connection: AsyncConnection, session_id: SessionId, total_turns: int) -> None:
     """Note when the last check was, inside a write transaction."""
     await _set_last_check(connection, session_id, total_turns)
+
+
+async def mark_archived(connection: AsyncConnection, session_id: SessionId, name: SegmentId) -> None:
+    """Let search find a segment only when it is asked for the archive; inside a write transaction."""
+    here = (passages.c.session_id == session_id) & (passages.c.kind == PassageKind.SEGMENT.value)
+    unmarked = passages.c.tags.not_like(f"%{ARCHIVED_TAG}%")
+    await connection.execute(
+        update(passages).where(here, passages.c.key == name, unmarked).values(tags=passages.c.tags + f" {ARCHIVED_TAG}")
+    )
+
+
+def record_values(record: SegmentRecord) -> dict[str, object]:
+    """Return the columns of a record. What was retrieved before it was compressed stays counted."""
+    return {
+        "compressed_at": record.compressed_at,
+        "topic": record.topic,
+        "compressed_content": record.compressed_content,
+        "original_tokens": record.original_tokens,
+        "compressed_tokens": record.compressed_tokens,
+        "key_decisions": json.dumps(record.key_decisions),
+        "key_files": json.dumps(record.key_files),
+        "contains_code": record.metadata.contains_code,
+        "contains_errors": record.metadata.contains_errors,
+        "task_completed": record.metadata.task_completed,
+        "relevance_score": func.coalesce(segment_tiers.c.relevance_score, record.relevance_score),
+    }
 
 
 def record_with(standing: Standing, record: SegmentRecord) -> SegmentRecord:
@@ -300,23 +326,6 @@ def _record(segment: Segment, row: Row[Any]) -> SegmentRecord | None:
     )
 
 
-def _record_values(record: SegmentRecord) -> dict[str, object]:
-    """Return the columns of a record. What was retrieved before it was compressed stays counted."""
-    return {
-        "compressed_at": record.compressed_at,
-        "topic": record.topic,
-        "compressed_content": record.compressed_content,
-        "original_tokens": record.original_tokens,
-        "compressed_tokens": record.compressed_tokens,
-        "key_decisions": json.dumps(record.key_decisions),
-        "key_files": json.dumps(record.key_files),
-        "contains_code": record.metadata.contains_code,
-        "contains_errors": record.metadata.contains_errors,
-        "task_completed": record.metadata.task_completed,
-        "relevance_score": func.coalesce(segment_tiers.c.relevance_score, record.relevance_score),
-    }
-
-
 async def _remember(connection: AsyncConnection, session_id: SessionId, kept: Kept) -> None:
     """Make the segment's row, or move when it was last spoken of."""
     key: dict[str, object] = {"session_id": session_id, "segment_id": kept.segment.id}
@@ -337,15 +346,7 @@ async def _archive(connection: AsyncConnection, session_id: SessionId, names: Se
     """Move segments into the archive: from now on search finds them only when it is asked to."""
     await _change(connection, session_id, names, {"archived_at": now})
     for name in names:
-        await _mark_archived(connection, session_id, name)
-
-
-async def _mark_archived(connection: AsyncConnection, session_id: SessionId, name: SegmentId) -> None:
-    here = (passages.c.session_id == session_id) & (passages.c.kind == PassageKind.SEGMENT.value)
-    unmarked = passages.c.tags.not_like(f"%{ARCHIVED_TAG}%")
-    await connection.execute(
-        update(passages).where(here, passages.c.key == name, unmarked).values(tags=passages.c.tags + f" {ARCHIVED_TAG}")
-    )
+        await mark_archived(connection, session_id, name)
 
 
 async def _touch(connection: AsyncConnection, session_id: SessionId, first: int, last: int, at: float) -> None:
@@ -404,7 +405,7 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
     # The database's own triggers have taken the old words out of the index.
     left = (await connection.execute(select(segments).where(same))).one()
     await index_source(connection, session_id, rows.segment_from_row(left))
-    await _mark_archived(connection, session_id, name)
+    await mark_archived(connection, session_id, name)
     return 1
 
 

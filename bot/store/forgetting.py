@@ -1,0 +1,272 @@
+"""Forgetting at somebody's wish: what a person said leaves turns, segments, notes, summaries, search and history.
+
+A forgotten turn keeps its number and loses its words; what others said in it stays. A fact keeps its place in its
+segment, blank, because other facts name it by its place. Each session is one transaction, after which a room that
+is open on it takes the change over. Raises `StoreError`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, select, update
+
+from bot.store import rows
+from bot.store.indexing import index_source
+from bot.store.kept import landings, person_facts, segment_tiers
+from bot.store.schema import notes, segments, turns
+from bot.store.summaries import render_anew
+from bot.store.tiers import mark_archived, record_values
+from bot.store.vectorshelf import VectorShelf
+from compaction.memory.segments import record_of
+from compaction.model import Fact, Seq, SessionId, Turn
+from compaction.summarisers.extractive import extract, gist_of
+from compaction.wording import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sqlalchemy import Select
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.clock import Clock
+    from bot.store.database import Database
+    from compaction.model import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who said something. `names`: what they were called, the latest first; `last_at`: UTC epoch seconds."""
+
+    id: str
+    names: tuple[str, ...]
+    last_at: float
+    turn_count: int
+    sessions: tuple[SessionId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was forgotten: turns that lost words, facts of segments, notes, and things kept about the person."""
+
+    turns: int = 0
+    facts: int = 0
+    notes: int = 0
+    about: int = 0
+    sessions: tuple[SessionId, ...] = ()
+
+
+class Forgetting:
+    """Finds people and forgets what they said, in an open `Database`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[Person, ...]:
+        """Return the people of that id, or of that name in any spelling of capitals, who spoke last first."""
+        wanted = name_or_id.strip()
+        async with self._database.reading() as connection:
+            everybody = await _people(connection, _said(session_id))
+        if wanted in everybody:
+            return (everybody[wanted],)
+        named = [each for each in everybody.values() if any(_same(name, wanted) for name in each.names)]
+        return tuple(sorted(named, key=lambda each: -each.last_at))
+
+    async def forget(self, person: Person, *, session_id: SessionId | None = None, seq: int | None = None) -> Forgotten:
+        """Forget what a person said: everywhere, in one session, or in one turn of it. Return how much it was.
+
+        Without a session or turn, everything that is kept about the person goes too.
+        """
+        total = Forgotten()
+        for each in person.sessions if session_id is None else (session_id,):
+            async with self._database.writing() as connection:
+                done = await self._forget_in(connection, each, person, seq)
+            total = Forgotten(
+                total.turns + done.turns,
+                total.facts + done.facts,
+                total.notes + done.notes,
+                total.about + done.about,
+                (*total.sessions, *done.sessions),
+            )
+        await self._wipe()
+        return total
+
+    async def _forget_in(
+        self, connection: AsyncConnection, session_id: SessionId, person: Person, seq: int | None
+    ) -> Forgotten:
+        theirs = [
+            turn
+            for turn in await _turns(connection, _said(session_id))
+            if (seq is None or turn.seq == seq) and any(part.speaker_id == person.id for part in turn.parts)
+        ]
+        names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person.id}
+        for turn in theirs:
+            await _blank_turn(connection, session_id, turn, person.id)
+        gone = await _delete_notes(connection, session_id, {*names, *person.names}) if seq is None else frozenset()
+        seqs = frozenset(turn.seq for turn in theirs)
+        facts = await self._clean_segments(connection, session_id, seqs, names, gone)
+        about = await _delete_about(connection, session_id, person.id, seq)
+        if theirs or gone or facts:
+            # Which of them held something that is forgotten now can't be told from their words.
+            await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
+            await render_anew(connection, session_id, now=self._clock.now())
+        changed = theirs or gone or facts or about
+        return Forgotten(len(theirs), facts, len(gone), about, (session_id,) if changed else ())
+
+    async def _clean_segments(
+        self,
+        connection: AsyncConnection,
+        session_id: SessionId,
+        seqs: frozenset[Seq],
+        names: Collection[str],
+        gone_notes: frozenset[str],
+    ) -> int:
+        """Take forgotten words out of the segments that fold them; return how many facts went."""
+        found = await connection.execute(
+            select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq)
+        )
+        stored = [rows.segment_from_row(row) for row in found]
+        superseded = frozenset(ref for segment in stored for fact in segment.facts for ref in fact.supersedes)
+        count = 0
+        for segment in stored:
+            touched = any(segment.start <= seq < segment.end for seq in seqs) or gone_notes & set(segment.note_ids)
+            if not touched:
+                continue
+            said = await _turns(connection, _said(session_id, segment.start, segment.end))
+            cleaned, went = _cleaned(segment, said, seqs, names, gone_notes)
+            count += went
+            await _store_segment(connection, cleaned)
+            await self._record_anew(connection, cleaned, superseded)
+        return count
+
+    async def _record_anew(self, connection: AsyncConnection, segment: Segment, superseded: frozenset[str]) -> None:
+        same = (segment_tiers.c.session_id == segment.session_id) & (segment_tiers.c.segment_id == segment.id)
+        row = (await connection.execute(select(segment_tiers).where(same))).one_or_none()
+        if row is None:
+            return
+        if row.archived_at is not None:
+            await mark_archived(connection, segment.session_id, segment.id)
+        if row.compressed_at is None:
+            return
+        blank = {f"{segment.id}#{index}" for index, fact in enumerate(segment.facts) if not fact.text}
+        record = record_of(
+            segment,
+            superseded=superseded | blank,
+            task_completed=bool(row.task_completed),
+            at=row.compressed_at,
+        )
+        record = replace(record, original_tokens=row.original_tokens)
+        await connection.execute(update(segment_tiers).where(same).values(record_values(record)))
+
+    async def _wipe(self) -> None:
+        """Let the words leave the index's own pages and the journal too."""
+        await VectorShelf(self._database).purge()
+        await self._database.checkpoint()
+
+
+def _said(session_id: SessionId | None, start: int = 0, end: int | None = None) -> Select[Any]:
+    wanted = select(turns).where(turns.c.tombstone.is_(False), turns.c.seq >= start)
+    if session_id is not None:
+        wanted = wanted.where(turns.c.session_id == session_id)
+    if end is not None:
+        wanted = wanted.where(turns.c.seq < end)
+    return wanted.order_by(turns.c.started_at, turns.c.session_id, turns.c.seq)
+
+
+async def _turns(connection: AsyncConnection, wanted: Select[Any]) -> list[Turn]:
+    return [rows.turn_from_row(row) for row in await connection.execute(wanted)]
+
+
+async def _people(connection: AsyncConnection, wanted: Select[Any]) -> dict[str, Person]:
+    found: dict[str, Person] = {}
+    for row in await connection.execute(wanted):
+        for speaker_id, speaker, _ in json.loads(row.parts):
+            before = found.get(speaker_id) or Person(speaker_id, (), 0.0, 0, ())
+            found[speaker_id] = Person(
+                speaker_id,
+                tuple(dict.fromkeys((speaker, *before.names))),
+                max(before.last_at, row.started_at),
+                before.turn_count + 1,
+                tuple(dict.fromkeys((*before.sessions, SessionId(row.session_id)))),
+            )
+    return found
+
+
+def _same(name: str, wanted: str) -> bool:
+    return plain(name).casefold() == plain(wanted).casefold()
+
+
+async def _blank_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn, person_id: str) -> None:
+    left = tuple(part for part in turn.parts if part.speaker_id != person_id)
+    blanked = replace(turn, parts=left, tombstone=not left)
+    values = rows.turn_values(session_id, blanked)
+    same = (turns.c.session_id == session_id) & (turns.c.seq == turn.seq)
+    # The database's own triggers take the turn out of the index.
+    await connection.execute(update(turns).where(same).values(parts=values["parts"], tombstone=values["tombstone"]))
+    if left:
+        await index_source(connection, session_id, blanked)
+
+
+async def _delete_notes(connection: AsyncConnection, session_id: SessionId, names: Collection[str]) -> frozenset[str]:
+    """Delete what was seen on the screens of somebody of these names; return the ids."""
+    found = await connection.execute(select(notes.c.id, notes.c.who).where(notes.c.session_id == session_id))
+    gone = frozenset(row.id for row in found if any(_same(row.who, name) for name in names))
+    for note_id in gone:
+        await connection.execute(delete(notes).where(notes.c.session_id == session_id, notes.c.id == note_id))
+    return gone
+
+
+async def _delete_about(connection: AsyncConnection, session_id: SessionId, person_id: str, seq: int | None) -> int:
+    theirs = (person_facts.c.session_id == session_id) & (person_facts.c.person_id == person_id)
+    if seq is not None:
+        theirs &= person_facts.c.turn_seq == seq
+    return (await connection.execute(delete(person_facts).where(theirs))).rowcount
+
+
+def _cleaned(
+    segment: Segment,
+    said: list[Turn],
+    seqs: frozenset[Seq],
+    names: Collection[str],
+    gone_notes: frozenset[str],
+) -> tuple[Segment, int]:
+    """Return a segment without the forgotten facts and with another gist, and how many facts went. `said`: what is
+    left of its turns."""
+    facts: list[Fact] = []
+    count = 0
+    for index, fact in enumerate(segment.facts):
+        forgotten = (
+            (fact.turn_seq in seqs and fact.speaker in names) if fact.note_id is None else (fact.note_id in gone_notes)
+        )
+        if forgotten and fact.text:
+            count += 1
+            # It supersedes itself, so that nobody says it; and goes on superseding what it had corrected.
+            itself = f"{segment.id}#{index}"
+            superseding = tuple(dict.fromkeys((*fact.supersedes, itself)))
+            facts.append(replace(fact, speaker="", text="", supersedes=superseding))
+        else:
+            facts.append(fact)
+    left = [fact for fact in facts if fact.text]
+    if segment.pruned:
+        left = list(extract(said, start=segment.start))
+    return (
+        replace(
+            segment,
+            facts=tuple(facts),
+            gist=gist_of(left, said),
+            note_ids=tuple(note_id for note_id in segment.note_ids if note_id not in gone_notes),
+        ),
+        count,
+    )
+
+
+async def _store_segment(connection: AsyncConnection, segment: Segment) -> None:
+    same = (segments.c.session_id == segment.session_id) & (segments.c.id == segment.id)
+    values = rows.segment_values(segment.session_id, segment)
+    await connection.execute(
+        update(segments).where(same).values({key: values[key] for key in ("facts", "gist", "note_ids")})
+    )
+    await index_source(connection, segment.session_id, segment)

@@ -1,0 +1,154 @@
+"""What somebody wants forgotten leaves everything: turns, segments, notes, summaries, search, history, the file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.recall import Recall
+from bot.store.forgetting import Forgetting, Forgotten
+from bot.store.search import SqlRecallIndex
+from bot.store.vectorshelf import VectorShelf
+from compaction.memory.passage import Scope
+from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
+from tests.bot.evening import GUILD, Evening
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "Zanzibar"
+
+
+async def an_evening(evening: Evening) -> None:
+    """Let Ada tell a secret in several ways, and others talk; some of it is folded, compressed and archived."""
+    await evening.say(f"I live in {SECRET}.", "Ada")
+    await evening.say("The gate code is 4411.", "Bob")
+    await evening.say(f"My boat is called {SECRET}na.", "Ada")
+    evening.clock.advance(4.0)
+    at = evening.clock.now()
+    both = (TurnPart("id-Bob", "Bob", "We leave at nine."), TurnPart("id-Ada", "Ada", f"To {SECRET}!"))
+    await evening.memory.append(TurnKind.SPEECH, both, started_at=at, ended_at=at + 2.0)
+    await evening.memory.add_note(Note(NoteId("map"), at, "Ada", f"A map of {SECRET}."))
+    await evening.memory.add_note(Note(NoteId("cat"), at, "Bob", "A picture of a cat."))
+    await evening.memory.retire_live_notes()
+    await evening.talk(70)
+    await evening.keeper.tend()
+    first, *_ = await evening.shelf.standings(evening.session_id)
+    await evening.shelf.archive(evening.session_id, [first.kept.segment.id], now=at)
+    await evening.say(f"I still love {SECRET}.", "Ada")
+
+
+def bytes_on_disk(folder: Path) -> bytes:
+    """Return all that lies in the database and its journal."""
+    return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
+
+
+@pytest.mark.asyncio
+async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
+    """From the turns to the bytes of the file; what others said stays, and so does every number."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await an_evening(evening)
+        before = await evening.store.load(evening.session_id)
+        assert any(SECRET in fact.text for segment in before.segments for fact in segment.facts)
+        assert SECRET.encode() in bytes_on_disk(tmp_path)
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("ada")
+        assert (ada.id, ada.names, ada.sessions) == ("id-Ada", ("Ada",), (evening.session_id,))
+        done = await forgetting.forget(ada)
+        assert done.turns == ada.turn_count
+        assert done.facts > 0
+        assert (done.notes, done.about, done.sessions) == (1, 2, (evening.session_id,))
+
+        after = await evening.store.load(evening.session_id)
+        assert after.total_turns == before.total_turns
+        assert [segment.id for segment in after.segments] == [segment.id for segment in before.segments]
+        assert after.state.revision == before.state.revision + 1
+        turns = await evening.store.turns(evening.session_id, Seq(0), Seq(after.total_turns))
+        assert [turn.seq for turn in turns] == list(range(after.total_turns))
+        assert not any(part.speaker_id == "id-Ada" for turn in turns for part in turn.parts)
+        assert [turn.tombstone for turn in turns[:4]] == [True, False, True, False]
+        assert [part.text for part in turns[3].parts] == ["We leave at nine."]
+        assert after.state.summary is not None
+        assert "4411" in after.state.summary
+        for segment in after.segments:
+            assert "Ada" not in {fact.speaker for fact in segment.facts}
+            assert SECRET not in segment.gist
+            assert "map" not in segment.note_ids
+        assert await evening.people.kept(GUILD, "id-Ada") == ()
+        recall = Recall(SqlRecallIndex(evening.database, VectorShelf(evening.database)), evening.store)
+        assert not [each for each in await recall.search(SECRET, Scope(archived=True)) if SECRET in each.text]
+        assert any("4411" in each.text for each in await recall.search("gate code"))
+        assert SECRET.encode() not in bytes_on_disk(tmp_path)
+        assert await forgetting.find("ada") == ()
+
+
+@pytest.mark.asyncio
+async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
+    """With the facts that were taken from it; what the person said elsewhere stays."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await an_evening(evening)
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("id-Ada")
+        done = await forgetting.forget(ada, session_id=evening.session_id, seq=0)
+        assert (done.turns, done.notes, done.about) == (1, 0, 1)
+        (about,) = await evening.people.kept(GUILD, "id-Ada")
+        assert about.topic == "boat's name"
+        stored = await evening.store.load(evening.session_id)
+        facts = [fact for segment in stored.segments for fact in segment.facts]
+        assert not any(fact.turn_seq == 0 and fact.note_id is None and fact.text for fact in facts)
+        assert any(fact.turn_seq == 2 and SECRET in fact.text for fact in facts)
+        again = await forgetting.forget(ada, session_id=evening.session_id, seq=0)
+        assert again == Forgotten()
+
+
+@pytest.mark.asyncio
+async def test_what_a_forgotten_fact_had_corrected_stays_corrected(tmp_path: Path) -> None:
+    """A stale value must not come back as if it held."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("The gate code is 4411.", "Bob")
+        await evening.talk(9)
+        await evening.say("Actually the gate code is 7720 now.", "Bob")
+        await evening.talk(75)
+        summary = evening.memory.summary
+        assert summary is not None
+        assert "7720" in summary.text
+        assert "4411" not in summary.text
+        forgetting = Forgetting(evening.database, evening.clock)
+        (bob,) = await forgetting.find("Bob")
+        await forgetting.forget(bob, session_id=evening.session_id, seq=10)
+        stored = await evening.store.load(evening.session_id)
+        assert stored.state.summary is not None
+        assert "7720" not in stored.state.summary
+        assert "4411" not in stored.state.summary
+
+
+@pytest.mark.asyncio
+async def test_people_are_found_by_name_and_id(tmp_path: Path) -> None:
+    """Two people of one name are both found, who spoke last first; an id means one."""
+    async with Evening(tmp_path / "a.db", name="one") as one:
+        await one.say("Hello.", "Ada")
+        part = TurnPart("id-other", "ADA", "Hello, too.")
+        await one.memory.append(TurnKind.SPEECH, (part,), started_at=one.clock.now() + 9, ended_at=one.clock.now() + 10)
+        forgetting = Forgetting(one.database, one.clock)
+        assert [person.id for person in await forgetting.find(" ada ")] == ["id-other", "id-Ada"]
+        assert [person.id for person in await forgetting.find("id-Ada")] == ["id-Ada"]
+        assert await forgetting.find("Ada", session_id=SessionId("two")) == ()
+        assert await forgetting.find("Eve") == ()
+
+
+@pytest.mark.asyncio
+async def test_a_pruned_segment_is_cleaned_too(tmp_path: Path) -> None:
+    """Its gist is made of what is left of its turns."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await an_evening(evening)
+        first = (await evening.shelf.standings(evening.session_id))[0].kept.segment
+        await evening.shelf.prune({evening.session_id: [first.id]}, now=evening.clock.now())
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada)
+        cleaned = (await evening.shelf.standings(evening.session_id))[0].kept.segment
+        assert cleaned == replace(first, facts=(), gist=cleaned.gist, note_ids=(NoteId("cat"),), pruned=True)
+        assert SECRET not in cleaned.gist
+        assert "4411" in cleaned.gist
