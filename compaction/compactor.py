@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from compaction.errors import CompletionError, StoreError, SummaryRefusedError
 from compaction.events import Failed, Started, log_fields
+from compaction.model import Strategy
 from compaction.rendering import Ledger
-from compaction.segments import closing_segment, folded_segment
+from compaction.segments import closing_segment, folded_segment, repaired_segment
 from compaction.signals import (
     Asked,
     AwaitRun,
     Closed,
     Culprit,
     DeadlinePassed,
+    Degraded,
     DropRun,
     EndAsked,
     Made,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
     from compaction.events import CompactionEvent
     from compaction.machine import Machine
-    from compaction.model import Mode, Note, Segment, SessionId
+    from compaction.model import Mode, Note, Segment, SegmentId, SessionId
     from compaction.outbox import Outbox
     from compaction.ports import Landing, StoredMemory
     from compaction.rendering import RenderedSummary
@@ -98,6 +100,8 @@ class Compactor:
         self._summariser = summariser
         self._fallback = fallback
         self._settings = settings
+        # A paragraph can't be made again without those after it; and without a model there is nothing better.
+        self._repairs = settings.strategy is Strategy.LEDGER and summariser.name != fallback.name
         self._clock = clock
         self._log = log
         self._on_event = on_event
@@ -132,7 +136,13 @@ class Compactor:
 
     def ask(self) -> None:
         """Ask whether a batch is due, and start its run if so. Returns at once; needs a running loop."""
-        self._handle(Asked(total_turns=self._timeline.total, stored_turns=self._outbox.stored_turns))
+        self._handle(
+            Asked(
+                total_turns=self._timeline.total,
+                stored_turns=self._outbox.stored_turns,
+                degraded=self._degraded() if self._repairs else (),
+            )
+        )
 
     def take_note(self, note: Note) -> None:
         """Take a live note in; the session's next flush stores it."""
@@ -211,6 +221,7 @@ class Compactor:
                 pending_note_count=len(run.note_ids),
                 summariser=summariser.name,
                 model=summariser.model,
+                repairs=run.repairs,
             )
         )
         self._task = asyncio.create_task(self._run(run), name=f"compaction-{self._session_id}-{run.id}")
@@ -227,20 +238,11 @@ class Compactor:
             self.ask()
 
     async def _fold_and_land(self, run: Run) -> None:
-        request = self._request(run)
-        fold = await self._fold(run, request)
-        if fold is None:
+        request = self._request(run) if run.repairs is None else await self._repair_request(run, run.repairs)
+        fold = None if request is None else await self._fold(run, request)
+        if fold is None or request is None:
             return
-        segment = folded_segment(
-            request,
-            fold,
-            session_id=self._session_id,
-            revision=self.state.memory.revision,
-            summariser=f"{self._summariser_of(run).name} {fold.form}".strip(),
-            degraded=run.degraded,
-            at=self._clock.now(),
-        )
-        ledger = self._ledger.with_segment(segment)
+        segment, ledger = self._made(run, request, fold)
         rendered = ledger.render()
         summary = "" if rendered is None else rendered.text
         for effect in self._handle(Made(run.id, segment=segment, summary=summary, at=segment.created_at)):
@@ -250,6 +252,50 @@ class Compactor:
                     Written(run.id, prompt_tokens=fold.prompt_tokens, completion_tokens=fold.completion_tokens)
                 )
                 self._timeline.release(self.state.memory.cursor)
+
+    def _made(self, run: Run, request: FoldRequest, fold: Fold) -> tuple[Segment, Ledger]:
+        """Return the record of a fold, and the ledger with it in its place."""
+        summariser, at = f"{self._summariser_of(run).name} {fold.form}".strip(), self._clock.now()
+        if run.repairs is not None:
+            old = next(each for each in self._ledger.degraded if each.id == run.repairs)
+            later = self._ledger.claims_after(old.id)
+            repaired = repaired_segment(old, fold, later=later, summariser=summariser, at=at)
+            return repaired, self._ledger.with_repaired(repaired)
+        segment = folded_segment(
+            request,
+            fold,
+            session_id=self._session_id,
+            revision=self.state.memory.revision,
+            summariser=summariser,
+            degraded=run.degraded,
+            at=at,
+        )
+        return segment, self._ledger.with_segment(segment)
+
+    def _degraded(self) -> tuple[Degraded, ...]:
+        return tuple(Degraded(each.id, each.start, each.end) for each in self._ledger.degraded)
+
+    async def _repair_request(self, run: Run, segment_id: SegmentId) -> FoldRequest | None:
+        """Return the batch as it was when it was folded without the model; None after a failure that has been told.
+        Its turns may have left memory, so they are read back."""
+        try:
+            turns = tuple(await self._outbox.turns(run.start, run.end))
+            if len(turns) != run.batch_size:
+                raise StoreError(f"Of turns {run.start} to {run.end - 1} only {len(turns)} are stored.")
+        except StoreError as exc:
+            self._fail(run, Culprit.STORE, exc, str(exc), timeout=False, retryable=True)
+            return None
+        before = self._ledger.before(segment_id)
+        rendered = before.render()
+        return FoldRequest(
+            start=run.start,
+            turns=turns,
+            notes=(),
+            previous=None if rendered is None else rendered.text,
+            known=before.known_facts(),
+            roster=self._ledger.roster | {part.speaker for turn in turns for part in turn.parts},
+            strategy=self._settings.strategy,
+        )
 
     def _request(self, run: Run) -> FoldRequest:
         carried = frozenset(run.note_ids)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
-    from compaction.model import RunId, Seq
+    from compaction.model import RunId, SegmentId, Seq
     from compaction.window import SkipReason
 
 
@@ -32,7 +32,8 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A run began: turns `cursor <= seq < cursor + batch_size` are being folded."""
+    """A run began: turns `cursor <= seq < cursor + batch_size` are being folded. `repairs`: the segment, folded
+    without the model once, that is made again; `cursor` is where it begins then."""
 
     name: ClassVar[str] = "voice_context_compaction_started"
     run_id: RunId
@@ -42,11 +43,13 @@ class Started:
     pending_note_count: int
     summariser: str
     model: str
+    repairs: SegmentId | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """A run was written to the store. `latency_ms` is from the run's start to the store's answer."""
+    """A run was written to the store. `latency_ms` is from the run's start to the store's answer. `repairs`: the
+    segment that was made again; `old_cursor` and `new_cursor` are the same then."""
 
     name: ClassVar[str] = "voice_context_compaction_completed"
     run_id: RunId
@@ -60,11 +63,13 @@ class Landed:
     completion_tokens: int | None
     folded_note_count: int
     degraded: bool
+    repairs: SegmentId | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A run left everything as it was. `next_retry_s` is None when nothing will be tried again."""
+    """A run left everything as it was. `next_retry_s` is None when nothing will be tried again, or a repair (of the
+    segment `repairs`) waits for the model's next success."""
 
     name: ClassVar[str] = "voice_context_compaction_failed"
     run_id: RunId
@@ -79,6 +84,7 @@ class Failed:
     attempt: int
     next_retry_s: float | None
     latency_ms: float
+    repairs: SegmentId | None = None
 
 
 CompactionEvent: TypeAlias = Skipped | Started | Landed | Failed
@@ -88,5 +94,8 @@ _SPOKEN = frozenset({"summary"})
 
 
 def log_fields(event: CompactionEvent) -> dict[str, object]:
-    """Return the event's fields as its log line has them."""
-    return {each.name: getattr(event, each.name) for each in fields(event) if each.name not in _SPOKEN}
+    """Return the event's fields as its log line has them; `repairs` is there only when something is made again."""
+    values = {each.name: getattr(event, each.name) for each in fields(event) if each.name not in _SPOKEN}
+    if values.get("repairs", "") is None:
+        del values["repairs"]
+    return values

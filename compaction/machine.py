@@ -20,6 +20,7 @@ from compaction.signals import (
     Closed,
     Culprit,
     DeadlinePassed,
+    Degraded,
     DropRun,
     Effect,
     EndAsked,
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
     from compaction.settings import CompactionSettings
 
 THRESHOLD = RECENT_WINDOW + BATCH_SIZE
+# A segment that the model refuses so often (a provider's filter, say) stays as the fallback made it.
+REPAIR_ATTEMPTS = 3
+# Nothing waits to be folded.
+_IDLE = frozenset({SkipReason.BELOW_THRESHOLD, SkipReason.NO_ELIGIBLE_BATCH})
 
 
 class Machine:
@@ -104,10 +109,13 @@ class Machine:
 
     def _asked(self, event: Asked, now: float) -> tuple[Effect, ...]:
         due = self._due(event, now)
+        state = self._state
+        repair = self._repair_due(event, due.reason) if isinstance(due, Skip) else None
+        if repair is not None:
+            return self._begun(self._repair_run(repair, event.total_turns, now))
         if isinstance(due, Skip):
             return self._skipped(due.reason, event.total_turns)
         start, end, recent_start = due.start, due.end, due.recent_start
-        state = self._state
         resting = state.model_rest_until is not None and now < state.model_rest_until
         run = Run(
             id=RunId(f"{self._rng.getrandbits(64):016x}"),
@@ -119,8 +127,34 @@ class Machine:
             degraded=resting,
             started_at=now,
         )
-        self._state = transitions.begun(state, run)
+        return self._begun(run)
+
+    def _begun(self, run: Run) -> tuple[Effect, ...]:
+        self._state = transitions.begun(self._state, run)
         return (*self._told_repeats(), StartRun(run))
+
+    def _repair_due(self, event: Asked, reason: SkipReason) -> Degraded | None:
+        """Return the segment to make again: the oldest, when the model is well and no batch waits for it."""
+        state = self._state
+        if reason not in _IDLE or not state.model_well:
+            return None
+        given_up = (each for each, failures in state.failed_repairs.items() if failures >= REPAIR_ATTEMPTS)
+        hopeless = frozenset(given_up)
+        return next((each for each in event.degraded if each.segment_id not in hopeless), None)
+
+    def _repair_run(self, repair: Degraded, total_turns: int, now: float) -> Run:
+        cursor = self._state.memory.cursor
+        return Run(
+            id=RunId(f"{self._rng.getrandbits(64):016x}"),
+            start=repair.start,
+            end=repair.end,
+            recent_start=Seq(cursor + eligible_turns(total_turns, cursor)),
+            note_ids=(),
+            attempt=self._state.failed_repairs.get(repair.segment_id, 0) + 1,
+            degraded=False,
+            started_at=now,
+            repairs=repair.segment_id,
+        )
 
     def _due(self, event: Asked, now: float) -> Batch | Skip:
         """Return the batch to fold (an empty one for notes alone), or why there is none."""
@@ -177,7 +211,10 @@ class Machine:
         if run is None:
             return ()
         memory = CompactionState(
-            cursor=run.end, revision=state.memory.revision + 1, summary=event.summary, last_at=event.at
+            cursor=run.end if run.repairs is None else state.memory.cursor,
+            revision=state.memory.revision + 1,
+            summary=event.summary,
+            last_at=event.at,
         )
         landing = Landing(
             session_id=event.segment.session_id,
@@ -186,6 +223,7 @@ class Machine:
             segment=event.segment,
             state=memory,
             folded_note_ids=run.note_ids,
+            repairs=run.repairs is not None,
         )
         self._state = transitions.made(state, run.id, landing)
         return (WriteLanding(run.id, landing),)
@@ -195,14 +233,15 @@ class Machine:
         if run is None or run.landing is None:
             return ()
         self._state = transitions.landed(self._state, run.id)
-        summary = run.landing.state.summary or ""
+        landing = run.landing
+        summary = landing.state.summary or ""
         return (
             Report(
                 Landed(
                     run_id=run.id,
-                    old_cursor=run.start,
-                    new_cursor=run.end,
-                    covered_through_turn=run.end - 1,
+                    old_cursor=landing.expected_cursor,
+                    new_cursor=landing.state.cursor,
+                    covered_through_turn=landing.state.covered_through_turn,
                     summary=summary,
                     summary_chars=len(summary),
                     latency_ms=_ms(now - run.started_at),
@@ -210,6 +249,7 @@ class Machine:
                     completion_tokens=event.completion_tokens,
                     folded_note_count=len(run.note_ids),
                     degraded=run.degraded,
+                    repairs=run.repairs,
                 )
             ),
         )
@@ -219,6 +259,9 @@ class Machine:
         run = state.flies(event.run_id)
         if run is None:
             return ()
+        if run.repairs is not None:
+            self._state = transitions.repair_failed(state, run.id)
+            return (Report(_failure(event, run, state, now, None)),)
         settings = self._settings
         model_failures = state.model_failures
         hold_until: float | None = None
@@ -307,6 +350,7 @@ def _failure(event: RunFailed, run: Run, state: SessionState, now: float, next_r
         attempt=run.attempt,
         next_retry_s=next_retry_s,
         latency_ms=_ms(now - run.started_at),
+        repairs=run.repairs,
     )
 
 

@@ -15,9 +15,9 @@ from compaction.errors import StoreError
 from compaction.model import Note, NoteId, SessionId, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Sequence
 
-    from compaction.model import CompactionState, Segment
+    from compaction.model import CompactionState, Segment, Seq
     from compaction.ports import Landing, StoredMemory, TurnStore
 
 _T = TypeVar("_T")
@@ -94,6 +94,10 @@ class Outbox:
         async with self._lock:
             await self._flush()
             return await self._in_time(self._store.load(self._session_id))
+
+    async def turns(self, start: Seq, end: Seq) -> Sequence[Turn]:
+        """Return stored turns `start <= seq < end`, in order; absent ones are missing. Raises StoreError."""
+        return await self._in_time(self._store.turns(self._session_id, start, end))
 
     async def _flush(self) -> None:
         while self._waiting:

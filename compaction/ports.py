@@ -36,6 +36,9 @@ class Landing:
     `expected_revision` and the session has not ended, and then stores `segment`, the new `state`, and drops
     `folded_note_ids` from the pending notes (they stay searchable). `state.pending_notes` is not read: which
     notes are pending follows from `move_notes_to_pending` and `folded_note_ids` alone.
+
+    `repairs`: the segment takes the place of the degraded one of its id and range, which was made without the model;
+    the cursor stays, the revision moves, and no note is folded.
     """
 
     session_id: SessionId
@@ -44,6 +47,7 @@ class Landing:
     segment: Segment | None
     state: CompactionState
     folded_note_ids: tuple[NoteId, ...]
+    repairs: bool = False
 
 
 class TurnStore(Protocol):
@@ -68,7 +72,8 @@ class TurnStore(Protocol):
     async def land(self, landing: Landing) -> bool:
         """Apply one landing atomically. Return False when (cursor, revision) moved on, the session has ended,
         or the range of the segment is stored already (the idempotency key is (session, start, end), empty
-        ranges aside); nothing changes then."""
+        ranges aside); nothing changes then. A landing that repairs is refused when no degraded segment of its id
+        and range is stored (it was repaired, pruned or deleted meanwhile)."""
 
     async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:
         """Store the closing segment (cursor unmoved) and mark the session ended; once more changes nothing.

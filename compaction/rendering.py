@@ -110,6 +110,8 @@ class Ledger:
         self._span: tuple[float, float] | None = None
         # The segment in which each sentence of the newest retold paragraph was first told.
         self._first_told: dict[str, Segment] = {}
+        # Those that the model could make better, oldest first.
+        self._degraded: tuple[Segment, ...] = ()
         for segment in segments:
             self.add(segment)
 
@@ -135,6 +137,8 @@ class Ledger:
             insort(self._ranked, each, key=_rank)
             self._told.update(each.all)
         self._segments.append(segment)
+        if _can_be_repaired(segment):
+            self._degraded = (*self._degraded, segment)
         first, last = (segment.started_at, segment.ended_at) if self._span is None else self._span
         self._span = (min(first, segment.started_at), max(last, segment.ended_at))
         for fact in segment.facts:
@@ -152,8 +156,54 @@ class Ledger:
         other._roster = {*self._roster}
         other._span = self._span
         other._first_told = self._first_told
+        other._degraded = self._degraded
         other.add(segment)
         return other
+
+    @property
+    def degraded(self) -> tuple[Segment, ...]:
+        """Return the segments of turns that were folded without the model and still have all their facts."""
+        return self._degraded
+
+    def before(self, segment_id: SegmentId) -> Ledger:
+        """Return the ledger as it was before this segment was added. For reading: `add` is not for it."""
+        position = self._position(segment_id)
+        other = Ledger()
+        other._segments = self._segments[:position]
+        other._candidates = self._candidates[:position]
+        other._ranked = [each for each in self._ranked if each.age_rank < position]
+        # How common each concept is now tells more than what was known of it then.
+        other._told = self._told
+        other._superseded = _superseded_by(other._segments)
+        return other
+
+    def claims_after(self, segment_id: SegmentId) -> tuple[Claim, ...]:
+        """Return what was claimed after this segment, in order."""
+        later = self._candidates[self._position(segment_id) + 1 :]
+        return tuple(each.claim for group in later for each in group)
+
+    def with_repaired(self, segment: Segment) -> Ledger:
+        """Return a ledger with this segment in the place of the one with its id, leaving this one as it is."""
+        position = self._position(segment.id)
+        gone, made = self._candidates[position], _candidates(segment, position)
+        other = Ledger()
+        other._segments = [*self._segments[:position], segment, *self._segments[position + 1 :]]
+        other._candidates = [*self._candidates[:position], made, *self._candidates[position + 1 :]]
+        other._ranked = sorted((*(each for each in self._ranked if each not in gone), *made), key=_rank)
+        other._told = self._told.copy()
+        for each in gone:
+            other._told.subtract(each.all)
+        for each in made:
+            other._told.update(each.all)
+        other._superseded = _superseded_by(other._segments)
+        other._roster = self._roster | {fact.speaker for fact in segment.facts}
+        other._span = self._span
+        other._first_told = self._first_told
+        other._degraded = tuple(each for each in self._degraded if each.id != segment.id)
+        return other
+
+    def _position(self, segment_id: SegmentId) -> int:
+        return next(place for place, each in enumerate(self._segments) if each.id == segment_id)
 
     def _retold(self, segment: Segment) -> None:
         """Take note that a paragraph has taken the place of the one before it."""
@@ -231,6 +281,14 @@ class Ledger:
 def render(segments: Iterable[Segment], *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
     """Return the summary of these segments (in order), or None when there are none."""
     return Ledger(segments).render(max_chars=max_chars)
+
+
+def _can_be_repaired(segment: Segment) -> bool:
+    return segment.degraded and not segment.pruned and not segment.retells and segment.start < segment.end
+
+
+def _superseded_by(segments: Iterable[Segment]) -> set[str]:
+    return {ref for segment in segments for fact in segment.facts for ref in fact.supersedes}
 
 
 class _Choice:
@@ -349,7 +407,7 @@ def _candidate(sentence: RenderedSentence, fact: Fact, age_rank: int) -> _Candid
     claim = claim_of(fact)
     about = claim.about
     worth = len(about.topics) + _VALUE_WEIGHT * len(about.values)
-    fresh = durability(fact.text) * worth / len(sentence.text) ** _LENGTH_EXPONENT
+    fresh = durability(fact.text) * worth / max(1, len(sentence.text)) ** _LENGTH_EXPONENT
     return _Candidate(
         sentence=sentence,
         claim=claim,

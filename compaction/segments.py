@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.budget.tokens import estimate_text_tokens
 from compaction.model import Segment, SegmentId, Seq
+from compaction.summarisers.claims import claim_of, corrects
 from compaction.summarisers.extractive import extract, gist_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from compaction.model import Fact, Note, SessionId, Turn
+    from compaction.summarisers.claims import Claim
     from compaction.summarisers.port import Fold, FoldRequest, KnownFact
 
 
@@ -44,6 +47,54 @@ def folded_segment(
         closing=False,
         at=at,
     )
+
+
+def repaired_segment(old: Segment, fold: Fold, *, later: Sequence[Claim], summariser: str, at: float) -> Segment:
+    """Return the record of a batch that is made again, in the place of `old`; `later` are the claims of all facts
+    after it.
+
+    Later facts supersede some of the old ones by their number. Those keep their number; a new fact that a later one
+    corrects is left out, because nothing would say so; what was on a screen stays as it was.
+    """
+    superseded = {ref for claim in later for ref in claim.fact.supersedes}
+    kept = {
+        number: fact
+        for number, fact in enumerate(old.facts)
+        if fact.note_id is not None or f"{old.id}#{number}" in superseded
+    }
+    told = {fact.text for fact in kept.values()}
+    fresh = [
+        fact
+        for fact in fold.facts
+        if fact.text not in told and not any(corrects(claim, claim_of(fact)) for claim in later)
+    ]
+    facts = _numbered(kept, fresh, old)
+    return replace(
+        old,
+        gist=fold.gist,
+        facts=facts,
+        summariser=summariser,
+        degraded=False,
+        created_at=at,
+        compressed_tokens=sum(estimate_text_tokens(fact.told) for fact in facts) or estimate_text_tokens(fold.gist),
+    )
+
+
+def _numbered(kept: Mapping[int, Fact], fresh: Sequence[Fact], old: Segment) -> tuple[Fact, ...]:
+    """Return the kept facts at their numbers, with the fresh ones in between and after them, in order of talk. Where
+    too few are fresh, the old fact of that number fills its place."""
+    facts: list[Fact] = []
+    waiting = list(fresh)
+    last = max(kept, default=-1)
+    while waiting or len(facts) <= last:
+        number = len(facts)
+        if number in kept:
+            facts.append(kept[number])
+        elif waiting:
+            facts.append(waiting.pop(0))
+        else:
+            facts.append(old.facts[number])
+    return tuple(facts)
 
 
 def closing_segment(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from compaction.events import Failed, Landed, Skipped
-    from compaction.model import CompactionState, Note, NoteId, RunId, Segment
+    from compaction.model import CompactionState, Note, NoteId, RunId, Segment, SegmentId, Seq
     from compaction.ports import Landing
     from compaction.state import Run
 
@@ -24,16 +24,27 @@ class Culprit(Enum):
     STORE = "store"
 
 
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """A segment that was folded without the model, of turns `start <= seq < end`."""
+
+    segment_id: SegmentId
+    start: Seq
+    end: Seq
+
+
 # -- what can happen --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Context is being built, a turn came, or a run ended: is a batch due? Turns before `stored_turns` are safe
-    in the store; a batch that isn't has to wait."""
+    in the store; a batch that isn't has to wait. `degraded`: segments that the model could make better, with their
+    ranges, oldest first."""
 
     total_turns: int
     stored_turns: int
+    degraded: tuple[Degraded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from compaction.model import CompactionState, Seq
 from compaction.notes import NoteBuffer
 
 if TYPE_CHECKING:
-    from compaction.model import NoteId, RunId
+    from collections.abc import Mapping
+
+    from compaction.model import NoteId, RunId, SegmentId
     from compaction.ports import Landing
 
 
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
 class Run:
     """One attempt at folding turns `start <= seq < end` and some pending notes; notes alone when start == end.
 
-    `degraded`: the fallback folds it, because the model keeps failing. `started_at` is in monotonic seconds.
-    `landing` is there once the segment is made and waits for the store.
+    `degraded`: the fallback folds it, because the model keeps failing. `repairs`: the segment, folded without the
+    model once, that is made again from its turns. `started_at` is in monotonic seconds. `landing` is there once the
+    segment is made and waits for the store.
     """
 
     id: RunId
@@ -34,6 +37,7 @@ class Run:
     degraded: bool
     started_at: float
     landing: Landing | None = None
+    repairs: SegmentId | None = None
 
     @property
     def batch_size(self) -> int:
@@ -47,7 +51,8 @@ class SessionState:
 
     `failures` counts runs that failed since the last landing, `model_failures` those the model is to blame for
     since it last made a segment. No run starts before `hold_until`; before `model_rest_until` the fallback
-    stands in for the model.
+    stands in for the model. `model_well`: the last run that asked the model landed; only then are segments repaired.
+    `failed_repairs` counts, by segment, those that failed.
     """
 
     # Its `pending_notes` are kept empty; `notes` is the one place for notes, `compaction` puts both together.
@@ -58,6 +63,8 @@ class SessionState:
     model_failures: int = 0
     hold_until: float | None = None
     model_rest_until: float | None = None
+    model_well: bool = False
+    failed_repairs: Mapping[SegmentId, int] = field(default_factory=dict)
     ending: bool = False
     ended: bool = False
 
@@ -106,6 +113,7 @@ def landed(state: SessionState, run_id: RunId) -> SessionState:
         hold_until=None,
         model_failures=state.model_failures if run.degraded else 0,
         model_rest_until=state.model_rest_until if run.degraded else None,
+        model_well=not run.degraded,
     )
 
 
@@ -118,7 +126,8 @@ def failed(
     model_rest_until: float | None,
 ) -> SessionState:
     """Return the state after the run in flight failed: what it would have changed is unchanged."""
-    if state.flies(run_id) is None:
+    run = state.flies(run_id)
+    if run is None:
         return state
     return replace(
         state,
@@ -127,7 +136,18 @@ def failed(
         model_failures=model_failures,
         hold_until=hold_until,
         model_rest_until=model_rest_until,
+        model_well=state.model_well and run.degraded,
     )
+
+
+def repair_failed(state: SessionState, run_id: RunId) -> SessionState:
+    """Return the state after a repair failed: new batches are held up by nothing, and the next repair waits for the
+    model to make a segment again."""
+    run = state.flies(run_id)
+    if run is None or run.repairs is None:
+        return state
+    failures = {**state.failed_repairs, run.repairs: state.failed_repairs.get(run.repairs, 0) + 1}
+    return replace(state, run=None, model_well=False, failed_repairs=failures)
 
 
 def adopted(state: SessionState, stored: CompactionState, *, ended: bool) -> SessionState:

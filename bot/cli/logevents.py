@@ -63,7 +63,11 @@ def spans(event: Event, *, zone: tzinfo | None = None, with_session: bool = True
 
 def _completed(event: Event) -> Iterator[Span]:
     old, new = _get(event, "old_cursor"), _get(event, "new_cursor")
-    yield f"cursor {old} -> {new}", _CURSOR
+    if event.get("repairs"):
+        yield f"{_plain(event['repairs'])} made again by the model", ""
+        yield f"cursor {new} stays", _CURSOR
+    else:
+        yield f"cursor {old} -> {new}", _CURSOR
     yield f"covered through turn {_get(event, 'covered_through_turn')}", ""
     yield f"summary {_get(event, 'summary_chars')} characters", ""
     if event.get("folded_note_count"):
@@ -78,7 +82,9 @@ def _completed(event: Event) -> Iterator[Span]:
 
 def _started(event: Event) -> Iterator[Span]:
     cursor, size = event.get("cursor"), event.get("batch_size")
-    if isinstance(cursor, int) and isinstance(size, int) and size > 0:
+    if event.get("repairs"):
+        yield f"makes {_plain(event['repairs'])} again", _CURSOR
+    elif isinstance(cursor, int) and isinstance(size, int) and size > 0:
         yield f"cursor {cursor} -> {cursor + size} to come", _CURSOR
         yield f"turns {cursor} to {cursor + size - 1}", ""
     else:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import exists, func, select, update
 
 from bot.store import rows
 from bot.store.indexing import index_source
-from bot.store.kept import landings
+from bot.store.kept import landings, segment_tiers
 from bot.store.schema import add_once, notes, segments, sessions, turns
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Seq
@@ -102,7 +102,10 @@ class SqlTurnStore:
             expected = (landing.expected_cursor, landing.expected_revision)
             if session is None or session.ended_at is not None or (session.cursor, session.revision) != expected:
                 return False
-            if landing.segment is not None and not await _add_segment(connection, session_id, landing.segment):
+            if landing.repairs:
+                if landing.segment is None or not await _replace_segment(connection, session_id, landing.segment):
+                    return False
+            elif landing.segment is not None and not await _add_segment(connection, session_id, landing.segment):
                 return False
             await _store_state(connection, session_id, landing.state)
             await _note_landing(connection, landing)
@@ -173,6 +176,34 @@ async def _add_segment(connection: AsyncConnection, session_id: SessionId, segme
     place: dict[str, object] = {"position": await _next_position(connection, segments, session_id)}
     if not await add_once(connection, segments, rows.segment_values(session_id, segment) | place):
         return False
+    await index_source(connection, session_id, segment)
+    return True
+
+
+async def _replace_segment(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> bool:
+    """Store a segment in the place of the degraded one of its id and range; False when there is none, or it is in the
+    archive, where nothing changes any more."""
+    archived = exists().where(
+        segment_tiers.c.session_id == session_id,
+        segment_tiers.c.segment_id == segment.id,
+        segment_tiers.c.archived_at.is_not(None),
+    )
+    replaced = await connection.execute(
+        update(segments)
+        .where(
+            segments.c.session_id == session_id,
+            segments.c.id == segment.id,
+            segments.c.start_seq == segment.start,
+            segments.c.end_seq == segment.end,
+            segments.c.degraded.is_(True),
+            segments.c.pruned.is_(False),
+            ~archived,
+        )
+        .values(rows.segment_values(session_id, segment))
+    )
+    if replaced.rowcount == 0:
+        return False
+    # The database's own trigger has taken the old words out of the index.
     await index_source(connection, session_id, segment)
     return True
 

@@ -114,6 +114,19 @@ def landing(
     )
 
 
+def repairing(start: int, end: int, *, cursor: int, revision: int) -> Landing:
+    """The landing that makes the segment of `start..end` again on top of (cursor, revision)."""
+    return Landing(
+        session_id=EVENING,
+        expected_cursor=Seq(cursor),
+        expected_revision=revision,
+        segment=replace(segment(start, end), gist="Ada and the model counted.", degraded=False, summariser="llm x"),
+        state=CompactionState(cursor=Seq(cursor), revision=revision + 1, summary="Made again.", last_at=T0 + 700.0),
+        folded_note_ids=(),
+        repairs=True,
+    )
+
+
 async def fill(store: TurnStore, count: int, *, session_id: SessionId = EVENING, start: int = 0) -> list[Turn]:
     """Store `count` turns in order and return them."""
     turns = [turn(seq) for seq in range(start, start + count)]
@@ -353,6 +366,40 @@ class TurnStoreContract:
         assert [each.seq for each in memory.window] == list(range(10, 81))
 
     # -- ending ----------------------------------------------------------------------------------------------
+
+    @pytest.mark.asyncio
+    async def test_repair_puts_a_segment_in_the_place_of_a_degraded_one(self, store: TurnStore) -> None:
+        """The revision moves, the cursor doesn't, and the others stay where they are."""
+        await fill(store, 30)
+        assert await store.land(landing(0, 10, revision=0))
+        assert await store.land(landing(10, 20, revision=1))
+        assert await store.land(repairing(0, 10, cursor=20, revision=2))
+        memory = await store.load(EVENING)
+        assert [(each.start, each.degraded) for each in memory.segments] == [(0, False), (10, True)]
+        assert memory.segments[0] == repairing(0, 10, cursor=20, revision=2).segment
+        assert (memory.state.cursor, memory.state.revision, memory.state.summary) == (20, 3, "Made again.")
+
+    @pytest.mark.asyncio
+    async def test_repair_comes_once_and_in_time(self, store: TurnStore) -> None:
+        """Of a segment that is well, or unknown, or on a stale state, nothing is replaced."""
+        await fill(store, 30)
+        assert await store.land(landing(0, 10, revision=0))
+        assert not await store.land(repairing(0, 10, cursor=10, revision=0))
+        assert not await store.land(repairing(10, 20, cursor=10, revision=1))
+        assert await store.land(repairing(0, 10, cursor=10, revision=1))
+        before = await store.load(EVENING)
+        assert not await store.land(repairing(0, 10, cursor=10, revision=2))
+        assert not await store.land(repairing(0, 10, cursor=10, revision=1))
+        assert await store.load(EVENING) == before
+
+    @pytest.mark.asyncio
+    async def test_repair_of_an_ended_session_is_refused(self, store: TurnStore) -> None:
+        """Nothing lands after the end."""
+        await fill(store, 30)
+        assert await store.land(landing(0, 10, revision=0))
+        memory = await store.load(EVENING)
+        await store.close(EVENING, None, memory.state)
+        assert not await store.land(repairing(0, 10, cursor=10, revision=1))
 
     @pytest.mark.asyncio
     async def test_closing_marks_the_end(self, store: TurnStore) -> None:

@@ -44,6 +44,8 @@ class MoodyModel:
 
     def __init__(self, mood: Mood = Mood.GOOD) -> None:
         self.mood = mood
+        # A text whose presence in a prompt is answered with a refusal, whatever the mood.
+        self.refuses: str | None = None
         self.calls: list[CompletionRequest] = []
         self.at_once = 0
         self.most_at_once = 0
@@ -66,6 +68,8 @@ class MoodyModel:
     async def _answer(self, request: CompletionRequest) -> CompletionAnswer:
         await asyncio.sleep(0)
         finish = "stop"
+        if self.refuses is not None and self.refuses in request.prompt:
+            return CompletionAnswer("I'm sorry, but I can't summarise this conversation.", finish, 500, 12)
         if request.schema is None and "| slot |" not in request.system:
             return await self._paragraph(request)
         good = _good(request)

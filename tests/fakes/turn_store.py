@@ -6,6 +6,7 @@ It passes the same contract tests as the database adapter (`tests/compaction/tur
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -47,6 +48,8 @@ class InMemoryTurnStore:
     def __init__(self, *, fault: Callable[[str], Fault | None] | None = None) -> None:
         self.fault = fault
         self.operations: list[str] = []
+        # How many segments were made again, by session.
+        self.repairs: Counter[SessionId] = Counter()
         self._sessions: dict[SessionId, _Session] = {}
 
     async def load(self, session_id: SessionId) -> StoredMemory:
@@ -107,7 +110,13 @@ class InMemoryTurnStore:
         expected = (landing.expected_cursor, landing.expected_revision)
         if session.ended or expected != (session.state.cursor, session.state.revision):
             return False
-        if segment is not None:
+        if landing.repairs:
+            found = [place for place, each in enumerate(session.segments) if _is_repaired_by(each, segment)]
+            if segment is None or not found:
+                return False
+            session.segments[found[0]] = segment
+            self.repairs[landing.session_id] += 1
+        elif segment is not None:
             if segment.start < segment.end and any(
                 (each.start, each.end) == (segment.start, segment.end) for each in session.segments
             ):
@@ -151,6 +160,11 @@ class InMemoryTurnStore:
                 return True
             case None:
                 return False
+
+
+def _is_repaired_by(old: Segment, new: Segment | None) -> bool:
+    same = new is not None and (old.id, old.start, old.end) == (new.id, new.start, new.end)
+    return same and old.degraded and not old.pruned
 
 
 def _answer(lost: bool) -> None:

@@ -50,6 +50,18 @@ def test_completed_shows_the_cursor_before_and_after() -> None:
     )
 
 
+def test_a_repair_says_which_segment_was_made_again() -> None:
+    """The cursor stays, so the segment tells what changed."""
+    line = line_of(event="voice_context_compaction_started", cursor=0, batch_size=10, repairs="evening:0-10")
+    assert "makes evening:0-10 again" in line
+    assert "to come" not in line
+    line = line_of(
+        event="voice_context_compaction_completed", old_cursor=40, new_cursor=40, degraded=False, repairs="evening:0-10"
+    )
+    assert "evening:0-10 made again by the model  cursor 40 stays" in line
+    assert "->" not in line
+
+
 def test_started_shows_what_is_being_folded() -> None:
     """The batch and who summarises; a run for notes alone leaves the cursor."""
     fields = {"run_id": "r1", "recent_start": 11, "pending_note_count": 3, "summariser": "llm", "model": "gpt"}

@@ -1,0 +1,208 @@
+"""What was folded without the model is made again when it is back: one at a time, and never before a new batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compaction.events import Landed, Started
+from compaction.machine import REPAIR_ATTEMPTS
+from compaction.model import Fact, Seq, Slot, Strategy
+from compaction.rendering import Ledger, render
+from compaction.segments import repaired_segment
+from compaction.settings import CompactionSettings
+from compaction.summarisers.port import Fold
+from tests.compaction.rooms import EVENING, Room
+from tests.compaction.turn_store_contract import segment as stored_segment
+from tests.fakes.completion import Mood, MoodyModel
+from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.virtual_time import run_virtually
+
+# Longer than the model rests after a few failures.
+RESTED_S = 600.0
+
+
+async def fold_until(room: Room, total: int) -> None:
+    """Talk, asking and waiting at every turn."""
+    while room.memory.total_turns < total:
+        await room.say()
+        room.sent()
+        await room.memory.settle()
+
+
+async def outage(room: Room, total: int) -> None:
+    """Fold without the model, then have it back and rested."""
+    room.model.mood = Mood.WRONG_KEY
+    await fold_until(room, total)
+    assert all(each.degraded for each in room.memory.segments)
+    room.model.mood = Mood.GOOD
+    await room.wait(RESTED_S)
+
+
+def test_outage_is_mended_oldest_first() -> None:
+    """After the model's first success the degraded segments follow, in order, and the cursor stays."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await outage(room, 90)
+            assert room.memory.cursor == 30
+            await fold_until(room, 91)
+            assert [(each.start, each.degraded) for each in room.memory.segments] == [
+                (0, False),
+                (10, False),
+                (20, False),
+                (30, False),
+            ]
+            assert room.memory.cursor == 40
+            landed = [event for event in room.events if isinstance(event, Landed)][-4:]
+            assert [(event.old_cursor, event.new_cursor, event.repairs) for event in landed] == [
+                (30, 40, None),
+                (40, 40, "evening:0-10"),
+                (40, 40, "evening:10-20"),
+                (40, 40, "evening:20-30"),
+            ]
+            assert not any(event.degraded for event in landed)
+            stored = await room.store.load(EVENING)
+            assert stored.segments == room.memory.segments
+            assert stored.state.revision == 7
+            rendered = render(stored.segments)
+            assert rendered is not None
+            assert stored.state.summary == rendered.text == room.memory.state.summary
+            assert room.logged("voice_context_compaction_completed")[-1]["repairs"] == "evening:20-30"
+
+    run_virtually(main())
+
+
+def test_nothing_is_mended_while_the_model_fails() -> None:
+    """The fallback's success is none of the model's."""
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(Mood.WRONG_KEY)) as room:
+            await fold_until(room, 120)
+            assert not any(isinstance(event, Started) and event.repairs for event in room.events)
+
+    run_virtually(main())
+
+
+def test_new_batches_go_first() -> None:
+    """A backlog drains before anything is made again."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await outage(room, 70)
+            await room.talk(40)
+            room.sent()
+            await room.memory.settle()
+            started = [event.repairs for event in room.events if isinstance(event, Started)]
+            assert started[-5:] == [None, None, None, None, "evening:0-10"]
+            assert room.memory.cursor == 50
+
+    run_virtually(main())
+
+
+def test_failed_repair_holds_up_nothing() -> None:
+    """It waits for the model's next success, and after a few failures the segment stays as it is."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await outage(room, 61)
+            room.model.refuses = "[3] "
+            await fold_until(room, 141)
+            repairs = [event for event in room.events if isinstance(event, Started) and event.repairs]
+            assert len(repairs) == REPAIR_ATTEMPTS
+            assert room.memory.cursor == 90
+            assert [each.degraded for each in room.memory.segments] == [True] + [False] * 8
+
+    run_virtually(main())
+
+
+def test_restart_finds_what_is_to_be_mended() -> None:
+    """The flag is stored with the segment; its turns are read back."""
+
+    async def main() -> None:
+        store = InMemoryTurnStore()
+        async with Room(store=store) as room:
+            await outage(room, 61)
+        async with Room(store=store) as room:
+            await fold_until(room, 71)
+            assert [each.degraded for each in room.memory.segments] == [False, False]
+            assert "[0] " in room.model.calls[-1].prompt
+
+    run_virtually(main())
+
+
+def test_lost_turns_and_a_failing_store_end_a_repair() -> None:
+    """The segment stays; folding goes on."""
+
+    async def main() -> None:
+        faults: list[Fault] = []
+        store = InMemoryTurnStore(fault=lambda name: faults.pop() if name == "turns" and faults else None)
+        async with Room(store=store) as room:
+            await outage(room, 61)
+            faults.append(Fault.REFUSED)
+            await fold_until(room, 71)
+            assert room.memory.segments[0].degraded
+            store.lose(EVENING, Seq(4))
+            await fold_until(room, 81)
+            assert room.memory.segments[0].degraded
+            assert room.memory.cursor == 30
+            failures = [(line.get("repairs"), line["error"]) for line in room.logged("voice_context_compaction_failed")]
+            assert failures == [
+                (None, "The key is not valid."),
+                ("evening:0-10", "The disk is full."),
+                ("evening:0-10", "Of turns 0 to 9 only 9 are stored."),
+            ]
+
+    run_virtually(main())
+
+
+def test_paragraphs_are_not_mended() -> None:
+    """Those after it were made from it."""
+
+    async def main() -> None:
+        async with Room(settings=CompactionSettings(strategy=Strategy.RECURSIVE)) as room:
+            await outage(room, 61)
+            await fold_until(room, 81)
+            assert [each.degraded for each in room.memory.segments] == [True, False, False]
+
+    run_virtually(main())
+
+
+OLD = Fact(Seq(1), Slot.DECISION, "Ada", 1.0, "The gate code is 4411.")
+OTHER = Fact(Seq(2), Slot.BACKGROUND, "Bob", 2.0, "The cabin has two stoves.")
+CORRECTED = Fact(Seq(12), Slot.DECISION, "Ada", 12.0, "The gate code is 7023 now.", ("a#1",))
+
+
+def test_superseded_facts_keep_their_numbers() -> None:
+    """A later correction names a fact by its number, so that number must go on meaning it."""
+    old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
+    later = replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,), degraded=False)
+    ledger = Ledger([old, later])
+    fold = Fold(
+        gist="They talked about the cabin.",
+        facts=(
+            Fact(Seq(1), Slot.DECISION, "Ada", 1.0, "Ada says the gate code is 4411."),
+            Fact(Seq(2), Slot.BACKGROUND, "Bob", 2.0, "There are two stoves in the cabin in Braemar."),
+            Fact(Seq(5), Slot.PEOPLE, "Cy", 5.0, "I'm allergic to walnuts."),
+        ),
+    )
+    made = repaired_segment(old, fold, later=ledger.claims_after(old.id), summariser="llm ledger.v1", at=5.0)
+    assert [fact.text for fact in made.facts] == [
+        "There are two stoves in the cabin in Braemar.",
+        "The gate code is 4411.",
+        "I'm allergic to walnuts.",
+    ]
+    assert (made.degraded, made.gist, made.id, made.created_at) == (False, fold.gist, old.id, 5.0)
+    rendered = ledger.with_repaired(made).render()
+    assert rendered is not None
+    assert "4411" not in rendered.text
+    assert "7023" in rendered.text
+    assert "Braemar" in rendered.text
+    assert rendered == render([made, later])
+
+
+def test_too_few_new_facts_leave_old_ones_in_place() -> None:
+    """So that no number is without a fact."""
+    old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
+    later = Ledger([old, replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,))]).claims_after(old.id)
+    made = repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v1", at=5.0)
+    assert made.facts == (OTHER, OLD)
