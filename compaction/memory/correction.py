@@ -9,18 +9,26 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compaction.memory.terms import terms
-from compaction.wording import concepts, sentences
+from compaction.model import Fact, Seq
+from compaction.summarisers.claims import claim_of, corrects
+from compaction.wording import concepts, sentences, slot_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from compaction.summarisers.claims import Claim
     from compaction.wording import Concepts
 
 # A correction shares this much of what the old sentence is about; more when nothing announces it.
 _ALIKE_ANNOUNCED = 0.25
 _ALIKE = 0.5
 _ALIKE_WITHOUT_VALUES = 0.6
+# How much of what the old one speaks of of the question.
+_AS_MUCH = 0.4
 # 'No wait, I meant the blue one.': what follows at once needs no other words of the old sentence.
 _TAKES_BACK = re.compile(
     r"\b(?:i meant?|i mean|scratch that|correction|i was wrong|that was wrong|my mistake|make (?:that|it)|"
@@ -35,6 +43,8 @@ _ANNOUNCES = re.compile(
     r"after all|in the end|becomes?|became|swapp?\w*|replac\w+|cancel\w*|reschedul\w+|pushed|brought forward)\b",
     re.IGNORECASE,
 )
+_BARELY = re.compile(r"(?:oh|well|um|uh|er|ah)?[, ]*(?:no|nope|nah|not any ?more|actually|wrong)\b", re.IGNORECASE)
+_NOTHING_ASKED: Mapping[str, float] = MappingProxyType({})
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|mine|me)\b", re.IGNORECASE)
 _STATES = re.compile(
     r"\b(?:is|are|was|will be|'s|'re|costs?|starts?|begins?|leaves?|opens?|closes?|moved?|changed?|switched?)\b|"
@@ -58,27 +68,37 @@ _ADDS = re.compile(r"\b(?:also|too|as well|another|besides|both|in addition)\b",
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What one person said at one moment (UTC epoch seconds). `seq` orders it among those of its session."""
+    """What one person said at one moment (UTC epoch seconds). `seq` orders it among those of its session.
+
+    `answered`: the question just before it, where it is an answer that says nothing by itself ('No, Sunday now.').
+    """
 
     session: str
     seq: int
     at: float
     speaker: str
     text: str
+    answered: str = ""
 
 
-def replaces(new: Statement, old: Statement, *, asked: frozenset[str] = frozenset()) -> bool:
+def replaces(new: Statement, old: Statement, *, asked: Mapping[str, float] = _NOTHING_ASKED) -> bool:
     """Return whether `new`, said later, gives another value for what `old` said.
 
-    `asked`: the terms of the question both were found by; a sentence that is about it counts for more.
+    `asked`: the terms of the question both were found by, with their weights. What speaks of much less of it than
+    the old statement is about something else.
     """
     if not _later(new, old):
         return False
     same_speaker = new.speaker == old.speaker
+    told = f"{old.answered} {old.text}" if old.answered else old.text
+    if new.answered:
+        as_much = _as_much_asked(f"{new.answered} {new.text}", told, asked)
+        return as_much and _answer_replaces(new, told, asked, same_speaker=same_speaker)
     return any(
-        _gives_other_value(after, before, same_speaker=same_speaker, asked=asked)
+        _denies_old(after, before, same_speaker=same_speaker)
+        or (_as_much_asked(after, before, asked) and _gives_other_value(after, before, new, old, asked))
         for after in _statements(new.text)
-        for before in _statements(old.text)
+        for before in (_statements(told) if not old.answered else (told,))
     )
 
 
@@ -90,6 +110,11 @@ def announces(text: str) -> bool:
 def asks(sentence: str) -> bool:
     """Return whether a sentence asks rather than states; recognisers often lose the question mark."""
     return sentence.rstrip("\"”’')] ").endswith("?") or _ASKS.match(sentence.lstrip()) is not None
+
+
+def answers_barely(text: str) -> bool:
+    """Return whether a text answers without saying about what: 'No, it's Sunday now.'"""
+    return _BARELY.match(text.lstrip()) is not None
 
 
 def takes_back(new: Statement, old: Statement) -> bool:
@@ -120,24 +145,53 @@ def _about(sentence: str) -> Concepts:
     return concepts(sentence)
 
 
-def _gives_other_value(after: str, before: str, *, same_speaker: bool, asked: frozenset[str]) -> bool:
+def _answer_replaces(new: Statement, told: str, asked: Mapping[str, float], *, same_speaker: bool) -> bool:
+    """Judge an answer by the question it answers: that names the subject, the answer has the value."""
+    subject, value, old = _about(new.answered), _about(new.text), _about(told)
+    shared = subject.all & old.all
+    if not shared or (not same_speaker and _OWN.search(told)):
+        return False
+    if len(shared) < 2 and len(old.topics) > 1 and asked.keys().isdisjoint(_stems(shared)):
+        return False
+    # 'Quarter to ten' after 'ten to five' has another value in the same figures.
+    return bool(value.values) if old.values else bool(value.all - old.all)
+
+
+def _as_much_asked(after: str, before: str, asked: Mapping[str, float]) -> bool:
+    """Return whether the later sentence speaks of nearly half of what the earlier one does of the question."""
+    if not asked:
+        return True
+    held = sum(asked[term] for term in asked.keys() & _terms(before))
+    return sum(asked[term] for term in asked.keys() & _terms(after)) >= _AS_MUCH * held
+
+
+def _denies_old(after: str, before: str, *, same_speaker: bool) -> bool:
     if not same_speaker and (_OWN.search(before) or _OWN.search(after)):
-        # Everybody has a favourite colour of their own.
         return False
     new, old = _about(after), _about(before)
-    shared, fresh, gone = new.all & old.all, new.all - old.all, old.all - new.all
-    if not shared or not fresh or _ADDS.search(after):
+    return bool(new.all & old.all) and bool(new.all - old.all) and not _ADDS.search(after) and _denies(after, old.all)
+
+
+def _gives_other_value(after: str, before: str, said: Statement, told: Statement, asked: Mapping[str, float]) -> bool:
+    if said.speaker != told.speaker and (_OWN.search(before) or _OWN.search(after)):
+        # Everybody has a favourite colour of their own.
         return False
-    if _denies(after, old.all):
+    if corrects(_claim(after, said.speaker), _claim(before, told.speaker)):
         return True
-    if not new.topics & old.topics or not gone:
+    new, old = _about(after), _about(before)
+    shared, fresh, gone = new.all & old.all, new.all - old.all, old.all - new.all
+    if not new.topics & old.topics or not fresh or _ADDS.search(after):
+        return False
+    if not gone and not (announces(after) and new.values - old.values):
+        # It says the same and more; 'actually three' after 'two' is more than that, though 'two' is no figure.
         return False
     if old.values - new.values and not new.values - old.values:
         # A figure or a name is replaced by another one.
         return False
     alike = len(shared) / min(len(new.all), len(old.all))
     if announces(after):
-        return alike >= _ALIKE_ANNOUNCED and (not asked or len(shared) >= 2 or not asked.isdisjoint(_stems(shared)))
+        on_topic = not asked or len(shared) >= 2 or not asked.keys().isdisjoint(_stems(shared))
+        return alike >= _ALIKE_ANNOUNCED and on_topic
     if len(shared) < 2 or len(fresh) > 2 or not (_STATES.search(after) and _STATES.search(before)):
         return False
     values = bool(new.values - old.values and old.values - new.values)
@@ -148,6 +202,16 @@ def _denies(after: str, old: frozenset[str]) -> bool:
     """Return whether a sentence says of something of the old one that it is no longer so."""
     denied = (match["what"] or match["that"] for match in _DENIES.finditer(after))
     return any(not old.isdisjoint(concepts(each).all) for each in denied)
+
+
+@lru_cache(maxsize=2_048)
+def _claim(sentence: str, speaker: str) -> Claim:
+    return claim_of(Fact(Seq(0), slot_of(sentence), speaker, 0.0, sentence))
+
+
+@lru_cache(maxsize=2_048)
+def _terms(sentence: str) -> frozenset[str]:
+    return frozenset(terms(sentence))
 
 
 @lru_cache(maxsize=2_048)

@@ -9,16 +9,16 @@ recall', 'So build' 6; reciprocal rank fusion: Cormack, Clarke, Büttcher (SIGIR
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.memory.correction import Statement, asks, replaces, takes_back
+from compaction.memory.correction import Statement, answers_barely, asks, replaces, takes_back
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_kind
 from compaction.memory.terms import folded, terms
 from compaction.model import Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 # The constant of reciprocal rank fusion: with 60 the first ranks differ little and both rankings are heard.
 RANK_CONSTANT = 60
@@ -161,14 +161,18 @@ def arrange(
     """
     alike = likeness or {}
     weighed = {each.id: _Weighed.of(each, asked, choice, scores, alike) for each in passages}
-    _judge_corrections(sorted(weighed.values(), key=_order), frozenset(asked.terms))
+    _judge_corrections(sorted(weighed.values(), key=_order), choice.weights)
     ranked = sorted((each for each in weighed.values() if each.score > 0.0), key=_order)
+    speaking = {each.ref for each in ranked if each.speaks_of(choice)}
+    stale = {each.ref for each in ranked if each.superseding is not None}
     answer: list[Recalled] = []
     shown = _Shown()
     for each in ranked:
         if len(answer) == limit:
             break
-        recalled = each.recalled()
+        if each.only_beside(choice, speaking):
+            continue
+        recalled = each.recalled(stale)
         if shown.add(recalled):
             answer.append(recalled)
     return tuple(answer)
@@ -213,7 +217,9 @@ class _Weighed:
     likeness: float | None
     # What it states; None where it is no turn of a person's.
     statement: Statement | None
-    superseding: Passage | None = None
+    # All that its quote states: an answer after its question too.
+    claims: tuple[Statement, ...]
+    superseding: TurnRef | None = None
     supersedes: list[TurnRef] | None = None
     # The turn that takes it back right after it, not a passage of its own here.
     taken_back_by: Turn | None = None
@@ -231,26 +237,54 @@ class _Weighed:
         score = scores.get(passage.id, 0.0) * (0.5 + 0.5 * relevance) * _weight(passage)
         if any(_named(name, asked.words) for name in passage.speakers):
             score *= SPEAKER_BOOST
-        return cls(passage, score, relevance, likeness.get(passage.id), _statement(passage, passage.source))
+        own = _statement(passage, passage.source)
+        return cls(passage, score, relevance, likeness.get(passage.id), own, _claims(passage, own))
+
+    @property
+    def known(self) -> Collection[TurnRef]:
+        """Return the turns that it replaces, or that replace it."""
+        return (*(self.supersedes or ()), *(() if self.superseding is None else (self.superseding,)))
 
     @property
     def ref(self) -> TurnRef | None:
         source = self.passage.source
         return TurnRef(self.passage.session_id, source.seq) if isinstance(source, Turn) else None
 
-    def recalled(self) -> Recalled:
+    def speaks_of(self, choice: Choice) -> bool:
+        """Return whether its own words have any term of the query."""
+        return not self.passage.own.isdisjoint(choice.weights)
+
+    def only_beside(self, choice: Choice, speaking: Collection[TurnRef | None]) -> bool:
+        """Return whether it was found for the words of a neighbour that was found itself, whose quote shows it."""
+        ref = self.ref
+        if ref is None or self.speaks_of(choice) or not choice.weights or self.supersedes:
+            return False
+        return any(TurnRef(ref.session_id, Seq(ref.seq + step)) in speaking for step in (-1, 1))
+
+    def recalled(self, stale: Collection[TurnRef | None]) -> Recalled:
+        """Return it as an answer has it. Neighbours in `stale` are left out: what they say no longer holds."""
         source = self.passage.source
         turns: tuple[Turn, ...] = ()
         seq = seq_from = seq_to = None
-        by = self.superseding.source if self.superseding is not None else self.taken_back_by
         if isinstance(source, Turn):
             seq = source.seq
             last = max(seq + _NEIGHBOURS, self.taken_back_by.seq if self.taken_back_by is not None else 0)
-            turns = tuple(each for each in self.passage.around if seq - _NEIGHBOURS <= each.seq <= last) or (source,)
+            within = (each for each in self.passage.around if seq - _NEIGHBOURS <= each.seq <= last)
+            session = self.passage.session_id
+            turns = tuple(
+                each
+                for each in within
+                if each.seq == seq
+                or TurnRef(session, each.seq) not in stale
+                or TurnRef(session, each.seq) in self.known
+            )
+            turns = turns or (source,)
             seq_from, seq_to = turns[0].seq, turns[-1].seq
         elif isinstance(source, Segment):
             seq_from, seq_to = source.start, Seq(max(source.start, source.end - 1))
-        session = self.superseding.session_id if self.superseding is not None else self.passage.session_id
+        by = self.superseding
+        if by is None and self.taken_back_by is not None:
+            by = TurnRef(self.passage.session_id, self.taken_back_by.seq)
         return Recalled(
             passage_id=self.passage.id,
             kind=source_kind(source),
@@ -266,7 +300,7 @@ class _Weighed:
             relevance=self.relevance,
             likeness=self.likeness,
             turn_kind=source.kind if isinstance(source, Turn) else None,
-            superseded_by=TurnRef(session, by.seq) if isinstance(by, Turn) else None,
+            superseded_by=by,
             supersedes=tuple(self.supersedes or ()),
             note_id=source.id if isinstance(source, Note) else None,
         )
@@ -305,12 +339,21 @@ def _named(name: str, words: frozenset[str]) -> bool:
     return any(word in words for word in folded(name) if len(word) > 1)
 
 
-def _judge_corrections(ranked: Sequence[_Weighed], asked: frozenset[str]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Replacement:
+    """Which turn replaces something, and the passage whose quote has it."""
+
+    by: _Weighed
+    ref: TurnRef
+    at: float
+
+
+def _judge_corrections(ranked: Sequence[_Weighed], asked: Mapping[str, float]) -> None:
     """Find which turns correct which, and give what holds the rank of what it replaced."""
     turns = [each for each in ranked if isinstance(each.passage.source, Turn)]
     compared = turns[:_COMPARED] + [each for each in turns[_COMPARED:] if each.score == 0.0]
     by_ref = {each.ref: each for each in turns}
-    replaced: dict[PassageId, _Weighed] = {}
+    replaced: dict[PassageId, _Replacement] = {}
     for old in compared:
         new = _replacement(old, compared, by_ref, asked)
         if new is not None:
@@ -318,53 +361,77 @@ def _judge_corrections(ranked: Sequence[_Weighed], asked: frozenset[str]) -> Non
     # From the newest back, so that in a chain of corrections each old value leads to the one that holds.
     for old in sorted((each for each in compared if each.passage.id in replaced), key=lambda each: -each.passage.at):
         new = replaced[old.passage.id]
-        while new.passage.id in replaced:
-            new = replaced[new.passage.id]
+        while (later := replaced.get(new.by.passage.id)) is not None and later.at > new.at:
+            new = later
         assert old.ref is not None, "only turns are compared"
-        new.score = max(new.score, old.score)
-        new.relevance = max(new.relevance, old.relevance)
-        new.supersedes = [*(new.supersedes or ()), old.ref]
-        old.superseding = new.passage
+        new.by.score = max(new.by.score, old.score)
+        new.by.relevance = max(new.by.relevance, old.relevance)
+        new.by.supersedes = [*(new.by.supersedes or ()), old.ref]
+        old.superseding = new.ref
         old.score *= _STALE_WEIGHT
 
 
 def _replacement(
-    old: _Weighed, among: Sequence[_Weighed], by_ref: Mapping[TurnRef | None, _Weighed], asked: frozenset[str]
-) -> _Weighed | None:
+    old: _Weighed,
+    among: Sequence[_Weighed],
+    by_ref: Mapping[TurnRef | None, _Weighed],
+    asked: Mapping[str, float],
+) -> _Replacement | None:
     """Return the latest of `among` that corrects `old`, or None; what takes it back right away is noted in it."""
     passage, told = old.passage, old.statement
     if told is None:
         return None
-    own = passage.own
     found = [
-        each
+        _Replacement(each, TurnRef(each.passage.session_id, Seq(claim.seq)), claim.at)
         for each in among
-        if each.statement is not None
-        and each.passage.at >= passage.at
-        and each is not old
+        if each is not old
         # What speaks of nothing that it speaks of is not about it; most pairs end here.
-        and not own.isdisjoint(each.passage.own)
-        and replaces(each.statement, told, asked=asked)
+        and not (passage.own.isdisjoint(each.passage.own) and passage.own.isdisjoint(each.passage.near))
+        for claim in each.claims
+        if claim.at >= told.at and replaces(claim, told, asked=asked)
     ]
     if passage.replaced_by is not None:
-        folded_in = by_ref.get(TurnRef(passage.session_id, passage.replaced_by))
-        found += [folded_in] if folded_in is not None else []
+        ref = TurnRef(passage.session_id, passage.replaced_by)
+        folded_in = by_ref.get(ref)
+        found += [_Replacement(folded_in, ref, folded_in.passage.at)] if folded_in is not None else []
     for turn in passage.around:
         later = _statement(passage, turn) if turn.seq > told.seq else None
         if later is not None and takes_back(later, told):
-            known = by_ref.get(TurnRef(passage.session_id, turn.seq))
+            ref = TurnRef(passage.session_id, turn.seq)
+            known = by_ref.get(ref)
             if known is not None:
-                found.append(known)
+                found.append(_Replacement(known, ref, turn.started_at))
             else:
                 old.taken_back_by = turn
-    return max(found, key=lambda each: (each.passage.at, each.passage.id), default=None)
+    # Of those that say the same turn the quote that was found best.
+    return max(found, key=lambda each: (each.at, each.by.score, each.by.passage.id), default=None)
+
+
+def _claims(passage: Passage, own: Statement | None) -> tuple[Statement, ...]:
+    """Return what the quote of a passage states: its turn, and after a question the answer that needs it."""
+    if own is None:
+        return ()
+    source = passage.source
+    assert isinstance(source, Turn), "only turns state anything"
+    if not asks(own.text):
+        return (own,)
+    for turn in passage.around:
+        answer = _statement(passage, turn) if turn.seq > source.seq else None
+        if answer is not None and answers_barely(answer.text) and not asks(answer.text):
+            return (replace(answer, answered=own.text),)
+    return ()
 
 
 def _statement(passage: Passage, source: object) -> Statement | None:
     if not isinstance(source, Turn) or source.kind is not TurnKind.SPEECH or not source.parts:
         return None
     text = "\n".join(part.text for part in source.parts)
-    return Statement(passage.session_id, source.seq, source.started_at, source.parts[0].speaker_id, text)
+    statement = Statement(passage.session_id, source.seq, source.started_at, source.parts[0].speaker_id, text)
+    if not answers_barely(text):
+        return statement
+    before = [each for each in passage.around if each.seq == source.seq - 1]
+    question = " ".join(part.text for each in before for part in each.parts)
+    return replace(statement, answered=question) if asks(question) else statement
 
 
 class _Shown:

@@ -66,7 +66,7 @@ def said(text: str, seq: int, *, speaker: str = "ada") -> Statement:
 def test_a_correction_replaces(old: str, new: str, question: str) -> None:
     """A later statement that gives another value for the same thing replaces the earlier one, never the reverse."""
     before, after = said(old, 3), said(new, 90)
-    asked = frozenset(terms(question))
+    asked = dict.fromkeys(terms(question), 1.0)
     assert replaces(after, before, asked=asked)
     assert not replaces(before, after, asked=asked)
 
@@ -74,7 +74,7 @@ def test_a_correction_replaces(old: str, new: str, question: str) -> None:
 @pytest.mark.parametrize(("old", "new"), KEPT)
 def test_what_merely_follows_replaces_nothing(old: str, new: str) -> None:
     """What adds to a statement, asks, or is about something else leaves it standing."""
-    assert not replaces(said(new, 90), said(old, 3), asked=frozenset(terms(old)))
+    assert not replaces(said(new, 90), said(old, 3), asked=dict.fromkeys(terms(old), 1.0))
 
 
 def test_everybody_has_a_favourite_of_their_own() -> None:
