@@ -26,7 +26,7 @@ from bot.indexer import Indexer
 from bot.keeper import Keeper
 from bot.llm.embedded import EmbeddedResponder
 from bot.llm.opening import open_budget, open_model
-from bot.models.catalogue import TURN_SMART, VOICE_JOE
+from bot.models.catalogue import TURN_SMART
 from bot.models.shelf import ModelShelf
 from bot.people import PeopleBook
 from bot.policy import GuildPolicy
@@ -44,14 +44,13 @@ from bot.store.turns import SqlTurnStore
 from bot.store.vectorshelf import VectorShelf
 from bot.summarising import summariser_for
 from bot.supervisor import KNOWN_ERRORS, RoomSupervisor
+from bot.voices import chosen_voice
 from compaction.session import SessionMemory
 from compaction.summarisers.extractive import ExtractiveSummariser
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
-from voice.errors import SynthesisError
 from voice.listening.turn import SmartTurn, SmartTurnJudge, TurnModelError
 from voice.listening.vad import SileroVad
-from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -87,7 +86,6 @@ if TYPE_CHECKING:
         SpeakingSettings,
         TransportSettings,
     )
-    from voice.speaking.port import Speech, Synthesizer
 
 log = structlog.get_logger()
 
@@ -165,7 +163,9 @@ async def running_bot(
             QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr)
         )
         judge = await _open_judge(stack, settings.models, settings.listening)
-        synthesizer = await _open_voice(stack, settings.models)
+        synthesizer = await stack.enter_async_context(
+            chosen_voice(settings.speaking, models=settings.models, llm=settings.llm)
+        )
         model = await _open_model(stack, settings)
         guilds = Guilds(database, clock)
         policy = await _policy(settings, model, guilds)
@@ -354,26 +354,6 @@ async def _open_judge(
     except TurnModelError as error:
         log.warning("no_turn_model", setting=listening.turn_model, problem=str(error))
         return None
-
-
-async def _open_voice(stack: AsyncExitStack, settings: ModelsSettings) -> Synthesizer:
-    """Load the embedded voice. Without it the bot still listens, remembers, and answers in writing."""
-    directory = ModelShelf(settings.directory).path(VOICE_JOE)
-    try:
-        return await stack.enter_async_context(PiperSynthesizer.open(directory))
-    except SynthesisError as error:
-        log.warning("no_voice", problem=str(error))
-        return _Mute(str(error))
-
-
-class _Mute:
-    """The voice of a bot that has none: every sentence fails with the reason, and so is written instead."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    async def synthesize(self, text: str) -> Speech:
-        raise SynthesisError(self._reason)
 
 
 async def _rejoin(

@@ -264,6 +264,43 @@ class SpeakingSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    engine: Literal["auto", "piper", "endpoint"] = Field(
+        default="auto",
+        description="Which voice speaks: piper (the embedded one), endpoint (speaking.base_url), auto (the endpoint if "
+        "speaking.base_url or speaking.api_key is set, else the embedded one). Where the endpoint fails the embedded "
+        "one takes over. Takes effect at start.",
+    )
+    base_url: str = Field(
+        default="",
+        description="URL of an endpoint that serves OpenAI's /audio/speech, for example http://127.0.0.1:8880/v1; "
+        "empty with speaking.engine = endpoint means OpenAI itself. Takes effect at start.",
+    )
+    api_key: SecretStr | None = Field(
+        default=None,
+        description="The endpoint's key; without one llm.api_key serves where both are at the same address. Takes "
+        "effect at start.",
+    )
+    model: str = Field(
+        default="gpt-4o-mini-tts", min_length=1, description="The endpoint's speech model. Takes effect at start."
+    )
+    voice_name: str = Field(
+        default="alloy", min_length=1, description="The endpoint's voice by name. Takes effect at start."
+    )
+    audio_format: Literal["pcm", "wav", "opus"] = Field(
+        default="pcm",
+        description="What sound the endpoint is asked for: pcm begins soonest and needs no decoding, opus is a tenth "
+        "of the traffic. Whatever it sends is read. Takes effect at start.",
+    )
+    timeout_s: float = Field(
+        default=8.0,
+        gt=0,
+        le=60,
+        description="Seconds that the endpoint may take over one sentence; then the embedded voice says it. Takes "
+        "effect at start.",
+    )
+    speed: float = Field(
+        default=1.0, ge=0.5, le=2, description="Pace of speech; 1 is the voice's own. Takes effect at start."
+    )
     volume: float = Field(
         default=1.0,
         ge=0,

@@ -33,19 +33,23 @@ class PiperSynthesizer:
     sentence in the thread is finished and thrown away.
     """
 
-    def __init__(self, voice: Any, worker: ThreadPoolExecutor) -> None:
+    def __init__(self, voice: Any, worker: ThreadPoolExecutor, *, speed: float = 1.0) -> None:
         self._voice = voice
         self._worker = worker
+        self._speed = speed
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, directory: Path, *, threads: int = 1) -> AsyncIterator[PiperSynthesizer]:
-        """Load the voice in `directory` (`voice.onnx`, `voice.onnx.json`). Raises `SynthesisError`."""
+    async def open(cls, directory: Path, *, threads: int = 1, speed: float = 1.0) -> AsyncIterator[PiperSynthesizer]:
+        """Load the voice in `directory` (`voice.onnx`, `voice.onnx.json`). Raises `SynthesisError`.
+
+        `speed`: 1.0 is the voice's own, 2.0 twice as fast.
+        """
         worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="piper")
         loop = asyncio.get_running_loop()
         try:
             voice = await loop.run_in_executor(worker, _load, directory, threads)
-            synthesizer = cls(voice, worker)
+            synthesizer = cls(voice, worker, speed=speed)
             # The first run allocates; no listener should wait for that.
             await synthesizer.synthesize("Yes.")
             yield synthesizer
@@ -57,7 +61,7 @@ class PiperSynthesizer:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(SENTENCE_TIMEOUT_S):
-                return await loop.run_in_executor(self._worker, _speak, self._voice, text)
+                return await loop.run_in_executor(self._worker, _speak, self._voice, text, self._speed)
         except TimeoutError as exc:
             raise SynthesisError(
                 "The embedded voice took too long over one sentence; the machine is overloaded."
@@ -86,9 +90,13 @@ def _load(directory: Path, threads: int) -> Any:
         ) from exc
 
 
-def _speak(voice: Any, text: str) -> Speech:
+def _speak(voice: Any, text: str, speed: float) -> Speech:
+    from piper.config import SynthesisConfig
+
+    # None leaves the voice's own pace, which need not be 1.
+    pace = None if speed == 1.0 else SynthesisConfig(length_scale=(voice.config.length_scale or 1.0) / speed)
     try:
-        chunks = [chunk.audio_int16_array for chunk in voice.synthesize(text)]
+        chunks = [chunk.audio_int16_array for chunk in voice.synthesize(text, pace)]
     except Exception as exc:
         # espeak and onnxruntime raise untyped errors; the words themselves stay out of the message.
         raise SynthesisError("The embedded voice failed over a sentence; it was left out.") from exc

@@ -1,0 +1,85 @@
+"""Which voice the bot speaks with: the endpoint's, the embedded one, one behind the other, or none."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.models.catalogue import VOICE_JOE
+from bot.models.shelf import ModelShelf
+from voice.errors import SynthesisError
+from voice.speaking.fallback import FallbackSynthesizer
+from voice.speaking.piper import PiperSynthesizer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.settings import LlmSettings, ModelsSettings
+    from voice.settings import SpeakingSettings
+    from voice.speaking.port import Speech, Synthesizer
+
+log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def chosen_voice(
+    settings: SpeakingSettings, *, models: ModelsSettings, llm: LlmSettings
+) -> AsyncIterator[Synthesizer]:
+    """Lend the voice that the settings name.
+
+    Without any the bot still listens, remembers, and answers in writing; that is logged and never raised.
+    """
+    async with AsyncExitStack() as stack:
+        embedded = await _embedded(stack, settings, models)
+        if not _wants_endpoint(settings):
+            yield embedded
+            return
+        # Imported where it is needed: the library takes a second to load.
+        from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
+
+        endpoint = SpeechEndpoint(
+            base_url=settings.base_url,
+            model=settings.model,
+            voice=settings.voice_name,
+            api_key=_key(settings, llm),
+            speed=settings.speed,
+            audio_format=settings.audio_format,
+            timeout_s=settings.timeout_s,
+        )
+        remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
+        yield FallbackSynthesizer(remote, embedded)
+
+
+def _wants_endpoint(settings: SpeakingSettings) -> bool:
+    if settings.engine == "auto":
+        return bool(settings.base_url) or settings.api_key is not None
+    return settings.engine == "endpoint"
+
+
+def _key(settings: SpeakingSettings, llm: LlmSettings) -> str:
+    """Return the endpoint's key; the chat model's only goes where the chat model is."""
+    if settings.api_key is not None:
+        return settings.api_key.get_secret_value()
+    same_place = settings.base_url.rstrip("/") == llm.base_url.rstrip("/")
+    return llm.api_key.get_secret_value() if llm.api_key is not None and same_place else ""
+
+
+async def _embedded(stack: AsyncExitStack, settings: SpeakingSettings, models: ModelsSettings) -> Synthesizer:
+    directory = ModelShelf(models.directory).path(VOICE_JOE)
+    try:
+        return await stack.enter_async_context(PiperSynthesizer.open(directory, speed=settings.speed))
+    except SynthesisError as error:
+        log.warning("no_voice", problem=str(error))
+        return _Mute(str(error))
+
+
+class _Mute:
+    """The voice of a bot that has none: every sentence fails with the reason, and so is written instead."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    async def synthesize(self, text: str) -> Speech:
+        raise SynthesisError(self._reason)

@@ -1,0 +1,181 @@
+"""A small local server that speaks OpenAI's `/v1/audio/speech`, well or badly as asked.
+
+It stands for OpenAI or any server that does as OpenAI does. It has no voice inside; whoever starts it hands one in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import wave
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+from aiohttp import web
+
+from rehearsal.errors import RehearsalError
+from rehearsal.people.clip import RATE_HZ, encode_ogg
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+MODEL = "local-speech"
+# What OpenAI's bare PCM has.
+PCM_RATE_HZ = 24_000
+# Sound leaves in pieces, as from an engine that speaks while it thinks.
+PIECE_BYTES = 4_800
+# A stalled answer never goes on; the client's own deadline must end it. Past this the server lets go.
+STALL_S = 120.0
+
+Engine: TypeAlias = "Callable[[str], Awaitable[tuple[NDArray[np.int16], int]]]"
+
+
+class SpeechMode(StrEnum):
+    """How the server behaves, until told otherwise."""
+
+    ANSWER = "answer"
+    STALL = "stall"  # accepts the request and never answers
+    STALL_AFTER_FIRST = "stall_after_first"  # some sound, then silence
+    CUT = "cut"  # some sound, then the connection drops
+    EMPTY = "empty"  # a proper answer without sound
+    GARBAGE = "garbage"  # 200 with a web page
+    BROKEN_SOUND = "broken_sound"  # a container that cannot be read
+    WRONG_KEY = "wrong_key"
+    UNKNOWN_MODEL = "unknown_model"
+    RATE_LIMITED = "rate_limited"
+    REFUSED = "refused"  # 400
+    BROKEN = "broken"  # 500
+
+
+_REFUSALS = {
+    SpeechMode.WRONG_KEY: (401, "Incorrect API key provided."),
+    SpeechMode.UNKNOWN_MODEL: (404, "The model does not exist."),
+    SpeechMode.RATE_LIMITED: (429, "Rate limit reached."),
+    SpeechMode.REFUSED: (400, "Invalid voice."),
+    SpeechMode.BROKEN: (500, "The engine died."),
+}
+
+
+@dataclass(slots=True)
+class SpeechConduct:
+    """How the server answers; may be changed while it runs. `sends`: a format whatever was asked for, if not empty."""
+
+    engine: Engine
+    mode: SpeechMode = SpeechMode.ANSWER
+    sends: str = ""
+
+
+class LocalSpeechServer:
+    """The server on 127.0.0.1.
+
+    *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit.
+    `calls` holds every request's body since the start.
+    """
+
+    def __init__(self, conduct: SpeechConduct, *, port: int = 0) -> None:
+        """`port`: 0 takes a free one."""
+        self.conduct = conduct
+        self.calls: list[Mapping[str, Any]] = []
+        self._port = port
+        self._runner: web.AppRunner | None = None
+        self._released = asyncio.Event()
+
+    @property
+    def base_url(self) -> str:
+        """Return what belongs into `speaking.base_url`."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.router.add_post("/v1/audio/speech", self._speak)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", self._port).start()
+        except OSError as error:
+            await runner.cleanup()
+            raise RehearsalError(
+                f"The local speech server cannot listen on port {self._port}: {error.strerror}. "
+                "Choose another port, or end what uses it."
+            ) from error
+        self._port = runner.addresses[0][1]
+        self._runner = runner
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._released.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _speak(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.calls.append(body)
+        mode = self.conduct.mode
+        if mode in _REFUSALS:
+            status, message = _REFUSALS[mode]
+            return web.json_response({"error": {"message": message, "type": "error"}}, status=status)
+        if mode is SpeechMode.STALL:
+            await self._stall()
+        if mode is SpeechMode.GARBAGE:
+            return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
+        if mode is SpeechMode.BROKEN_SOUND:
+            return web.Response(body=b"OggS and then nothing of the kind", content_type="audio/ogg")
+        content_type, sound = await self._sound(str(body.get("input", "")), str(body.get("response_format", "mp3")))
+        return await self._stream(request, content_type, sound)
+
+    async def _sound(self, text: str, wanted: str) -> tuple[str, bytes]:
+        """Return the engine's sound and its content type. What we cannot make is sent as WAV, as some servers do."""
+        if self.conduct.mode is SpeechMode.EMPTY:
+            return "audio/pcm", b""
+        pcm, rate_hz = await self.conduct.engine(text)
+        match self.conduct.sends or wanted:
+            case "pcm":
+                return "audio/pcm", _at(pcm, rate_hz, PCM_RATE_HZ).astype("<i2").tobytes()
+            case "opus":
+                return "audio/ogg", encode_ogg(iter([_at(pcm, rate_hz, RATE_HZ)]), bitrate_bps=32_000)
+            case _:
+                return "audio/wav", _wav(pcm, rate_hz)
+
+    async def _stream(self, request: web.Request, content_type: str, sound: bytes) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": content_type})
+        await response.prepare(request)
+        for start in range(0, len(sound), PIECE_BYTES):
+            await response.write(sound[start : start + PIECE_BYTES])
+            if self.conduct.mode is SpeechMode.STALL_AFTER_FIRST:
+                await self._stall()
+            elif self.conduct.mode is SpeechMode.CUT:
+                assert request.transport is not None
+                request.transport.abort()
+                break
+        return response
+
+    async def _stall(self) -> None:
+        try:
+            async with asyncio.timeout(STALL_S):
+                await self._released.wait()
+        except TimeoutError:
+            return
+
+
+def _at(pcm: NDArray[np.int16], from_hz: int, to_hz: int) -> NDArray[np.int16]:
+    """Return the sound at another rate, by straight lines: good enough for a stand-in."""
+    count = round(len(pcm) * to_hz / from_hz)
+    times = np.arange(count) * from_hz / to_hz
+    return np.rint(np.interp(times, np.arange(len(pcm)), pcm)).astype(np.int16) if len(pcm) else pcm
+
+
+def _wav(pcm: NDArray[np.int16], rate_hz: int) -> bytes:
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(1)
+        writer.setsampwidth(2)
+        writer.setframerate(rate_hz)
+        writer.writeframes(pcm.astype("<i2").tobytes())
+    return file.getvalue()

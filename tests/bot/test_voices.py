@@ -1,0 +1,61 @@
+"""Which voice the settings make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import SecretStr
+
+from bot.settings import LlmSettings, ModelsSettings
+from bot.voices import chosen_voice
+from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
+from voice.errors import SynthesisError
+from voice.settings import SpeakingSettings
+from voice.speaking.piper import PiperSynthesizer
+
+MODELS = ModelsSettings(directory=Path(__file__).parents[2] / "data" / "models")
+
+
+async def tone(text: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.int16]], int]:
+    """Speak as a tone."""
+    return np.full(2_400 * len(text.split()), 500, dtype=np.int16), 24_000
+
+
+@pytest.mark.asyncio
+async def test_without_an_endpoint_the_embedded_voice_speaks() -> None:
+    """A key of the chat model alone changes nothing; nor does the address when the embedded one is asked for."""
+    llm = LlmSettings(api_key=SecretStr("sk-chat"))
+    for settings in (SpeakingSettings(), SpeakingSettings(engine="piper", base_url="http://127.0.0.1:9/v1")):
+        async with chosen_voice(settings, models=MODELS, llm=llm) as voice:
+            assert isinstance(voice, PiperSynthesizer)
+
+
+@pytest.mark.asyncio
+async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> None:
+    """Down, it costs its voice and no words."""
+    async with LocalSpeechServer(SpeechConduct(tone)) as server:
+        settings = SpeakingSettings(base_url=server.base_url)
+        async with chosen_voice(settings, models=MODELS, llm=LlmSettings()) as voice:
+            assert (await voice.synthesize("Hello there.")).rate_hz == 24_000
+            server.conduct.mode = SpeechMode.BROKEN
+            assert (await voice.synthesize("Hello there.")).rate_hz == 22_050
+
+
+@pytest.mark.asyncio
+async def test_without_any_voice_every_sentence_says_why(tmp_path: Path) -> None:
+    """The reply is written instead."""
+    async with chosen_voice(SpeakingSettings(), models=ModelsSettings(directory=tmp_path), llm=LlmSettings()) as voice:
+        with pytest.raises(SynthesisError, match="roomtone models pull voice"):
+            await voice.synthesize("Hello.")
+
+
+@pytest.mark.asyncio
+async def test_twice_the_pace_is_half_as_long() -> None:
+    """The embedded voice has a pace too."""
+    lengths = []
+    for speed in (1.0, 2.0):
+        async with chosen_voice(SpeakingSettings(speed=speed), models=MODELS, llm=LlmSettings()) as voice:
+            lengths.append(len((await voice.synthesize("The blue canoe leaves on Friday.")).pcm))
+    assert 0.35 < lengths[1] / lengths[0] < 0.7

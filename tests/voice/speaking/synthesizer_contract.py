@@ -1,0 +1,50 @@
+"""What every `Synthesizer` does, real or remote: a test class to inherit, with a `synthesizer` fixture of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from voice.speaking.port import Speech, Synthesizer
+
+SENTENCE = "The blue canoe leaves on Friday."
+
+
+def length_s(speech: Speech) -> float:
+    """Return how long it sounds."""
+    return len(speech.pcm) / speech.rate_hz
+
+
+class SynthesizerContract:
+    """Inherit and give `synthesizer`, an open one."""
+
+    @pytest.mark.asyncio
+    async def test_a_sentence_becomes_sound(self, synthesizer: Synthesizer) -> None:
+        """Mono int16 of plausible length and level, with the text it says."""
+        speech = await synthesizer.synthesize(SENTENCE)
+        assert speech.text == SENTENCE
+        assert speech.pcm.dtype == np.int16
+        assert speech.pcm.ndim == 1
+        assert 8_000 <= speech.rate_hz <= 48_000
+        assert 1.0 < length_s(speech) < 4.0
+        assert int(np.abs(speech.pcm.astype(int)).max()) > 3000
+
+    @pytest.mark.asyncio
+    async def test_many_callers_get_each_their_own(self, synthesizer: Synthesizer) -> None:
+        """Longer texts sound longer; nothing is swapped."""
+        texts = ["Yes.", "Yes, I think so.", f"{SENTENCE} {SENTENCE}"]
+        spoken = await asyncio.gather(*(synthesizer.synthesize(text) for text in texts))
+        assert [speech.text for speech in spoken] == texts
+        lengths = [length_s(speech) for speech in spoken]
+        assert lengths == sorted(lengths)
+        assert lengths[0] < lengths[2] / 2
+
+    @pytest.mark.asyncio
+    async def test_any_text_is_answered(self, synthesizer: Synthesizer) -> None:
+        """Letters of other tongues, and none at all, are spoken or silent, and break nothing."""
+        for text in ("…", "Straße, naïve, 日本", "a" * 300):
+            assert (await synthesizer.synthesize(text)).text == text

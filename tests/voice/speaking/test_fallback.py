@@ -1,0 +1,65 @@
+"""One voice behind another."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.brain import FakeVoice
+from voice.errors import SynthesisError
+from voice.speaking.fallback import FallbackSynthesizer
+
+
+class Bench:
+    """Two voices, and a clock to move."""
+
+    def __init__(self) -> None:
+        self.first, self.second = FakeVoice(), FakeVoice()
+        self.now = 100.0
+        self.voice = FallbackSynthesizer(
+            self.first, self.second, failures_in_a_row=2, rest_s=60.0, monotonic=lambda: self.now
+        )
+
+    async def say(self, text: str, *, fails: bool) -> str:
+        """Say it, and return who did."""
+        self.first.mute = {text} if fails else set()
+        before = len(self.first.spoken)
+        assert (await self.voice.synthesize(text)).text == text
+        return "first" if len(self.first.spoken) > before else "second"
+
+
+@pytest.mark.asyncio
+async def test_the_second_says_what_the_first_cannot() -> None:
+    """A sentence is never lost to one failure, and the first goes on with the next."""
+    bench = Bench()
+    assert await bench.say("one", fails=False) == "first"
+    assert await bench.say("two", fails=True) == "second"
+    assert await bench.say("three", fails=False) == "first"
+    assert await bench.say("four", fails=True) == "second"
+    assert await bench.say("five", fails=False) == "first"
+
+
+@pytest.mark.asyncio
+async def test_after_failures_in_a_row_the_first_rests() -> None:
+    """Nobody waits for it until its time is over; then one sentence tries, and it rests again or is back."""
+    bench = Bench()
+    for _ in range(2):
+        assert await bench.say("x", fails=True) == "second"
+    assert await bench.say("y", fails=False) == "second"
+    bench.now += 59.0
+    assert await bench.say("y", fails=False) == "second"
+    bench.now += 1.5
+    assert await bench.say("z", fails=True) == "second"
+    assert await bench.say("y", fails=False) == "second"
+    bench.now += 61.0
+    assert await bench.say("y", fails=False) == "first"
+    assert await bench.say("x", fails=True) == "second"
+    assert await bench.say("y", fails=False) == "first"
+
+
+@pytest.mark.asyncio
+async def test_when_both_fail_the_second_says_why() -> None:
+    """There is nobody left to ask."""
+    bench = Bench()
+    bench.first.mute = bench.second.mute = {"x"}
+    with pytest.raises(SynthesisError, match="hoarse"):
+        await bench.voice.synthesize("x")

@@ -1,0 +1,110 @@
+"""The endpoint's voice through the real client: what is sent, what is read, what fails how."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
+from tests.fakes.brain import until
+from voice.errors import SynthesisError
+from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from numpy.typing import NDArray
+
+SECRET, WORDS = "sk-secret", "Bo brings the lantern."
+
+
+async def tone(text: str) -> tuple[NDArray[np.int16], int]:
+    """Speak as a tone of 100 ms a word."""
+    count = 2_400 * len(text.split())
+    return (8_000 * np.sin(2 * np.pi * 440 * np.arange(count) / 24_000)).astype(np.int16), 24_000
+
+
+@asynccontextmanager
+async def endpoint(
+    mode: SpeechMode = SpeechMode.ANSWER, *, sends: str = "", **values: Any
+) -> AsyncIterator[tuple[OpenAISynthesizer, LocalSpeechServer]]:
+    """Start a server in `mode` and an adapter that points at it."""
+    async with LocalSpeechServer(SpeechConduct(tone, mode, sends)) as server:
+        where = SpeechEndpoint(server.base_url, "local-speech", "alloy", api_key=SECRET, **values)
+        async with OpenAISynthesizer(where) as voice:
+            yield voice, server
+
+
+@pytest.mark.asyncio
+async def test_what_is_asked_for() -> None:
+    """Text, model, voice, pace and format as set."""
+    async with endpoint(speed=1.25) as (voice, server):
+        speech = await voice.synthesize(WORDS)
+    assert server.calls == [
+        {"input": WORDS, "model": "local-speech", "voice": "alloy", "response_format": "pcm", "speed": 1.25}
+    ]
+    assert (speech.text, speech.rate_hz, len(speech.pcm)) == (WORDS, 24_000, 9_600)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("sends", ["wav", "opus"])
+async def test_whatever_is_sent_is_read(sends: str) -> None:
+    """Servers answer in what they have, whatever was asked for."""
+    async with endpoint(sends=sends) as (voice, _):
+        speech = await voice.synthesize(WORDS)
+    assert len(speech.pcm) / speech.rate_hz == pytest.approx(0.4, abs=0.03)
+    assert np.abs(speech.pcm).max() > 6_000
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("mode", "remedy"),
+    [
+        (SpeechMode.STALL, "speaking.timeout_s"),
+        (SpeechMode.STALL_AFTER_FIRST, "speaking.timeout_s"),
+        (SpeechMode.CUT, "broke off|cannot be reached"),
+        (SpeechMode.EMPTY, "no sound"),
+        (SpeechMode.GARBAGE, "text/html"),
+        (SpeechMode.BROKEN_SOUND, "no sound"),
+        (SpeechMode.WRONG_KEY, "speaking.api_key"),
+        (SpeechMode.UNKNOWN_MODEL, "speaking.model"),
+        (SpeechMode.RATE_LIMITED, "rate limit"),
+        (SpeechMode.REFUSED, "speaking.voice_name"),
+        (SpeechMode.BROKEN, "status 500"),
+    ],
+)
+async def test_failures_are_plain_sentences(mode: SpeechMode, remedy: str) -> None:
+    """Each way to fail is one sentence with its remedy and holds neither key nor words; the next call works."""
+    async with endpoint(mode, timeout_s=0.5) as (voice, server):
+        with pytest.raises(SynthesisError, match=remedy) as caught:
+            await voice.synthesize(WORDS)
+        assert SECRET not in str(caught.value)
+        assert "lantern" not in str(caught.value)
+        assert "\n" not in str(caught.value)
+        server.conduct.mode = SpeechMode.ANSWER
+        assert (await voice.synthesize(WORDS)).text == WORDS
+
+
+@pytest.mark.asyncio
+async def test_nobody_there_is_said() -> None:
+    """A refused connection names the address and what to check."""
+    async with endpoint() as (voice, server):
+        await server.__aexit__(None, None, None)
+        with pytest.raises(SynthesisError, match="cannot be reached"):
+            await voice.synthesize(WORDS)
+
+
+@pytest.mark.asyncio
+async def test_hanging_up_frees_the_adapter() -> None:
+    """A reply that is broken off cancels its call; the next one works."""
+    async with endpoint(SpeechMode.STALL) as (voice, server):
+        call = asyncio.create_task(voice.synthesize(WORDS), name="call")
+        await until(lambda: bool(server.calls))
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        server.conduct.mode = SpeechMode.ANSWER
+        assert (await voice.synthesize(WORDS)).text == WORDS

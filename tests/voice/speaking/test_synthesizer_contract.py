@@ -1,0 +1,51 @@
+"""Each voice keeps the contract: the embedded one, and the same one behind an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct
+from tests.voice.speaking.synthesizer_contract import SynthesizerContract
+from tests.voice.speaking.test_piper import VOICE
+from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
+from voice.speaking.piper import PiperSynthesizer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from voice.speaking.port import Synthesizer
+
+
+class TestPiper(SynthesizerContract):
+    """The embedded voice."""
+
+    @pytest_asyncio.fixture
+    async def synthesizer(self) -> AsyncIterator[Synthesizer]:
+        """The real one."""
+        async with PiperSynthesizer.open(VOICE) as voice:
+            yield voice
+
+
+@pytest.mark.parametrize("audio_format", ["pcm", "wav", "opus"])
+class TestEndpoint(SynthesizerContract):
+    """A local server with the embedded voice in it, through the real client, in every format."""
+
+    @pytest_asyncio.fixture
+    async def synthesizer(self, audio_format: str) -> AsyncIterator[Synthesizer]:
+        """The adapter."""
+        async with PiperSynthesizer.open(VOICE) as voice:
+
+            async def engine(text: str) -> tuple[NDArray[np.int16], int]:
+                speech = await voice.synthesize(text)
+                return speech.pcm, speech.rate_hz
+
+            async with LocalSpeechServer(SpeechConduct(engine)) as server:
+                endpoint = SpeechEndpoint(server.base_url, "m", "v", audio_format=audio_format)  # type: ignore[arg-type]
+                async with OpenAISynthesizer(endpoint) as adapter:
+                    yield adapter
