@@ -33,7 +33,7 @@ def summariser_for(kind: SummariserKind, completion: Completion | None, settings
         )
     from compaction.summarisers.llm import LlmSummariser
 
-    return LlmSummariser(completion, max_output_tokens=settings.max_output_tokens)
+    return LlmSummariser(completion, max_output_tokens=settings.max_output_tokens, prompts_dir=settings.prompts_dir)
 
 
 @asynccontextmanager

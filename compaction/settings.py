@@ -7,13 +7,15 @@ hold each other up, see `window`, `notes` and `rendering`.
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from compaction.budget.prompt import default_reserve
 from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_TOKENS
 from compaction.budget.trim import PRESERVE_RECENT_TURNS, TrimStrategy
 from compaction.model import Mode, Strategy
+from compaction.prompt_texts import PromptTexts
 
 
 class Trigger(StrEnum):
@@ -79,6 +81,13 @@ class CompactionSettings(BaseModel):
         "summary from all of them, so that nothing fades by being retold; 'recursive' has the model rewrite one "
         "paragraph from the previous one and the batch. Takes effect after a restart.",
     )
+    prompts_dir: Path | None = Field(
+        default=None,
+        examples=["data/prompts"],
+        description="Folder with prompts of one's own for the summarising model, named as in compaction/prompts "
+        "(ledger.v1.txt, ledger.v1.json.txt, ledger.v1.lines.txt, recursive.v1.txt); what isn't there stays as it "
+        "is. Takes effect after a restart.",
+    )
     timeout_s: float = Field(
         default=120.0,
         gt=0.0,
@@ -126,6 +135,14 @@ class CompactionSettings(BaseModel):
         description="Seconds one write to the store may take before it counts as failed (and is tried again). "
         "Takes effect after a restart.",
     )
+
+    @field_validator("prompts_dir")
+    @classmethod
+    def _prompts_can_be_used(cls, folder: Path | None) -> Path | None:
+        if folder is not None:
+            # Read here to be refused here: a prompt without its turns would be found out an hour into a session.
+            PromptTexts(folder)
+        return folder
 
     @model_validator(mode="after")
     def _retries_grow(self) -> CompactionSettings:

@@ -1,0 +1,84 @@
+"""Prompts come from the package or from an operator's folder, which is checked before anything is said with it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import ValidationError
+
+from compaction.prompt_texts import LEDGER_VERSION, RECURSIVE_VERSION, PromptTexts
+from compaction.settings import CompactionSettings
+from compaction.summarisers.llm import LlmSummariser
+from tests.compaction.rooms import Room
+from tests.fakes.completion import MoodyModel
+from tests.fakes.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OWN = "Keep the record of a role-playing game. $output\n=====\nNew turns:\n$turns\n\nSo far:\n$previous\n"
+
+
+def test_package_has_its_own() -> None:
+    """Both strategies, in the plain version."""
+    texts = PromptTexts()
+    assert (texts.version(LEDGER_VERSION), texts.version(RECURSIVE_VERSION)) == ("ledger.v1", "recursive.v1")
+
+
+def test_operators_file_replaces_one_and_changes_the_version(tmp_path: Path) -> None:
+    """The rest stays as it is, and segments can be told apart by what made them."""
+    (tmp_path / "ledger.v1.txt").write_text(OWN, "utf-8")
+    texts = PromptTexts(tmp_path)
+    assert re.fullmatch(r"ledger\.v1\+[0-9a-f]{8}", texts.version(LEDGER_VERSION))
+    assert texts.version(RECURSIVE_VERSION) == "recursive.v1"
+    assert texts.halves(LEDGER_VERSION)[0].template == "Keep the record of a role-playing game. $output"
+
+
+def test_segment_records_the_operators_version(tmp_path: Path) -> None:
+    """And the model is asked in the operator's words."""
+    (tmp_path / "ledger.v1.txt").write_text(OWN, "utf-8")
+
+    async def main() -> None:
+        model = MoodyModel()
+        summariser = LlmSummariser(model, max_output_tokens=700, prompts_dir=tmp_path)
+        async with Room(summariser=summariser) as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            (segment,) = room.memory.segments
+            assert segment.summariser.startswith("llm ledger.v1+")
+            assert model.calls[0].system.startswith("Keep the record of a role-playing game.")
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("ledger.v1.txt", "No parts. $output $turns", "two parts"),
+        ("ledger.v1.txt", "System. $output\n=====\nNothing is told.", r"must say \$turns"),
+        ("recursive.v1.txt", "System.\n=====\n$previous $turns $weather", r"says \$weather, which nothing stands for"),
+        ("recursive.v1.txt", "It costs 5 $.\n=====\n$previous $turns", "begins no word"),
+        ("ledger.v1.lines.txt", "Write $facts.", r"says \$facts"),
+        ("ledger.v1.json.txt", "a" * 30_000, "at most 20000"),
+        ("other.txt", "Hello.", "has no prompt file. They are named ledger.v1.txt"),
+    ],
+)
+def test_what_cannot_be_used_is_said_when_settings_are_read(
+    tmp_path: Path, name: str, text: str, sentence: str
+) -> None:
+    """Not an hour into a session."""
+    (tmp_path / name).write_text(text, "utf-8")
+    with pytest.raises(ValidationError, match=sentence):
+        CompactionSettings(prompts_dir=tmp_path)
+
+
+def test_missing_folder_and_unreadable_file_are_said(tmp_path: Path) -> None:
+    """With what to do."""
+    with pytest.raises(ValidationError, match="is not a folder"):
+        CompactionSettings(prompts_dir=tmp_path / "nowhere")
+    (tmp_path / "ledger.v1.txt").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(ValidationError, match="can't be read as text"):
+        CompactionSettings(prompts_dir=tmp_path)
