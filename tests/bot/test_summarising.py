@@ -13,7 +13,7 @@ from bot.replay import Replay, replay
 from bot.settings import LlmSettings
 from bot.summarising import chosen_summariser, summariser_for
 from bot.transcript import SaidLine
-from compaction.model import Mode
+from compaction.model import Mode, Strategy
 from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summarisers.extractive import ExtractiveSummariser
 from rehearsal.servers.chat import ChatCall, ChatConduct, ChatMode, LocalChatServer
@@ -31,10 +31,27 @@ def keeps_record(call: ChatCall) -> str:
     return json.dumps({"gist": f"Ada talks about parcels from {said.split()[5]} on.", "facts": [fact]})
 
 
-async def fold_all(server: LocalChatServer, *, timeout_s: float = 5.0) -> Replay:
+def keeps_record_in_lines(call: ChatCall) -> str:
+    """Answer the plain-lines prompt; to one that asks for JSON, with talk that is none."""
+    if "turn number | slot" not in call.messages[0]["content"]:
+        return "There is much to tell about the parcels."
+    seq, said = NUMBERED.findall(call.messages[-1]["content"])[0]
+    return f"gist: Ada talks about parcels from {said.split()[5]} on.\n{seq} | decision | {said}"
+
+
+def retells(call: ChatCall) -> str:
+    """Answer with the summary so far and the batch's first turn."""
+    prompt = call.messages[-1]["content"]
+    previous = prompt.split("\n")[1]
+    _, said = NUMBERED.findall(prompt)[0]
+    kept = "" if previous.startswith("Nothing") else f"{previous} "
+    return f"Summary: {kept}Ada: {said}"
+
+
+async def fold_all(server: LocalChatServer, *, timeout_s: float = 5.0, strategy: Strategy = Strategy.LEDGER) -> Replay:
     """Replay the talk with the server's model."""
     llm = LlmSettings(base_url=server.base_url, model="local-chat", completion_timeout_s=timeout_s)
-    settings = CompactionSettings()
+    settings = CompactionSettings(strategy=strategy, retry_base_s=0.001, retry_max_s=0.001)
     async with chosen_summariser(llm, settings, SummariserKind.LLM) as summariser:
         return await replay(
             TALK,
@@ -64,14 +81,52 @@ async def test_a_models_records_become_the_summary() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("formats", [{"json_object_schema"}, {"json_schema"}, {"json_object"}, set()])
+async def test_structured_output_is_asked_for_as_the_endpoint_takes_it(formats: set[str]) -> None:
+    """Each refused form is tried once, and the first that is taken is kept; with none the prompt alone asks."""
+    async with LocalChatServer(ChatConduct(answer=keeps_record, formats=frozenset(formats))) as server:
+        result = await fold_all(server)
+    assert [each.new_cursor for each in result.landed] == [10, 20]
+    assert result.failed == []
+    last, before = server.calls[-1].body, server.calls[-2].body
+    assert last.get("response_format") is None or set(last["response_format"]) & {"schema", "json_schema", "type"}
+    assert ("response_format" in last) == bool(formats)
+    # The second batch is asked for in the form that was taken, at once.
+    assert before.get("response_format", {}).get("type") == last.get("response_format", {}).get("type")
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_keeps_to_no_json_is_asked_for_lines() -> None:
+    """After one refused answer; from then on at once."""
+    async with LocalChatServer(ChatConduct(answer=keeps_record_in_lines, formats=frozenset())) as server:
+        result = await fold_all(server)
+    assert len(result.failed) == 1
+    assert [(each.new_cursor, each.degraded) for each in result.landed] == [(10, False), (20, False)]
+    assert "Ada: We decided to hide parcel 10 in cabin 1." in result.summary
+
+
+@pytest.mark.asyncio
+async def test_a_model_retells_the_summary() -> None:
+    """The recursive strategy over the same client: no structure asked for, the paragraph injected whole."""
+    async with LocalChatServer(ChatConduct(answer=retells)) as server:
+        result = await fold_all(server, strategy=Strategy.RECURSIVE)
+    assert (
+        result.summary == "Ada: We decided to hide parcel 0 in cabin 0. Ada: We decided to hide parcel 10 in cabin 1."
+    )
+    assert "response_format" not in server.calls[0].body
+    assert result.failed == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("strategy", list(Strategy))
 @pytest.mark.parametrize(
     "mode",
     [ChatMode.STALL, ChatMode.GARBAGE, ChatMode.BROKEN, ChatMode.EMPTY, ChatMode.WRONG_KEY, ChatMode.LENGTH],
 )
-async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode) -> None:
+async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode, strategy: Strategy) -> None:
     """Whatever it does, every turn is word for word or in the summary, and the reason is told."""
     async with LocalChatServer(ChatConduct(answer=keeps_record, mode=mode)) as server:
-        result = await fold_all(server, timeout_s=0.1)
+        result = await fold_all(server, timeout_s=0.1, strategy=strategy)
     assert result.failed
     assert result.failed[0].error
     assert result.covered is not None
