@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import tomllib
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
+    from config.schema import Settings
     from rehearsal.program import Program
     from rehearsal.report import Report
     from rehearsal.scenario import Scenario
-    from voice.settings import AsrSettings
 
 DEFAULT_SCENARIO = "evening"
 
@@ -50,6 +51,10 @@ def command(
     picture: Annotated[
         Path | None, typer.Option(help="Save the conversation as it was shown as a picture.", metavar="FILE.svg")
     ] = None,
+    realtime: Annotated[
+        bool,
+        typer.Option("--realtime", help="Answer by speech-to-speech, from a local server that speaks its protocol."),
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="A setting over all others, for example compaction.mode=off.", metavar="KEY=VALUE"),
@@ -78,6 +83,7 @@ def command(
         picture=picture,
         overrides=overrides,
         network=network,
+        realtime=realtime,
     )
     raise typer.Exit(0 if passed else 1)
 
@@ -91,10 +97,12 @@ def rehearse(
     picture: Path | None = None,
     overrides: dict[str, object] | None = None,
     network: dict[str, float] | None = None,
+    realtime: bool = False,
 ) -> bool:
     """Play a scenario, show it on the terminal, and return whether it passed.
 
-    `network`: shares of packets (loss, padding, reorder) that replace the scenario's own.
+    `network`: shares of packets (loss, padding, reorder) that replace the scenario's own. `realtime`: answer by
+    speech-to-speech, from a local server.
     """
     from rich.console import Console
 
@@ -115,7 +123,7 @@ def rehearse(
         writing_logs(settings.logs, data_dir=settings.storage.data_dir, console=console),
         program,
     ):
-        outcome = asyncio.run(_play(played, settings.asr, overrides or {}, program))
+        outcome = asyncio.run(_play(played, settings, overrides or {}, program, realtime=realtime))
     if picture is not None:
         shown.save_svg(str(picture), title="roomtone rehearse", clear=False)
     program.show(outcome)
@@ -124,15 +132,32 @@ def rehearse(
     return outcome.passed
 
 
-async def _play(scenario: Scenario, asr: AsrSettings, overrides: dict[str, object], program: Program) -> Report:
+async def _play(
+    scenario: Scenario, settings: Settings, overrides: dict[str, object], program: Program, *, realtime: bool
+) -> Report:
     from bot.cli.companion import InProcessCompanion
     from bot.cli.ear import Ear
     from rehearsal.local_venue import open_local_venue
     from rehearsal.stage import play
 
     names = (scenario.bot.name, *(person.name for person in scenario.people))
-    async with InProcessCompanion(overrides) as companion, Ear(asr, names=names) as ear:
+    async with AsyncExitStack() as stack:
+        if realtime:
+            served = await stack.enter_async_context(_local_realtime(settings, names))
+            overrides = {**overrides, "realtime.enabled": True, "realtime.base_url": served}
+        companion = await stack.enter_async_context(InProcessCompanion(overrides))
+        ear = await stack.enter_async_context(Ear(settings.asr, names=names))
         return await play(scenario, companion=companion, recogniser=ear, audience=program, open_venue=open_local_venue)
+
+
+@asynccontextmanager
+async def _local_realtime(settings: Settings, names: tuple[str, ...]) -> AsyncIterator[str]:
+    """Run a local speech-to-speech server and lend its address."""
+    from bot.cli.realtime_mind import realtime_engines
+    from rehearsal.servers.realtime import LocalRealtimeServer
+
+    async with realtime_engines(settings, names=names) as engines, LocalRealtimeServer(engines) as server:
+        yield server.base_url
 
 
 def parse_settings(given: Sequence[str]) -> dict[str, object]:

@@ -1,0 +1,83 @@
+"""The mind of the local speech-to-speech server: it hears with Whisper, answers from what was said, speaks with Piper.
+
+It stands for a speech-to-speech model where none is, and knows no more than the session's conversation: what the
+bot did not put there it cannot say.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bot.brain.evidence import Evidence, Origin
+from bot.brain.realtime_instructions import SUMMARY_HEAD
+from bot.cli.ear import Ear
+from bot.llm.embedded import answer
+from bot.models.catalogue import VOICE_JOE
+from bot.models.shelf import ModelShelf
+from compaction.wording import sentences
+from rehearsal.servers.realtime_conduct import Asked, Engines
+from voice.audio import LISTEN_RATE_HZ
+from voice.realtime.port import REALTIME_RATE_HZ
+from voice.realtime.protocol import BROKEN_OFF
+from voice.speaking.piper import PiperSynthesizer
+from voice.speaking.resample import to_rate
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from config.schema import Settings
+    from voice.audio import Pcm
+
+_SPEAKS = re.compile(r"(?P<names>.+?) (?:speaks|speak at the same time):")
+_TOLD = re.compile(r"\[\d\d:\d\d\] (?P<name>[^:]{1,60}): (?P<text>.*)", re.DOTALL)
+
+
+@asynccontextmanager
+async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> AsyncIterator[Engines]:
+    """Load the models and lend the engines. `names`: whom the ear knows. Raises `VoiceError`."""
+    directory = ModelShelf(settings.models.directory).path(VOICE_JOE)
+    async with Ear(settings.asr, names=tuple(names)) as ear, PiperSynthesizer.open(directory) as voice:
+
+        async def recognise(pcm: Pcm) -> str:
+            return await ear.transcribe(to_rate(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
+
+        async def reply(asked: Asked) -> str:
+            return words_for(asked, names=(settings.brain.name, *settings.brain.wake_names))
+
+        async def speak(text: str) -> Pcm:
+            speech = await voice.synthesize(text)
+            return to_rate(speech.pcm, speech.rate_hz, REALTIME_RATE_HZ)
+
+        yield Engines(recognise, reply, speak)
+
+
+def words_for(asked: Asked, *, names: Sequence[str]) -> str:
+    """Return what is said to the last thing somebody said. An answer that broke off is gone on with."""
+    evidence, question, asker = _read(asked)
+    whole = answer(question, evidence, asker=asker, now=time.time(), names=names)
+    if asked.items and asked.items[-1] == ("system", BROKEN_OFF):
+        begun = next((text for role, text in reversed(asked.items) if role == "assistant"), "")
+        return " ".join(whole.split()[len(begun.split()) :]) or "That was all."
+    return whole
+
+
+def _read(asked: Asked) -> tuple[list[Evidence], str, str]:
+    """Return what the session knows, what was asked last, and by whom."""
+    found: list[Evidence] = []
+    summary = asked.instructions.partition(f"{SUMMARY_HEAD}\n")[2].partition("\n\n")[0]
+    for order, sentence in enumerate(sentences(summary)):
+        found.append(Evidence(sentence, Origin.SUMMARY, order))
+    speaker = asker = "friend"
+    question = ""
+    for text in (text for role, text in asked.items if role == "user"):
+        if label := _SPEAKS.fullmatch(text):
+            speaker = label["names"]
+            continue
+        told = _TOLD.fullmatch(text)
+        asker, question = (told["name"], told["text"]) if told else (speaker, text)
+        found.append(Evidence(question, Origin.TURN, len(found), speaker=asker))
+    # The question is no answer to itself.
+    return found[:-1], question, asker

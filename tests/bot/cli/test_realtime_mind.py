@@ -1,0 +1,46 @@
+"""What the local speech-to-speech server says: only what its session was told."""
+
+from __future__ import annotations
+
+from bot.brain.realtime_instructions import SUMMARY_HEAD
+from bot.cli.realtime_mind import words_for
+from rehearsal.servers.realtime_conduct import Asked
+from voice.realtime.protocol import BROKEN_OFF
+
+NAMES = ("Roomtone",)
+HEARD = (("user", "Ada speaks:"), ("user", "I bought a green bicycle at the market."))
+ASKED = (("user", "Bo speaks:"), ("user", "What did Ada buy at the market?"))
+
+
+def _asked(*items: tuple[str, str], instructions: str = "Be kind.") -> Asked:
+    return Asked(instructions, items, (), 1)
+
+
+def test_what_was_heard_in_the_session_is_known_with_its_speaker() -> None:
+    """By the name that was told before the sound."""
+    assert "Ada said: I bought a green bicycle" in words_for(_asked(*HEARD, *ASKED), names=NAMES)
+
+
+def test_what_was_told_in_writing_is_known() -> None:
+    """A fresh session has the window as text."""
+    told = ("user", "[21:04] Ada: I bought a green bicycle at the market.")
+    assert "Ada said: I bought a green bicycle" in words_for(_asked(told, *ASKED), names=NAMES)
+
+
+def test_what_the_summary_holds_is_known() -> None:
+    """From the instructions, between its heading and the next section."""
+    instructions = f"Be kind.\n\n{SUMMARY_HEAD}\nAda bought a green bicycle at the market.\n\nPeople here:\nAda"
+    assert "green bicycle" in words_for(_asked(*ASKED, instructions=instructions), names=NAMES)
+
+
+def test_what_was_never_said_is_not_known() -> None:
+    """Nothing is invented."""
+    assert "nothing about that" in words_for(_asked(*ASKED), names=NAMES)
+
+
+def test_an_answer_that_broke_off_goes_on_where_it_was() -> None:
+    """The new session is told what was heard of it."""
+    whole = words_for(_asked(*HEARD, *ASKED), names=NAMES)
+    begun = " ".join(whole.split()[:3])
+    rest = words_for(_asked(*HEARD, *ASKED, ("assistant", begun), ("system", BROKEN_OFF)), names=NAMES)
+    assert f"{begun} {rest}" == whole
