@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from bot.cli import memory_search
+from bot.cli import memory_files, memory_forget, memory_search, memory_tiers
 
 app = typer.Typer(
     name="memory",
@@ -13,3 +13,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(name="search")(memory_search.command)
+app.command(name="list")(memory_tiers.list_segments)
+app.command(name="queue")(memory_tiers.queue)
+app.command(name="compress")(memory_tiers.compress)
+app.command(name="archive")(memory_tiers.archive)
+app.command(name="prune")(memory_tiers.prune)
+app.command(name="export")(memory_files.export)
+app.command(name="import")(memory_files.bring)
+app.command(name="forget")(memory_forget.command)
+app.command(name="opt-out")(memory_tiers.opt_out)
+app.command(name="opt-in")(memory_tiers.opt_in)

@@ -28,6 +28,7 @@ def command(
     until: Annotated[str | None, typer.Option(help="Only before then.", metavar="WHEN")] = None,
     session: Annotated[str | None, typer.Option(help="Only this session.", metavar="ID")] = None,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="Most quotes.")] = 8,
+    archived: Annotated[bool, typer.Option("--archived", help="Look into the archive of old segments too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Find what was said, on all servers of this bot: the best first, and what holds before what it replaced."""
@@ -45,6 +46,7 @@ def command(
             since=None if since is None else moment(since, now=now, zone=zone),
             until=None if until is None else moment(until, now=now, zone=zone),
             session_id=None if session is None else SessionId(session),
+            archived=archived,
         )
     except MomentUnknownError as error:
         raise typer.BadParameter(str(error)) from error
@@ -62,12 +64,14 @@ def command(
 
 async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> tuple[Recalled, ...]:
     """Search the database of the settings, indexing first what an earlier version stored."""
+    from bot.accesses import AccessBook
     from bot.clock import SystemClock
     from bot.embedding.choice import chosen_embedder
     from bot.recall import Recall
     from bot.store.database import open_database
     from bot.store.indexing import catch_up
     from bot.store.search import SqlRecallIndex
+    from bot.store.tiers import SegmentShelf
     from bot.store.turns import SqlTurnStore
     from bot.store.vectorshelf import VectorShelf
 
@@ -83,8 +87,14 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
             chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
         )
         vectors = VectorShelf(database, most=settings.recall.max_vectors)
-        recall = Recall(SqlRecallIndex(database, vectors), SqlTurnStore(database, SystemClock()), embedder=embedder)
-        return await recall.search(query, scope, limit=limit)
+        clock = SystemClock()
+        accesses = AccessBook(SegmentShelf(database), clock)
+        index = SqlRecallIndex(database, vectors)
+        recall = Recall(index, SqlTurnStore(database, clock), embedder=embedder, on_found=accesses.note)
+        found = await recall.search(query, scope, limit=limit)
+        # What people look for is not cold.
+        await accesses.write()
+        return found
 
 
 def _fields(recalled: Recalled) -> dict[str, object]:

@@ -1,0 +1,167 @@
+"""Segments and queues that come from files: taken into the store, beside what is there.
+
+A segment that is known gets its record back. One of a session that is not known makes that session, ended and without
+turns, so that its content can be found. Nothing is added to a session that has turns of its own. Raises `StoreError`,
+and `BringingError` with a plain sentence for what does not fit.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select, update
+
+from bot.errors import BotError
+from bot.store import rows
+from bot.store.indexing import index_source
+from bot.store.kept import segment_tiers
+from bot.store.schema import add_once, segments, sessions, turns
+from bot.store.tiers import Accesses, Standing, mark_archived, remember, set_last_check
+from compaction.memory.tiers import Kept
+from compaction.model import Segment, SegmentId, Seq, SessionId
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.store.database import Database
+    from compaction.memory.exchange import Queue
+    from compaction.memory.segments import SegmentRecord
+
+SUMMARISER = "import"
+
+
+class BringingError(BotError):
+    """What a file holds does not fit what is stored: a plain sentence says why."""
+
+
+class Brought(Enum):
+    """What became of a segment."""
+
+    NEW = "new"
+    KNOWN = "known"
+
+
+class Bringing:
+    """Takes records and queues into an open `Database`. Each is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def record(
+        self, record: SegmentRecord, *, archived_at: float | None = None, guild_id: int | None = None
+    ) -> Brought:
+        """Take one segment in. `archived_at` (UTC epoch seconds): into the archive. `guild_id`: of a session that is
+        made for it."""
+        async with self._database.writing() as connection:
+            row = (
+                await connection.execute(
+                    select(segments).where(
+                        segments.c.session_id == record.session_id, segments.c.id == record.segment_id
+                    )
+                )
+            ).one_or_none()
+            if row is None:
+                segment, brought = await _new_segment(connection, record, guild_id), Brought.NEW
+            else:
+                segment, brought = rows.segment_from_row(row), Brought.KNOWN
+            spoken = max(0, record.end_turn - record.start_turn + 1)
+            kept = Kept(
+                segment,
+                spoken,
+                max(segment.start, segment.end - 1),
+                record=record,
+                compressed_at_turn=segment.end,
+                archived_at=archived_at,
+                pruned_at=archived_at if archived_at is not None and not _details(record) else None,
+            )
+            accesses = Accesses(record.access_count, record.last_accessed, record.relevance_score)
+            await remember(connection, record.session_id, Standing(kept, accesses))
+            if archived_at is not None:
+                await mark_archived(connection, record.session_id, record.segment_id)
+            return brought
+
+    async def queue(self, session_id: SessionId, queue: Queue) -> tuple[int, tuple[SegmentId, ...]]:
+        """Take a session's queue in: what waits, and when it was last looked at. Return how many entries were, and
+        the segments that are not stored."""
+        async with self._database.writing() as connection:
+            if await connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id)) is None:
+                raise BringingError(f"There is no session {session_id}. Import its segments first.")
+            found = await connection.execute(select(segments).where(segments.c.session_id == session_id))
+            known = {row.id: rows.segment_from_row(row) for row in found}
+            total = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
+            missing = [each.segment_id for each in queue.pending if each.segment_id not in known]
+            for entry in queue.pending:
+                if entry.segment_id in known:
+                    last = max(
+                        0, (queue.last_check_turn if total is None else total + 1) - 1 - entry.turns_since_mention
+                    )
+                    await _queue_up(connection, known[entry.segment_id], entry.message_count, last)
+                    await _set(
+                        connection,
+                        session_id,
+                        entry.segment_id,
+                        {"queued_at_turn": entry.queued_at_turn, "queued_at": entry.timestamp},
+                    )
+            for done in queue.compressed:
+                await _set(connection, session_id, done.segment_id, {"compressed_at_turn": done.compressed_at_turn})
+            await set_last_check(connection, session_id, queue.last_check_turn)
+            return len(queue.pending) - len(missing), tuple(missing)
+
+
+async def _new_segment(connection: AsyncConnection, record: SegmentRecord, guild_id: int | None) -> Segment:
+    """Store a segment that is not known, with its content for its gist; and its session, where that is new too."""
+    session_id = record.session_id
+    made: dict[str, object] = {
+        "id": session_id,
+        "guild_id": guild_id,
+        "started_at": record.compressed_at,
+        "ended_at": record.compressed_at,
+    }
+    if not await add_once(connection, sessions, made) and await connection.scalar(
+        select(func.count()).select_from(turns).where(turns.c.session_id == session_id)
+    ):
+        raise BringingError(
+            f"Session {session_id} has turns of its own and no segment {record.segment_id}: a segment of another "
+            "session cannot be added to it."
+        )
+    segment = Segment(
+        id=record.segment_id,
+        session_id=session_id,
+        start=Seq(record.start_turn),
+        end=Seq(record.end_turn + 1),
+        started_at=record.compressed_at,
+        ended_at=record.compressed_at,
+        gist=record.compressed_content,
+        facts=(),
+        note_ids=(),
+        summariser=SUMMARISER,
+        created_at=record.compressed_at,
+        original_tokens=record.original_tokens,
+        compressed_tokens=record.compressed_tokens,
+        # It never had facts here; its gist stands for it.
+        pruned=True,
+    )
+    last = await connection.scalar(select(func.max(segments.c.position)).where(segments.c.session_id == session_id))
+    place: dict[str, object] = {"position": 0 if last is None else last + 1}
+    if not await add_once(connection, segments, rows.segment_values(session_id, segment) | place):
+        raise BringingError(
+            f"Session {session_id} has another segment of turns {record.start_turn} to {record.end_turn}; "
+            f"{record.segment_id} cannot be added beside it."
+        )
+    await index_source(connection, session_id, segment)
+    return segment
+
+
+def _details(record: SegmentRecord) -> bool:
+    return bool(record.key_decisions or record.key_files)
+
+
+async def _queue_up(connection: AsyncConnection, segment: Segment, message_count: int, last_mention: int) -> None:
+    key: dict[str, object] = {"session_id": segment.session_id, "segment_id": segment.id}
+    await add_once(connection, segment_tiers, key | {"message_count": message_count, "last_mention": last_mention})
+
+
+async def _set(connection: AsyncConnection, session_id: SessionId, name: SegmentId, values: dict[str, object]) -> None:
+    same = (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == name)
+    await connection.execute(update(segment_tiers).where(same).values(values))

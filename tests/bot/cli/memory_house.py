@@ -1,0 +1,50 @@
+"""A data folder with an evening in it, for the commands that tend the memory."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cli.app import run_command_line
+from tests.bot.evening import Evening
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder whose one session has 100 turns, four segments and people who told of themselves."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
+
+    async def fill(evening: Evening) -> None:
+        await evening.say("I live in Lisbon.")
+        await evening.say("The gate code is 4411.", "Bob")
+        await evening.talk(98)
+        await evening.keeper.tend()
+
+    at_evening(tmp_path / "data", fill)
+    return tmp_path / "data"
+
+
+def at_evening(data_dir: Path, work: Callable[[Evening], Awaitable[None]], *, name: str = "evening") -> None:
+    """Do something in a session of that folder."""
+
+    async def run() -> None:
+        async with Evening(data_dir / "roomtone.db", name=name) as evening:
+            await work(evening)
+
+    asyncio.run(run())
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    """Return what a command prints, on either stream."""
+    assert run_command_line(words) == status
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return captured.out + captured.err
