@@ -17,6 +17,7 @@ from bot.accesses import AccessBook
 from bot.brain.instructions import Instructions
 from bot.brain.quoting import Quoting
 from bot.brain.responder import ModelResponder
+from bot.brain.tools.memory import memory_tools
 from bot.clock import SystemClock
 from bot.discord.client import connected, translated
 from bot.discord.commands.memory import add_memory_commands
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
     from bot import events
     from bot.brain.responder import Responder
+    from bot.brain.tools.tool import Tool
     from bot.clock import Clock
     from bot.discord.client import AddCommands, RoomtoneClient
     from bot.llm.budgeted import BudgetedModel
@@ -169,6 +171,7 @@ async def running_bot(
         model = await _open_model(stack, settings)
         guilds = Guilds(database, clock)
         policy = await _policy(settings, model, guilds)
+        recall = await _open_recall(stack, settings, database, store, clock, accesses)
         means = Means(
             sessions=sessions,
             open_memory=_memories(
@@ -196,7 +199,8 @@ async def running_bot(
             judge=judge,
             talk=talks(settings.realtime, api_key=_realtime_key(settings), clock=clock),
             keeping=_keepers(settings, database, store, people, accesses, clock),
-            quoting=await _open_recall(stack, settings, database, store, clock, zone, accesses),
+            quoting=_quoting(settings, recall, zone),
+            tools=_tools(settings, recall, clock, zone),
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
         client = await stack.enter_async_context(
@@ -226,16 +230,30 @@ async def _open_recall(
     database: Database,
     store: TurnStore,
     clock: Clock,
-    zone: tzinfo,
     accesses: AccessBook,
-) -> Callable[[RecallPlace], Quoting | None]:
-    """Start memory search and what keeps it complete, and return what finds the quotes for a room's replies."""
+) -> Recall:
+    """Start memory search and what keeps it complete."""
     embedder = await stack.enter_async_context(
         chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
     )
     vectors = VectorShelf(database, most=settings.recall.max_vectors)
     await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
-    recall = Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
+    return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
+
+
+def _tools(
+    settings: BotSettings, recall: Recall, clock: Clock, zone: tzinfo
+) -> Callable[[RecallPlace], tuple[Tool, ...]]:
+    """Return what makes the tools of a session's model."""
+
+    def tools(place: RecallPlace) -> tuple[Tool, ...]:
+        return memory_tools(RoomRecall(recall, place, reach=settings.recall.scope), zone=zone, now=clock.now)
+
+    return tools
+
+
+def _quoting(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallPlace], Quoting | None]:
+    """Return what finds the quotes for a room's replies."""
 
     def quoting(place: RecallPlace) -> Quoting | None:
         if not settings.recall.enabled or not settings.recall.quotes:

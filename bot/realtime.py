@@ -9,6 +9,7 @@ carry the summary. When the session fails, the room's own recogniser, responder 
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,15 +26,17 @@ from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.realtime.mixing import mixed
 from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed, Role, Told
+from voice.realtime.port import Tool as CallableTool
 from voice.realtime.speech import SpokenStream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
     from datetime import tzinfo
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from bot.brain.instructions import Instructions
     from bot.brain.reply import Question
+    from bot.brain.tools.tool import Tool
     from bot.clock import Clock
     from bot.hearing import SpokenText
     from compaction.context import SessionContext
@@ -42,9 +45,17 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
     from voice.asr.port import Recognizer
     from voice.audio import Pcm
-    from voice.realtime.port import Realtime
+    from voice.realtime.port import Realtime, ToolCall, ToolRunner
     from voice.settings import RealtimeSettings
     from voice.speaking.port import Speech
+
+    # What runs a session until it is given up.
+    Life: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+    # Makes a session out of who briefs it, who is told what happens to it, and who carries its tool calls out.
+    NewSession: TypeAlias = Callable[
+        [Callable[[], Briefing], Callable[[RealtimeFailed | RealtimeRenewed], None], ToolRunner],
+        tuple[Realtime, Life],
+    ]
 
 log = structlog.get_logger()
 
@@ -74,10 +85,7 @@ class RealtimeTalk:
         self,
         settings: RealtimeSettings,
         *,
-        new_session: Callable[
-            [Callable[[], Briefing], Callable[[RealtimeFailed | RealtimeRenewed], None]],
-            tuple[Realtime, Callable[[], Coroutine[Any, Any, None]]],
-        ],
+        new_session: NewSession,
         instructions: Instructions,
         recognizer: Recognizer,
         name_of: Callable[[int], str],
@@ -100,7 +108,8 @@ class RealtimeTalk:
         self._zone = zone
         self._clock = clock
         self._observe = observe
-        self._session, self._life = new_session(self._brief, self._happened)
+        self._session, self._life = new_session(self._brief, self._happened, self._run_tool)
+        self._tools: dict[str, Tool] = {}
         self._memory: SessionMemory | None = None
         # Items of the present conversation by the turn they hold; `conversation` counts those there have been.
         self._items: dict[int, tuple[str, ...]] = {}
@@ -114,9 +123,10 @@ class RealtimeTalk:
 
     # -- life ------------------------------------------------------------------------------------------------
 
-    def open(self, memory: SessionMemory) -> None:
-        """Begin with a session's memory."""
+    def open(self, memory: SessionMemory, tools: Sequence[Tool] = ()) -> None:
+        """Begin with a session's memory, and what the model may call."""
         self._memory = memory
+        self._tools = {tool.name: tool for tool in tools}
 
     async def run(self) -> None:
         """Keep the session until it fails; then tell the people."""
@@ -275,6 +285,19 @@ class RealtimeTalk:
         if self._session.usable:
             self._refresh()
 
+    async def _run_tool(self, call: ToolCall) -> str:
+        """Carry a tool call out; what the model wrote wrong is told to it."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return f"There is no tool {call.name}."
+        try:
+            arguments = json.loads(call.arguments or "{}")
+        except ValueError:
+            arguments = None
+        if not isinstance(arguments, dict):
+            return "The arguments are no JSON object."
+        return await tool.call(arguments)
+
     # -- the conversation and the memory ---------------------------------------------------------------------
 
     def _context(self) -> tuple[SessionContext, str, tuple[PayloadPart, ...], tuple[PayloadPart, ...]]:
@@ -315,7 +338,8 @@ class RealtimeTalk:
             elif each.kind is PartKind.EVICTION_NOTE:
                 self._evicted = each.content
                 items.append(Told(EVICTED_ID, Role.SYSTEM, each.content))
-        return Briefing(text, tuple(items))
+        tools = tuple(CallableTool(each.name, each.description, each.parameters) for each in self._tools.values())
+        return Briefing(text, tuple(items), tools)
 
     def _refresh(self) -> tuple[PayloadPart, ...]:
         """Bring the conversation in step with the memory; return what the model has before it now."""
@@ -369,9 +393,13 @@ def talks(settings: RealtimeSettings, *, api_key: str, clock: Clock) -> Callable
     from voice.realtime.session import RealtimeSession
 
     def new_session(
-        brief: Callable[[], Briefing], on_event: Callable[[RealtimeFailed | RealtimeRenewed], None]
-    ) -> tuple[Realtime, Callable[[], Coroutine[Any, Any, None]]]:
-        session = RealtimeSession(settings, api_key=api_key, brief=brief, clock=clock, on_event=on_event)
+        brief: Callable[[], Briefing],
+        on_event: Callable[[RealtimeFailed | RealtimeRenewed], None],
+        run_tool: ToolRunner,
+    ) -> tuple[Realtime, Life]:
+        session = RealtimeSession(
+            settings, api_key=api_key, brief=brief, clock=clock, on_event=on_event, run_tool=run_tool
+        )
         return session, session.run
 
     return partial(RealtimeTalk, settings, new_session=new_session, clock=clock)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bot.brain.instructions import Instructions
     from bot.brain.quoting import Quoting
     from bot.brain.responder import Responder
+    from bot.brain.tools.tool import Tool
     from bot.clock import Clock
     from bot.keeper import Keeper
     from bot.place import Link, Moved, Place
@@ -100,6 +101,8 @@ class Means:
     keeping: Callable[[SessionId, int, SessionMemory], Keeper | None] = lambda *_: None
     # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
     quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
+    # What a model may call while it answers, for a session.
+    tools: Callable[[RecallPlace], tuple[Tool, ...]] = lambda _: ()
     # Says in pauses who sounds finished; without one silence alone ends speech.
     judge: TurnJudge | None = None
     # Makes a room's speech-to-speech out of the room's own parts; None: recogniser, responder and voice serve.
@@ -162,11 +165,10 @@ class Room:
         with structlog.contextvars.bound_contextvars(session_id=session_id, guild_id=self._place.guild_id):
             async with self._means.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
                 self._memory = memory
+                here = RecallPlace(session_id, self._place.guild_id, self._place.channel_id)
                 if self._talk is not None:
-                    self._talk.open(memory)
-                self._quoting = self._means.quoting(
-                    RecallPlace(session_id, self._place.guild_id, self._place.channel_id)
-                )
+                    self._talk.open(memory, self._means.tools(here))
+                self._quoting = self._means.quoting(here)
                 self._keeper = self._means.keeping(session_id, self._place.guild_id, memory)
                 minutes = self._minutes = Minutes(
                     memory,

@@ -14,6 +14,7 @@ import pytest
 from bot import events
 from bot.brain.instructions import Instructions
 from bot.brain.reply import Question
+from bot.brain.tools.tool import Tool
 from bot.hearing import SpokenText
 from bot.realtime import FALLEN_BACK, RealtimeTalk
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
@@ -27,10 +28,11 @@ from tests.fakes.realtime import FakeRealtime
 from tests.fakes.turn_store import InMemoryTurnStore
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.listening.utterance import Utterance
+from voice.realtime.port import ToolCall
 from voice.settings import RealtimeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from compaction.model import Turn
     from compaction.payload import PayloadPart
@@ -66,8 +68,9 @@ class Desk:
         )
         self.session = self.sessions[0]
 
-    def _new_session(self, brief: object, on_event: object) -> tuple[FakeRealtime, object]:
+    def _new_session(self, brief: object, on_event: object, run_tool: object) -> tuple[FakeRealtime, object]:
         session = FakeRealtime(brief, on_event)  # type: ignore[arg-type]
+        session.run_tool = run_tool  # type: ignore[assignment]
         self.sessions.append(session)
         return session, self.over.wait
 
@@ -105,6 +108,10 @@ class Desk:
         return next(event.parts for event in reversed(self.seen) if isinstance(event, events.ContextBuilt))
 
 
+async def _echo(arguments: Mapping[str, object]) -> str:
+    return str(arguments["text"])
+
+
 @asynccontextmanager
 async def desk(mode: str = "turns") -> AsyncIterator[Desk]:
     """Lend a talk whose session is connected."""
@@ -119,7 +126,7 @@ async def desk(mode: str = "turns") -> AsyncIterator[Desk]:
         clock=made.clock,
     ) as memory:
         made.memory = memory
-        made.talk.open(memory)
+        made.talk.open(memory, [Tool("echo", "Echoes.", {"type": "object"}, _echo)])
         made.session.connect()
         yield made
 
@@ -252,6 +259,23 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
                 words = part.content.split(": ", 1)[-1].rstrip(")")
                 assert sum(words in text or text in words for text in standing) >= 1
         assert len(standing) <= 2 * len(room.memory.window)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("echo", '{"text": "hello"}', "hello"),
+        ("echo", "{", "The arguments are no JSON object."),
+        ("echo", "[]", "The arguments are no JSON object."),
+        ("rm", "{}", "There is no tool rm."),
+    ],
+)
+async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: str, told: str) -> None:
+    """And what it wrote wrong is told to it."""
+    async with desk() as room:
+        assert room.session.tools == ("echo",)
+        assert await room.session.run_tool(ToolCall("c", name, arguments)) == told
 
 
 @pytest.mark.asyncio

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from voice.audio import Pcm
-    from voice.realtime.port import Told
+    from voice.realtime.port import Told, ToolCall, ToolRunner
+
+
+async def _nothing(call: ToolCall) -> str:
+    return ""
 
 
 class FakeRealtime:
@@ -27,6 +31,8 @@ class FakeRealtime:
         self._on_event = on_event
         self._ids = itertools.count(1)
         self.usable = True
+        self.run_tool: ToolRunner = _nothing
+        self.tools: tuple[str, ...] = ()
         self.heard: list[str | Exception | None] = []
         self.answers: list[str | Exception] = []
         self.instructions = ""
@@ -39,6 +45,7 @@ class FakeRealtime:
         """Begin a conversation, as at first or after a loss."""
         briefing = self._brief()
         self.instructions = briefing.instructions
+        self.tools = tuple(tool.name for tool in briefing.tools)
         self.items = {told.id: told.text for told in briefing.items}
 
     def fail(self, sentence: str) -> None:

@@ -34,20 +34,22 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Briefing:
-    """What a fresh session is told before anything is said in it: instructions, and the window as items."""
-
-    instructions: str
-    items: tuple[Told, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Tool:
     """A function the model may call. `parameters`: its JSON schema."""
 
     name: str
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """What a fresh session is told before anything is said in it: instructions, the window as items, and what it may
+    call."""
+
+    instructions: str
+    items: tuple[Told, ...] = ()
+    tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

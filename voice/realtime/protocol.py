@@ -149,7 +149,6 @@ class Configuration:
 
     voice: str
     transcription_model: str
-    tools: tuple[Tool, ...] = ()
     language: str | None = None
 
 
@@ -176,7 +175,7 @@ class RealtimeProtocol:
     def opened(self, briefing: Briefing) -> list[ClientEvent]:
         """Return what a fresh connection is sent: settings, the window, what was not understood, what was asked."""
         self._connected = True
-        events = [self._settings(briefing.instructions), *(_created(told) for told in briefing.items)]
+        events = [self._settings(briefing), *(_created(told) for told in briefing.items)]
         for waiting in self._unheard.values():
             events += self._said(waiting)
         answer = self._answer
@@ -386,7 +385,7 @@ class RealtimeProtocol:
             {"type": "input_audio_buffer.commit"},
         ]
 
-    def _settings(self, instructions: str) -> ClientEvent:
+    def _settings(self, briefing: Briefing) -> ClientEvent:
         pcm = {"type": "audio/pcm", "rate": REALTIME_RATE_HZ}
         transcription: dict[str, Any] = {"model": self._configuration.transcription_model}
         if self._configuration.language:
@@ -396,13 +395,13 @@ class RealtimeProtocol:
             "session": {
                 "type": "realtime",
                 "output_modalities": ["audio"],
-                "instructions": instructions,
+                "instructions": briefing.instructions,
                 "audio": {
                     # Who is answered is decided by the room, so the server neither ends turns nor answers by itself.
                     "input": {"format": pcm, "transcription": transcription, "turn_detection": None},
                     "output": {"format": pcm, "voice": self._configuration.voice},
                 },
-                "tools": [_function(tool) for tool in self._configuration.tools],
+                "tools": [_function(tool) for tool in briefing.tools],
                 "tool_choice": "auto",
             },
         }

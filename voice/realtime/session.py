@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
     from voice.audio import Pcm
-    from voice.realtime.port import Briefing, Told, Tool, ToolCall, ToolRunner
+    from voice.realtime.port import Briefing, Told, ToolCall, ToolRunner
     from voice.realtime.protocol import ClientEvent, Effect
     from voice.settings import RealtimeSettings
 
@@ -163,7 +163,6 @@ class RealtimeSession:
         brief: Callable[[], Briefing],
         clock: Clock,
         on_event: Callable[[RealtimeFailed | RealtimeRenewed], None],
-        tools: Sequence[Tool] = (),
         run_tool: ToolRunner | None = None,
         language: str | None = None,
     ) -> None:
@@ -173,9 +172,7 @@ class RealtimeSession:
         self._clock = clock
         self._on_event = on_event
         self._run_tool = run_tool
-        self._protocol = RealtimeProtocol(
-            Configuration(settings.voice, settings.transcription_model, tuple(tools), language)
-        )
+        self._protocol = RealtimeProtocol(Configuration(settings.voice, settings.transcription_model, language))
         self._connection: _Connection | None = None
         self._hearing: dict[int, asyncio.Future[Heard]] = {}
         self._pieces: _Pieces | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,12 @@ SECOND = np.full(24_000, 7, np.int16)
 BRIEFING = Briefing("Be kind.", (Told("turn_1", Role.USER, "[21:04] Ada: hi"), Told("turn_2", Role.ASSISTANT, "Hi.")))
 
 
-def _protocol(*tools: Tool) -> RealtimeProtocol:
-    return RealtimeProtocol(Configuration("marin", "whisper", tools))
+def _protocol() -> RealtimeProtocol:
+    return RealtimeProtocol(Configuration("marin", "whisper"))
 
 
-def _open(*tools: Tool) -> RealtimeProtocol:
-    protocol = _protocol(*tools)
+def _open() -> RealtimeProtocol:
+    protocol = _protocol()
     protocol.opened(Briefing("Be kind."))
     return protocol
 
@@ -68,7 +69,7 @@ def _done(status: str = "completed", *, response: str = "resp_1", code: str = ""
 
 def test_a_session_begins_with_settings_and_the_window() -> None:
     """24 kHz both ways, no turns of the server's own, then each item by whose words it holds."""
-    first, *items = _protocol(Tool("look", "Looks.", {"type": "object"})).opened(BRIEFING)
+    first, *items = _protocol().opened(replace(BRIEFING, tools=(Tool("look", "Looks.", {"type": "object"}),)))
     session = first["session"]
     assert session["instructions"] == "Be kind."
     assert session["audio"]["input"]["turn_detection"] is None

@@ -30,7 +30,7 @@ class Room:
 
     def __init__(self, base_url: str, **settings: object) -> None:
         self.clock = FakeClock()
-        self.briefing = Briefing("Be kind.")
+        self.briefing = Briefing("Be kind.", tools=(Tool("look", "Looks.", {"type": "object", "properties": {}}),))
         self.news: list[RealtimeFailed | RealtimeRenewed] = []
         self.calls: list[ToolCall] = []
         self.session = RealtimeSession(
@@ -39,7 +39,6 @@ class Room:
             brief=lambda: self.briefing,
             clock=self.clock,
             on_event=self.news.append,
-            tools=[Tool("look", "Looks.", {"type": "object", "properties": {}})],
             run_tool=self._run_tool,
         )
 

@@ -1,0 +1,111 @@
+"""Answers that come as sound at once: how far they were heard is told, and what fails is answered the other way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.bot.brain.test_reply import FIRST, Bench
+from tests.fakes.brain import ScriptedResponder, until
+from voice.audio import DISCORD_RATE_HZ
+from voice.errors import RealtimeError
+from voice.speaking.port import Speech
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from bot.brain.reply import Question
+
+
+class Speaker:
+    """Speaks a second a word; an exception among the words is raised."""
+
+    def __init__(self, *words: str | Exception) -> None:
+        self.words = words
+        self.usable = True
+        self.told: list[tuple[float, bool]] = []
+
+    async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
+        """Yield the words."""
+        for word in self.words:
+            if isinstance(word, Exception):
+                raise word
+            yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ)
+
+    def spoken(self, heard_s: float, *, complete: bool) -> None:
+        """Keep what was told."""
+        self.told.append((round(heard_s, 2), complete))
+
+
+def _bench(speaker: Speaker) -> Bench:
+    bench = Bench(ScriptedResponder("Otherwise."))
+    bench.replier._direct = speaker
+    return bench
+
+
+@pytest.mark.asyncio
+async def test_it_is_played_as_it_comes() -> None:
+    """The responder and the voice are not asked."""
+    speaker = Speaker("One", "two", "three")
+    bench = _bench(speaker)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert (reply.text, reply.interrupted, reply.failure) == ("One two three", False, None)
+    assert speaker.told == [(3.0, True)]
+    assert bench.voice.spoken == []
+
+
+@pytest.mark.asyncio
+async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
+    """A second and a half: the first word, and half of the second."""
+    speaker = Speaker("One", "two", "three")
+    bench = _bench(speaker)
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bench.replier.sounding)
+        await until(lambda: len(bench.replier._progress.pieces) > 1 if bench.replier._progress else False)
+        bench.listener.pull(75)
+        bench.replier.interrupt()
+        reply = await bench.next_reply()
+    assert (reply.text, reply.interrupted) == ("One", True)
+    assert speaker.told == [(1.5, False)]
+
+
+@pytest.mark.asyncio
+async def test_a_failure_before_any_sound_is_answered_the_other_way() -> None:
+    """Nobody hears of it."""
+    speaker = Speaker(RealtimeError("It is away."))
+    bench = _bench(speaker)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert (reply.text, reply.failure) == ("Otherwise.", None)
+    assert speaker.told == [(0.0, False)]
+
+
+@pytest.mark.asyncio
+async def test_a_failure_in_the_middle_is_told() -> None:
+    """What was heard stays, and the people read why it ended."""
+    speaker = Speaker("One", RealtimeError("It is away."))
+    bench = _bench(speaker)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert (reply.text, reply.failure) == ("One", "It is away.")
+    assert bench.voice.spoken == []
+
+
+@pytest.mark.asyncio
+async def test_one_that_is_given_up_is_not_asked() -> None:
+    """The responder answers."""
+    speaker = Speaker("One")
+    speaker.usable = False
+    bench = _bench(speaker)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert reply.text == "Otherwise."
+    assert speaker.told == []
