@@ -13,6 +13,7 @@ from rehearsal.wanted import (
     DaveFailures,
     EveryUtteranceHeardOnce,
     FactOnlyInSummary,
+    Interrupted,
     MaxBotTurns,
     MaxLatency,
     MaxWer,
@@ -64,7 +65,7 @@ def judge(wanted: Wanted, evidence: Evidence) -> ExpectationResult:
 
 def _name(wanted: Wanted) -> str:
     match wanted:
-        case Answer() | FactOnlyInSummary():
+        case Answer() | FactOnlyInSummary() | Interrupted():
             return f"{wanted.kind} {wanted.to}"
         case Compaction():
             return f"compaction {wanted.old_cursor} -> {wanted.new_cursor}"
@@ -93,6 +94,8 @@ def _verdict(wanted: Wanted, evidence: Evidence) -> tuple[bool, str]:
             return (wanted.old_cursor, wanted.new_cursor) in steps, f"landed: {seen}"
         case Answer():
             return _answered(wanted, evidence.bot_turns)
+        case Interrupted():
+            return _interrupted(wanted, evidence)
         case FactOnlyInSummary():
             return _only_in_summary(wanted, evidence.bot_turns)
         case NoticePosted():
@@ -146,6 +149,21 @@ def _answered(wanted: Answer, turns: Sequence[BotTurnReport]) -> tuple[bool, str
     reasons += [f"none of {', '.join(wanted.any_of)}"] if none_of else []
     said = f'{"heard" if wanted.heard else "said"}: "{text}"'
     return not reasons, "; ".join([*reasons, said])
+
+
+def _interrupted(wanted: Interrupted, evidence: Evidence) -> tuple[bool, str]:
+    answers = [turn for turn in evidence.bot_turns if turn.answers == wanted.to]
+    if not answers:
+        return False, "the bot did not answer it"
+    turn = answers[-1]
+    how = "broken off" if turn.interrupted else "spoken to its end"
+    if turn.interrupted is not wanted.value or not wanted.by:
+        return turn.interrupted is wanted.value, f'{how}: "{turn.text}"'
+    over = [row.qualified_s for row in evidence.utterances if row.step == wanted.by and row.qualified_s is not None]
+    if not over or turn.fell_silent_s is None:
+        return False, f"{how}; when it fell silent, or when {wanted.by} had been heard long enough, is not known"
+    late_ms = 1000 * (turn.fell_silent_s - over[0])
+    return late_ms <= wanted.within_ms, f"{how}, silent {late_ms:.0f} ms after 700 ms of {wanted.by} were voiced"
 
 
 def _holds(text: str, words: str) -> bool:

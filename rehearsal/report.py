@@ -34,7 +34,8 @@ class UtteranceReport:
     """One thing that was said and what became of it.
 
     `transcript` joins the pieces in which it was heard. `end_to_text_ms`: acoustic end of the speech to its last
-    text; None when it was not heard. `heard_as`: the ids of the utterances that the bot made of it.
+    text; None when it was not heard. `heard_as`: the ids of the utterances that the bot made of it. `qualified_s`: when
+    700 ms of it had been voiced, which is when it counts as speech over somebody else's; None for what is shorter.
     """
 
     speaker: str
@@ -46,6 +47,7 @@ class UtteranceReport:
     started_s: float = 0.0
     heard_as: tuple[str, ...] = ()
     twice: bool = False
+    qualified_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ class BotTurnReport:
     """One thing the bot said: what it meant, and what another participant heard and recognised.
 
     `end_to_first_audio_ms`: from the end of the speech it answers to the first voiced sound that another
-    participant received. `model_first_token_ms` is part of that.
+    participant received. `model_first_token_ms` is part of that. `fell_silent_s`: when that participant received the
+    last voiced sound of it.
     """
 
     text: str
@@ -86,6 +89,7 @@ class BotTurnReport:
     model_first_token_ms: float | None = None
     at_s: float = 0.0
     payload: tuple[ContextPart, ...] = ()
+    fell_silent_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from rehearsal.scenario import (
     Scenario,
     Step,
 )
-from rehearsal.wanted import KINDS, Answer, FactOnlyInSummary, Wanted
+from rehearsal.wanted import KINDS, Answer, FactOnlyInSummary, Interrupted, Wanted
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -222,7 +222,7 @@ class _Reader:
                 self._wrong(f"{place}.kind", f"{given} is not one of {', '.join(KINDS)}", example=_EXAMPLES["kind"])
                 continue
             wanted = self._checked(model, row, place)
-            if isinstance(wanted, Answer | FactOnlyInSummary) and wanted.to not in said:
+            if isinstance(wanted, Answer | FactOnlyInSummary | Interrupted) and wanted.to not in said:
                 self._wrong(f"{place}.to", f'no spoken step has the id "{wanted.to}"', example=_EXAMPLES["to"])
             if isinstance(wanted, Answer) and not (wanted.all_of or wanted.any_of):
                 self._wrong(place, "an answer needs `all_of` or `any_of`", example='any_of = ["Ithaca"]')

@@ -9,9 +9,13 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rehearsal.expectations import Evidence, judge
 from rehearsal.matching import Matching, Span, match, mistaken_for
 from rehearsal.observation import Problem
+from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, read_sound
+from rehearsal.people.voiced import voiced_frames
 from rehearsal.report import (
     BotTurnReport,
     CompactionReport,
@@ -22,10 +26,13 @@ from rehearsal.report import (
     UtteranceReport,
     spread,
 )
+from rehearsal.scenario import Say
+from rehearsal.wanted import Interrupted
 from rehearsal.wer import WordErrors, total, word_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from rehearsal.observation import ContextPart, Recogniser, ReplySpoken, UtteranceHeard
     from rehearsal.record import Record, Spoken
@@ -37,6 +44,8 @@ TAIL_S = 1.0
 # The bot's mark for the first frame may be set just after the frame left.
 LEAD_S = 0.1
 RECOGNISE_TIMEOUT_S = 120.0
+# So much voiced sound over somebody else's is an interruption.
+QUALIFYING_S = 0.7
 
 
 async def tally(
@@ -45,7 +54,8 @@ async def tally(
     """Return the report of a run that is over. Never raises for what the run lacks; it says so instead."""
     speeches, taken = record.speeches, record.taken
     matching = match([one.span for one in speeches], [span_of(one) for one in taken])
-    utterances = tuple(_utterance(record, matching, index) for index in range(len(speeches)))
+    qualified = {one.number: await _qualified_s(scenario, record, one) for one in speeches}
+    utterances = tuple(_utterance(record, matching, index, qualified) for index in range(len(speeches)))
     strays = tuple(_stray(scenario, record, taken[index]) for index in matching.strays)
     bot_turns = tuple([await _bot_turn(scenario, record, venue, recogniser, matching, one) for one in record.replies])
     compactions = tuple(
@@ -126,7 +136,27 @@ def overall(speeches: Sequence[Spoken], heard: Sequence[UtteranceHeard]) -> Word
     return total(parts)
 
 
-def _utterance(record: Record, matching: Matching, index: int) -> UtteranceReport:
+async def _qualified_s(scenario: Scenario, record: Record, spoken: Spoken) -> float | None:
+    """Return when `spoken` counted as speech over somebody else's, if a promise asks for it; since the live start."""
+    asked = {wanted.by for wanted in scenario.expect if isinstance(wanted, Interrupted)} - {""}
+    if spoken.step_id not in asked:
+        return None
+    step = scenario.steps[spoken.number]
+    assert isinstance(step, Say), "what was spoken is a spoken step"
+    after_s = await asyncio.to_thread(_voiced_after_s, step.audio, QUALIFYING_S)
+    return None if after_s is None else round(spoken.voice_started_at - record.live_at + after_s, 3)
+
+
+def _voiced_after_s(recording: Path, seconds: float) -> float | None:
+    """Return how long after its first voiced frame `seconds` of a recording have been voiced. Blocking."""
+    voiced = np.flatnonzero(voiced_frames(read_sound(recording), FRAME_SAMPLES))
+    wanted = round(seconds * RATE_HZ / FRAME_SAMPLES)
+    return float(voiced[wanted - 1] + 1 - voiced[0]) * FRAME_SAMPLES / RATE_HZ if len(voiced) >= wanted else None
+
+
+def _utterance(
+    record: Record, matching: Matching, index: int, qualified: Mapping[int, float | None]
+) -> UtteranceReport:
     spoken, found = record.speeches[index], matching.matches[index]
     pieces = [record.taken[piece] for piece in found.pieces]
     text_at = max((piece.text_at for piece in pieces), default=None)
@@ -140,6 +170,7 @@ def _utterance(record: Record, matching: Matching, index: int) -> UtteranceRepor
         started_s=round(spoken.voice_started_at - record.live_at, 2),
         heard_as=tuple(piece.utterance_id for piece in pieces),
         twice=found.twice,
+        qualified_s=qualified[spoken.number],
     )
 
 
@@ -178,6 +209,7 @@ async def _bot_turn(
         model_first_token_ms=reply.model_first_token_ms,
         at_s=round(reply.first_audio_at - record.live_at, 2),
         payload=_payload(record, reply),
+        fell_silent_s=round(voiced[1] - record.live_at, 3) if voiced else None,
     )
 
 

@@ -69,6 +69,20 @@ class Answer(_Wanted):
     heard: bool = True
 
 
+class Interrupted(_Wanted):
+    """The bot's answer to the step `to` was broken off (`value` true) or spoken to its end (`value` false).
+
+    `by`: the step that broke in. Then no other participant received the bot's voice any more `within_ms` after 700 ms
+    of that step had been voiced.
+    """
+
+    kind: Literal["interrupted"]
+    to: str
+    value: bool = True
+    by: str = ""
+    within_ms: float = Field(default=250.0, gt=0)
+
+
 class FactOnlyInSummary(_Wanted):
     """What was sent to the model for the answer to the step `to` had the words in the summary alone."""
 
@@ -133,6 +147,7 @@ Wanted: TypeAlias = (
     | DaveFailures
     | Compaction
     | Answer
+    | Interrupted
     | FactOnlyInSummary
     | NoticePosted
     | NothingRaised
@@ -150,6 +165,7 @@ KINDS: dict[str, type[_Wanted]] = {
     "dave_failures": DaveFailures,
     "compaction": Compaction,
     "answer": Answer,
+    "interrupted": Interrupted,
     "fact_only_in_summary": FactOnlyInSummary,
     "notice_posted": NoticePosted,
     "nothing_raised": NothingRaised,

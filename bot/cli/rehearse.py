@@ -24,7 +24,7 @@ DEFAULT_SCENARIO = "evening"
 def command(
     scenario: Annotated[
         str,
-        typer.Argument(help="A bundled scenario's name (evening, hello) or the path of a scenario file."),
+        typer.Argument(help="A bundled scenario's name (evening, hello, interrupted) or the path of a scenario file."),
     ] = DEFAULT_SCENARIO,
     speech: Annotated[
         Path | None,

@@ -41,16 +41,20 @@ def frame_rms(pcm: NDArray[np.int16], frame_samples: int) -> NDArray[np.float64]
     return np.asarray(np.sqrt(np.mean(frames**2, axis=1)))
 
 
-def voiced_bounds(pcm: NDArray[np.int16], frame_samples: int) -> VoicedBounds | None:
-    """Return where the voice in `pcm` (mono int16) begins and ends, or None where there is none."""
+def voiced_frames(pcm: NDArray[np.int16], frame_samples: int) -> NDArray[np.bool_]:
+    """Return for each frame of `pcm` (mono int16) whether it carries voice."""
     rms = frame_rms(pcm, frame_samples)
     if not len(rms):
-        return None
+        return np.zeros(0, np.bool_)
     # The 95th percentile stands for "loud": the maximum would be one plosive.
     floor = max(ABSOLUTE_FLOOR_RMS, RELATIVE_FLOOR * float(np.percentile(rms, 95)))
     loud = rms > floor
-    runs = loud & (np.roll(loud, 1) | np.roll(loud, -1)) if len(loud) >= RUN_FRAMES else loud
-    voiced = np.flatnonzero(runs)
+    return np.asarray(loud & (np.roll(loud, 1) | np.roll(loud, -1)) if len(loud) >= RUN_FRAMES else loud)
+
+
+def voiced_bounds(pcm: NDArray[np.int16], frame_samples: int) -> VoicedBounds | None:
+    """Return where the voice in `pcm` (mono int16) begins and ends, or None where there is none."""
+    voiced = np.flatnonzero(voiced_frames(pcm, frame_samples))
     if not len(voiced):
         return None
     return VoicedBounds(int(voiced[0]), int(voiced[-1]))

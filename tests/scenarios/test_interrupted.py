@@ -1,0 +1,27 @@
+"""People speak over the bot in a real call: a listener's noise lets it speak on, words silence it at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.scenarios.program import Program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.rehearsal
+
+
+@pytest.mark.asyncio
+async def test_the_bot_gives_way_to_words_and_not_to_a_backchannel(tmp_path: Path) -> None:
+    """Judged by what another participant received; the broken-off reply is remembered as far as it came."""
+    played = await asyncio.to_thread(Program.rehearse(tmp_path, "interrupted").wait)
+    assert played.expectation("interrupted ask-train")["passed"], played.printed
+    assert played.expectation("interrupted ask-again")["passed"], played.printed
+    assert played.status == 0, played.printed
+    whole, broken_off = played.report["bot_turns"][:2]
+    assert len(broken_off["text"]) < len(whole["text"]) / 2
+    assert "soup" not in broken_off["heard_by_others"]
