@@ -25,10 +25,9 @@ from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_con
 from bot.embedding.choice import chosen_embedder
 from bot.indexer import Indexer
 from bot.keeper import Keeper
+from bot.listening import open_detector, open_judge
 from bot.llm.embedded import EmbeddedResponder
 from bot.llm.opening import open_budget, open_model
-from bot.models.catalogue import TURN_SMART
-from bot.models.shelf import ModelShelf
 from bot.people import PeopleBook
 from bot.policy import GuildPolicy
 from bot.realtime import talks
@@ -50,8 +49,6 @@ from compaction.session import SessionMemory
 from compaction.summarisers.extractive import ExtractiveSummariser
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
-from voice.listening.turn import SmartTurn, SmartTurnJudge, TurnModelError
-from voice.listening.vad import SileroVad
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -164,7 +161,7 @@ async def running_bot(
         recognizer = await stack.enter_async_context(
             QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr)
         )
-        judge = await _open_judge(stack, settings.models, settings.listening)
+        judge = await open_judge(stack, settings.models, settings.listening)
         synthesizer = await stack.enter_async_context(
             chosen_voice(settings.speaking, models=settings.models, llm=settings.llm)
         )
@@ -182,7 +179,7 @@ async def running_bot(
                 clock,
             ),
             recognizer=recognizer,
-            detector=SileroVad(),
+            detector=open_detector(settings.models),
             synthesizer=synthesizer,
             new_responder=_responders(settings, model, zone),
             instructions=Instructions(settings.brain.name, settings.brain.instructions),
@@ -356,22 +353,6 @@ async def _open_model(stack: AsyncExitStack, settings: BotSettings) -> BudgetedM
         log.info("no_language_model", responder="embedded")
         return None
     return await stack.enter_async_context(open_model(settings.llm, settings.budget, settings.models))
-
-
-async def _open_judge(
-    stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings
-) -> SmartTurnJudge | None:
-    """Load the end-of-turn model. Without it a turn ends after a fixed silence."""
-    shelf = ModelShelf(models.directory)
-    if listening.turn_model == "off" or not shelf.holds(TURN_SMART):
-        log.info("no_turn_model", setting=listening.turn_model)
-        return None
-    file = shelf.path(TURN_SMART) / TURN_SMART.main_file.name
-    try:
-        return await stack.enter_async_context(SmartTurnJudge(lambda: SmartTurn(file)))
-    except TurnModelError as error:
-        log.warning("no_turn_model", setting=listening.turn_model, problem=str(error))
-        return None
 
 
 async def _rejoin(

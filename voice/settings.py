@@ -39,7 +39,7 @@ class ListeningSettings(BaseModel):
         ge=0.2,
         le=5,
         description="Seconds of silence that end an utterance where the end-of-turn model is off, absent or has no "
-        "answer. 0.5 cuts 30 % of the pauses inside speech, 0.7 16 %, 1.0 2 %; the answer comes later by as much.",
+        "answer. 0.5 cuts 35 % of the pauses inside speech, 0.7 18 %, 1.0 3 %; the answer comes later by as much.",
     )
     turn_model: Literal["auto", "off"] = Field(
         default="auto",
@@ -54,18 +54,18 @@ class ListeningSettings(BaseModel):
         "ahead. Under 0.2 every gap between words is a pause.",
     )
     finished_probability: float = Field(
-        default=0.9,
+        default=0.95,
         gt=0,
         lt=1,
         description="Over this probability (0-1) of the end-of-turn model the person counts as finished. It takes "
-        "comma pauses for ends too, hence so high.",
+        "comma pauses for ends too: 0.95 cuts 7 % of the pauses inside speech, 0.9 13 %, 0.5 21 %.",
     )
     finished_silence_s: float = Field(
         default=0.5,
         ge=0.2,
         le=5,
         description="Seconds of silence that end the utterance of a person who sounds finished. With "
-        "unfinished_silence_s this cuts 6 % of the pauses inside speech, half a second earlier than 1.0 for all.",
+        "unfinished_silence_s an utterance ends after 0.69 s in the mean, half of them after this.",
     )
     unfinished_silence_s: float = Field(
         default=1.0,
@@ -180,6 +180,11 @@ class AsrSettings(BaseModel):
         description="Seconds in the model after which a recognition is given up and the model loaded anew.",
     )
     load_timeout_s: float = Field(default=120.0, gt=0, le=3600, description="Seconds that loading the model may take.")
+    glossary_words: tuple[str, ...] = Field(
+        default=(),
+        description="Names and words that the recogniser is told to expect in every room, after the bot's names and "
+        "those of the people present: what this community talks about and nobody else does.",
+    )
     glossary_max_chars: int = Field(
         default=300,
         ge=0,

@@ -154,8 +154,8 @@ def test_going_on_ends_the_pause() -> None:
 
 
 def test_who_sounds_finished_has_finished_sooner() -> None:
-    """With an answer over 0.9 half a second of silence ends it, with a lower one a second, without one 0.7 s."""
-    for probability, silence in ((0.95, FINISHED), (0.9, UNFINISHED), (0.1, UNFINISHED), (None, END)):
+    """With an answer over 0.95 half a second of silence ends it, with a lower one a second, without one 0.7 s."""
+    for probability, silence in ((0.96, FINISHED), (0.95, UNFINISHED), (0.1, UNFINISHED), (None, END)):
         endpointing = Endpointing(SETTINGS, judged=True)
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE)
         assert endpointing.answer(20, probability) == []
@@ -171,7 +171,7 @@ def test_where_the_answer_decides_it_is_waited_for() -> None:
         assert not endpointing.awaits_answer
         _feed(endpointing, SILENT)
         assert endpointing.awaits_answer
-    assert finished.answer(20, 0.95) == [SpeechClosed(0, 20 + TAIL, 0, 20, cut=False)]
+    assert finished.answer(20, 0.96) == [SpeechClosed(0, 20 + TAIL, 0, 20, cut=False)]
     assert unfinished.answer(20, 0.5) == []
     assert not unfinished.awaits_answer
     assert _feed(unfinished, VOICED) == []

@@ -8,21 +8,27 @@ import numpy as np
 import pytest
 
 from tests.voice.recordings import bicycle, silence
-from voice.listening.vad import WINDOW_SAMPLES, SileroVad, VadError, VadState, WindowRun
+from voice.listening.vad import WINDOW_SAMPLES, SileroVad, StackedSileroVad, VadError, VadState, WindowRun
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from voice.audio import Pcm
+    from voice.listening.vad import SpeechProbability
+
+
+@pytest.fixture(scope="module", params=["bundled", "stacked"])
+def vad(request: pytest.FixtureRequest, stacking_vad_model: Path) -> SpeechProbability:
+    """Each of the two exports of the model."""
+    return SileroVad() if request.param == "bundled" else StackedSileroVad(stacking_vad_model)
 
 
 def _whole_windows(pcm: Pcm) -> Pcm:
     return pcm[: len(pcm) // WINDOW_SAMPLES * WINDOW_SAMPLES]
 
 
-def test_speech_is_probable_and_silence_is_not() -> None:
+def test_speech_is_probable_and_silence_is_not(vad: SpeechProbability) -> None:
     """A spoken sentence is mostly over 0.5; digital silence is always under 0.35."""
-    vad = SileroVad()
     spoken, silent = vad.score(
         [WindowRun(VadState(), _whole_windows(bicycle())), WindowRun(VadState(), _whole_windows(silence(2)))]
     )
@@ -30,9 +36,8 @@ def test_speech_is_probable_and_silence_is_not() -> None:
     assert max(silent) < 0.35
 
 
-def test_a_run_scored_window_by_window_is_the_same_run() -> None:
+def test_a_run_scored_window_by_window_is_the_same_run(vad: SpeechProbability) -> None:
     """The state carries everything between calls."""
-    vad = SileroVad()
     pcm = _whole_windows(bicycle())
     [whole] = vad.score([WindowRun(VadState(), pcm)])
     state = VadState()
@@ -42,9 +47,8 @@ def test_a_run_scored_window_by_window_is_the_same_run() -> None:
     np.testing.assert_allclose(one_by_one, whole, atol=1e-4)
 
 
-def test_speakers_do_not_disturb_each_other() -> None:
+def test_speakers_do_not_disturb_each_other(vad: SpeechProbability) -> None:
     """Interleaved runs of two speakers score like each alone."""
-    vad = SileroVad()
     pcm = _whole_windows(bicycle())
     half = len(pcm) // WINDOW_SAMPLES // 2 * WINDOW_SAMPLES
     [alone] = vad.score([WindowRun(VadState(), pcm)])
@@ -54,9 +58,8 @@ def test_speakers_do_not_disturb_each_other() -> None:
     np.testing.assert_allclose([*first, *second], alone, atol=1e-4)
 
 
-def test_a_reset_state_is_a_new_one() -> None:
+def test_a_reset_state_is_a_new_one(vad: SpeechProbability) -> None:
     """After a reset the same sound scores as at the very beginning."""
-    vad = SileroVad()
     pcm = _whole_windows(bicycle())[: 20 * WINDOW_SAMPLES]
     state = VadState()
     [first] = vad.score([WindowRun(state, pcm)])
@@ -65,16 +68,16 @@ def test_a_reset_state_is_a_new_one() -> None:
     assert first == again
 
 
-def test_nothing_to_score() -> None:
+def test_nothing_to_score(vad: SpeechProbability) -> None:
     """An empty run has no probabilities."""
-    assert SileroVad().score([WindowRun(VadState(), silence(0))]) == [[]]
-    assert SileroVad().score([]) == []
+    assert vad.score([WindowRun(VadState(), silence(0))]) == [[]]
+    assert vad.score([]) == []
 
 
-def test_a_run_is_whole_windows() -> None:
+def test_a_run_is_whole_windows(vad: SpeechProbability) -> None:
     """Half a window is the caller's mistake."""
     with pytest.raises(ValueError, match="multiple of 512"):
-        SileroVad().score([WindowRun(VadState(), silence(0.01))])
+        vad.score([WindowRun(VadState(), silence(0.01))])
 
 
 def test_an_unreadable_model_is_a_plain_sentence(tmp_path: Path) -> None:
@@ -83,3 +86,21 @@ def test_an_unreadable_model_is_a_plain_sentence(tmp_path: Path) -> None:
     broken.write_bytes(b"not a model")
     with pytest.raises(VadError, match=r"silero\.onnx could not be read; install faster-whisper again"):
         SileroVad(broken)
+
+
+def test_runs_of_any_length_are_stacked(stacking_vad_model: Path) -> None:
+    """People with more and with fewer windows, and with none, score like each alone."""
+    vad = StackedSileroVad(stacking_vad_model)
+    pcm = _whole_windows(bicycle())
+    lengths = [3, 0, 40, 1]
+    alone = [vad.score([WindowRun(VadState(), pcm[: count * WINDOW_SAMPLES])])[0] for count in lengths]
+    stacked = vad.score([WindowRun(VadState(), pcm[: count * WINDOW_SAMPLES]) for count in lengths])
+    assert [len(one) for one in stacked] == lengths
+    for one, other in zip(stacked, alone, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_the_other_export_is_told_apart(stacking_vad_model: Path) -> None:
+    """Each class names the inputs that it wants."""
+    with pytest.raises(VadError, match="and not"):
+        SileroVad(stacking_vad_model)

@@ -1,0 +1,53 @@
+"""The small models of listening: used where they are whole, done without where they are not."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.listening import open_detector, open_judge
+from bot.models.catalogue import TURN_SMART, VAD_SILERO
+from bot.settings import ModelsSettings
+from voice.listening.turn import SmartTurnJudge
+from voice.listening.vad import SileroVad, StackedSileroVad
+from voice.settings import ListeningSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.models.catalogue import ModelEntry
+
+
+def _shelf(folder: Path, entry: ModelEntry, model: Path | None) -> ModelsSettings:
+    """Return settings with a shelf in `folder` that holds the model, or something broken in its place."""
+    file = folder / entry.name / entry.main_file.name
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"no model" if model is None else model.read_bytes())
+    return ModelsSettings(directory=folder)
+
+
+def test_everybody_is_scored_in_one_call_where_the_model_is_there(tmp_path: Path, stacking_vad_model: Path) -> None:
+    """Else the copy of the recogniser's wheel serves, and a broken file is told."""
+    assert isinstance(open_detector(ModelsSettings(directory=tmp_path)), SileroVad)
+    whole = _shelf(tmp_path / "whole", VAD_SILERO, stacking_vad_model)
+    assert isinstance(open_detector(whole), StackedSileroVad)
+    with capture_logs() as logs:
+        assert isinstance(open_detector(_shelf(tmp_path, VAD_SILERO, None)), SileroVad)
+    assert [line["event"] for line in logs] == ["no_stacking_vad"]
+
+
+@pytest.mark.asyncio
+async def test_the_judge_is_optional(tmp_path: Path, turn_model: Path) -> None:
+    """Off, absent or broken, silence alone ends a turn."""
+    listening = ListeningSettings()
+    async with AsyncExitStack() as stack:
+        assert await open_judge(stack, ModelsSettings(directory=tmp_path), listening) is None
+        with capture_logs() as logs:
+            assert await open_judge(stack, _shelf(tmp_path, TURN_SMART, None), listening) is None
+        assert [line["log_level"] for line in logs] == ["warning"]
+        whole = _shelf(tmp_path / "whole", TURN_SMART, turn_model)
+        assert await open_judge(stack, whole, ListeningSettings(turn_model="off")) is None
+        assert isinstance(await open_judge(stack, whole, listening), SmartTurnJudge)
