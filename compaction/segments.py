@@ -54,13 +54,14 @@ def repaired_segment(old: Segment, fold: Fold, *, later: Sequence[Claim], summar
     after it.
 
     Later facts supersede some of the old ones by their number. Those keep their number; a new fact that a later one
-    corrects is left out, because nothing would say so; what was on a screen stays as it was.
+    corrects is left out, because nothing would say so; what was on a screen stays as it was, and so does the blank
+    place of a fact that somebody wanted forgotten.
     """
     superseded = {ref for claim in later for ref in claim.fact.supersedes}
     kept = {
         number: fact
         for number, fact in enumerate(old.facts)
-        if fact.note_id is not None or f"{old.id}#{number}" in superseded
+        if fact.note_id is not None or not fact.text or f"{old.id}#{number}" in superseded
     }
     told = {fact.text for fact in kept.values()}
     fresh = [

@@ -22,7 +22,9 @@ from bot.store.tiers import mark_archived, record_values
 from bot.store.vectorshelf import VectorShelf
 from compaction.memory.segments import record_of
 from compaction.model import Fact, Seq, SessionId, Turn
-from compaction.summarisers.extractive import extract, gist_of
+from compaction.rendering import render
+from compaction.summarisers.extractive import extract, gist_of, retold
+from compaction.summarisers.port import FoldRequest
 from compaction.wording import plain
 
 if TYPE_CHECKING:
@@ -131,12 +133,18 @@ class Forgetting:
         stored = [rows.segment_from_row(row) for row in found]
         superseded = frozenset(ref for segment in stored for fact in segment.facts for ref in fact.supersedes)
         count = 0
-        for segment in stored:
+        told_on = False
+        for place, segment in enumerate(stored):
             touched = any(segment.start <= seq < segment.end for seq in seqs) or gone_notes & set(segment.note_ids)
-            if not touched:
+            told_on = told_on or bool(touched)
+            # A paragraph may go on telling what it had from the ones before it.
+            if not touched and not (told_on and segment.retells):
                 continue
             said = await _turns(connection, _said(session_id, segment.start, segment.end))
             cleaned, went = _cleaned(segment, said, seqs, names, gone_notes)
+            if segment.retells:
+                cleaned = _retold(cleaned, stored[:place], said)
+            stored[place] = cleaned
             count += went
             await _store_segment(connection, cleaned)
             await self._record_anew(connection, cleaned, superseded)
@@ -263,10 +271,20 @@ def _cleaned(
     )
 
 
+def _retold(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
+    """Return a paragraph made again, without a model, from what is left of its turns and of what was before it."""
+    rendered = render(before[-1:] if before and before[-1].retells else before)
+    previous = None if rendered is None else rendered.text
+    fold = retold(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))
+    return replace(segment, gist=fold.gist, summariser=f"extractive {fold.form}", degraded=True)
+
+
 async def _store_segment(connection: AsyncConnection, segment: Segment) -> None:
     same = (segments.c.session_id == segment.session_id) & (segments.c.id == segment.id)
     values = rows.segment_values(segment.session_id, segment)
     await connection.execute(
-        update(segments).where(same).values({key: values[key] for key in ("facts", "gist", "note_ids")})
+        update(segments)
+        .where(same)
+        .values({key: values[key] for key in ("facts", "gist", "note_ids", "summariser", "degraded")})
     )
     await index_source(connection, segment.session_id, segment)

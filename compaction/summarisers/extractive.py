@@ -80,12 +80,12 @@ class ExtractiveSummariser:
     async def fold(self, request: FoldRequest) -> Fold:
         """Return the batch's best sentences as facts, and the very best as its gist. Never fails."""
         if request.strategy is Strategy.RECURSIVE:
-            return _retold(request)
+            return retold(request)
         facts = extract(request.turns, request.notes, start=request.start, known=request.known)
         return Fold(gist=gist_of(facts, request.turns), facts=facts)
 
 
-def _retold(request: FoldRequest) -> Fold:
+def retold(request: FoldRequest) -> Fold:
     """Return the paragraph that stands for the previous one and the batch: what the recursive strategy has while the
     model fails. Its sentences and the batch's facts are weighed against each other as a ledger weighs segments."""
     before = [] if request.previous is None else [_passing_segment(request, request.previous, (), form=_PARAGRAPH)]

@@ -45,11 +45,13 @@ class Evening:
         tiers: TierSettings | None = None,
         people: PeopleSettings | None = None,
         max_input_tokens: int = 28_672,
+        compaction: CompactionSettings | None = None,
     ) -> None:
         self._path = path
         self.session_id = SessionId(name)
         self.clock = FakeClock() if clock is None else clock
         self.tiers = TierSettings() if tiers is None else tiers
+        self._compaction = CompactionSettings() if compaction is None else compaction
         self._people_settings = PeopleSettings() if people is None else people
         self.max_input_tokens = max_input_tokens
         self._stack = AsyncExitStack()
@@ -80,7 +82,7 @@ class Evening:
                 store=self.store,
                 summariser=ExtractiveSummariser(),
                 fallback=ExtractiveSummariser(),
-                settings=CompactionSettings(),
+                settings=self._compaction,
                 mode=Mode.SUMMARY,
                 clock=self.clock,
                 guild_id=str(GUILD),

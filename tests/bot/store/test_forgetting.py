@@ -12,7 +12,8 @@ from bot.store.forgetting import Forgetting, Forgotten
 from bot.store.search import SqlRecallIndex
 from bot.store.vectorshelf import VectorShelf
 from compaction.memory.passage import Scope
-from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
+from compaction.model import Note, NoteId, Seq, SessionId, Strategy, TurnKind, TurnPart
+from compaction.settings import CompactionSettings
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
@@ -82,6 +83,24 @@ async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
         assert any("4411" in each.text for each in await recall.search("gate code"))
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
         assert await forgetting.find("ada") == ()
+
+
+@pytest.mark.asyncio
+async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
+    """Each of them may tell on what the one before it told, so all from the first on are made again."""
+    async with Evening(tmp_path / "a.db", compaction=CompactionSettings(strategy=Strategy.RECURSIVE)) as evening:
+        await an_evening(evening)
+        before = await evening.store.load(evening.session_id)
+        assert [segment.retells for segment in before.segments] == [True, True]
+        assert all(SECRET in segment.gist for segment in before.segments)
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("ada")
+        await forgetting.forget(ada)
+        after = await evening.store.load(evening.session_id)
+        assert not any(SECRET in segment.gist for segment in after.segments)
+        assert all("4411" in segment.gist for segment in after.segments)
+        assert after.state.summary == after.segments[-1].gist
+        assert SECRET.encode() not in bytes_on_disk(tmp_path)
 
 
 @pytest.mark.asyncio
