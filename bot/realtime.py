@@ -142,6 +142,11 @@ class RealtimeTalk:
         """Return whether the session has not failed."""
         return self._session.usable
 
+    @property
+    def mind(self) -> str:
+        """Return what the room answers with now, in the words of /status."""
+        return f"the speech-to-speech model {self._settings.model}" if self.usable else self._mind
+
     def _happened(self, event: RealtimeFailed | RealtimeRenewed) -> None:
         match event:
             case RealtimeFailed():

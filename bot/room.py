@@ -210,8 +210,17 @@ class Room:
             remembered += f", the first {self._memory.cursor} of them as a summary"
         return (
             f"I have been in {self._place.name} for {_count(minutes, 'minute', 'minutes')}, with "
-            f"{_count(people, 'person', 'people')}. {remembered}. I answer with {self._means.mind}."
+            f"{_count(people, 'person', 'people')}. {remembered}. {self._left_out()}"
+            f"I answer with {self._means.mind if self._talk is None else self._talk.mind}."
         )
+
+    def _left_out(self) -> str:
+        """Return what was heard and is no turn, as a sentence; empty if that is nothing."""
+        dropped = self._hearing.dropped
+        if not dropped:
+            return ""
+        reasons = ", ".join(f"{number} {reason.replace('_', ' ')}" for reason, number in dropped.most_common())
+        return f"I left out {_count(dropped.total(), 'sound', 'sounds')} ({reasons}). "
 
     # -- life -----------------------------------------------------------------------------------------------
 
@@ -357,7 +366,7 @@ class Room:
         return choose_glossary(
             wake_names=self._means.brain.wake_names,
             display_names=[person.name for person in self._place.company()],
-            words=(),
+            words=(*self._means.asr.glossary_words, self._place.guild_name, self._place.name),
             max_chars=self._means.asr.glossary_max_chars,
         )
 

@@ -282,11 +282,13 @@ async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: 
 async def test_when_it_fails_the_people_are_told() -> None:
     """And it is not asked any more."""
     async with desk() as room:
+        assert room.talk.mind == "the speech-to-speech model gpt-realtime"
         running = asyncio.create_task(room.talk.run())
         room.session.fail("The account has no quota left.")
         room.over.set()
         await running
         assert room.written == [FALLEN_BACK.format(mind="what I heard", why="The account has no quota left.")]
         assert not room.talk.usable
+        assert room.talk.mind == "what I heard"
         room.recognizer.texts.append("own")
         assert (await room.talk.recognize(SPEECH, speaker_id=1)).text == "own"

@@ -58,7 +58,8 @@ REPLY_PIECES = 4_096
 # Sound handed on at once, in samples: two seconds, so that playback has something to play however busy we are.
 MOST_AT_ONCE = 2 * REALTIME_RATE_HZ
 SEND_TIMEOUT_S = 10.0
-TOOL_TIMEOUT_S = 15.0
+# Less than an answer is waited for, so that the model can say that it did not find out.
+TOOL_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 1.0
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 # A connection that has lived so long was a good one, even if nobody spoke.
