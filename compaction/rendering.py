@@ -11,18 +11,17 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from itertools import islice
-from math import fsum, log
 from typing import TYPE_CHECKING
 
+from compaction.choice import Candidate, Choice, rank, varied
 from compaction.model import Fact, Segment, SegmentId, Seq, Slot
 from compaction.summarisers.claims import claim_of
 from compaction.summarisers.port import MAX_FACT_CHARS, KnownFact
 from compaction.wording import as_sentence, durability, sentences, slot_of, whole_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from compaction.summarisers.claims import Claim
 
@@ -42,16 +41,10 @@ _LASTS = {
 _SLOT_ORDER = {slot: order for order, slot in enumerate(Slot)}
 _LENGTH_EXPONENT = 0.7
 _VALUE_WEIGHT = 2.0
-# Two sentences that share this much of what they are about say the same; the newer one stays.
-_SAME = 0.75
 # Only so many old facts are weighed against each other: some fifteen fit.
 _SHORTLIST = 150
-# So many of them may differ in names and numbers alone: a score called out every few minutes is one theme.
-_ALIKE = 3
 # A correction may name a fact among the newest so many.
 _KNOWN_FACTS = 200
-
-
 _NOTHING = "Nothing was said that needs keeping."
 
 
@@ -77,21 +70,6 @@ class RenderedSummary:
     sentences: tuple[RenderedSentence, ...]
 
 
-# Compared by identity: two facts may say the same, and they are two.
-@dataclass(frozen=True, slots=True, eq=False)
-class _Candidate:
-    sentence: RenderedSentence
-    claim: Claim
-    all: frozenset[str]
-    age_rank: int  # position of its segment in the session
-    fresh: float  # worth while it is new, per length
-    lasting: float  # worth when it is old, per length
-
-    @property
-    def length(self) -> int:
-        return len(self.sentence.text) + 1
-
-
 class Ledger:
     """All segments of one session, ready to be rendered. Adding one looks at that one alone.
 
@@ -100,9 +78,9 @@ class Ledger:
 
     def __init__(self, segments: Iterable[Segment] = ()) -> None:
         self._segments: list[Segment] = []
-        self._candidates: list[tuple[_Candidate, ...]] = []
+        self._candidates: list[tuple[Candidate, ...]] = []
         # All candidates, what lasts longest first.
-        self._ranked: list[_Candidate] = []
+        self._ranked: list[Candidate] = []
         # How many facts speak of each concept.
         self._told: Counter[str] = Counter()
         self._superseded: set[str] = set()
@@ -134,7 +112,7 @@ class Ledger:
         candidates = _candidates(segment, len(self._segments))
         self._candidates.append(candidates)
         for each in candidates:
-            insort(self._ranked, each, key=_rank)
+            insort(self._ranked, each, key=rank)
             self._told.update(each.all)
         self._segments.append(segment)
         if _can_be_repaired(segment):
@@ -189,7 +167,7 @@ class Ledger:
         other = Ledger()
         other._segments = [*self._segments[:position], segment, *self._segments[position + 1 :]]
         other._candidates = [*self._candidates[:position], made, *self._candidates[position + 1 :]]
-        other._ranked = sorted((*(each for each in self._ranked if each not in gone), *made), key=_rank)
+        other._ranked = sorted((*(each for each in self._ranked if each not in gone), *made), key=rank)
         other._told = self._told.copy()
         for each in gone:
             other._told.subtract(each.all)
@@ -241,12 +219,12 @@ class Ledger:
         newest_from = max(0, len(self._segments) - _NEWEST_SEGMENTS)
         newest = [each for group in self._candidates[newest_from:] for each in group if self._holds(each)]
         lasting = [each for each in self._ranked if each.age_rank < newest_from and self._holds(each)]
-        choice = _Choice(max_chars, self._told)
+        choice = Choice(max_chars, self._told)
         newest.sort(key=lambda each: (-each.age_rank, -each.fresh, each.sentence.turn_seqs))
         for each in newest:
             if choice.used + each.length <= max_chars * _NEWEST_SHARE:
                 choice.take(each)
-        choice.cover(list(islice(_varied(lasting), _SHORTLIST)))
+        choice.cover(list(islice(varied(lasting), _SHORTLIST)))
         choice.cover(newest)
         choice.cover(lasting[:_SHORTLIST])
         if not choice.taken:
@@ -274,7 +252,7 @@ class Ledger:
         )
         return RenderedSummary(" ".join(each.text for each in rendered), rendered)
 
-    def _holds(self, candidate: _Candidate) -> bool:
+    def _holds(self, candidate: Candidate) -> bool:
         return self._superseded.isdisjoint(candidate.sentence.refs)
 
 
@@ -291,78 +269,7 @@ def _superseded_by(segments: Iterable[Segment]) -> set[str]:
     return {ref for segment in segments for fact in segment.facts for ref in fact.supersedes}
 
 
-class _Choice:
-    """Sentences taken so far, within the room that there is."""
-
-    def __init__(self, max_chars: int, told: Mapping[str, int]) -> None:
-        self._told = told
-        self.taken: list[_Candidate] = []
-        self.used = 0
-        self._room = max_chars
-        self._covered: set[str] = set()
-
-    def take(self, candidate: _Candidate) -> None:
-        """Take one sentence if it fits and says something new."""
-        # Joined sentences need one space less than one each.
-        if self.used + candidate.length > self._room + 1 or self._said(candidate):
-            return
-        self.taken.append(candidate)
-        self.used += candidate.length
-        self._covered |= candidate.all
-
-    def cover(self, candidates: Sequence[_Candidate]) -> None:
-        """Take sentences while they fit, those first that add most to what is said already."""
-        # Gains only shrink while more is taken, so one that still leads after being worked out again is the best.
-        left = [(-self._gain(each), -each.age_rank, index) for index, each in enumerate(candidates)]
-        heapify(left)
-        while left:
-            gain, age, index = heappop(left)
-            best = candidates[index]
-            if best in self.taken or self.used + best.length > self._room + 1:
-                continue
-            now = -self._gain(best)
-            if now > gain:
-                heappush(left, (now, age, index))
-            else:
-                self.take(best)
-
-    def _gain(self, candidate: _Candidate) -> float:
-        if not candidate.all:
-            return 0.0
-        # What every other fact speaks of is what the session always is about, and tells little. fsum: the order of
-        # a set differs from process to process, and the summary must not.
-        new = fsum(1.0 / (1.0 + log(self._told[concept])) for concept in candidate.all - self._covered)
-        return candidate.lasting * (0.1 + new / len(candidate.all))
-
-    def _said(self, candidate: _Candidate) -> bool:
-        return any(_same(candidate, each) for each in self.taken)
-
-
-def _varied(candidates: Iterable[_Candidate]) -> Iterator[_Candidate]:
-    """Yield the candidates without more than a few that have the same words around other names and numbers."""
-    yielded: Counter[frozenset[str]] = Counter()
-    for each in candidates:
-        yielded[each.claim.about.topics] += 1
-        if yielded[each.claim.about.topics] <= _ALIKE:
-            yield each
-
-
-def _rank(candidate: _Candidate) -> tuple[float, int, tuple[str, ...]]:
-    return (-candidate.lasting, -candidate.age_rank, candidate.sentence.refs)
-
-
-def _same(one: _Candidate, other: _Candidate) -> bool:
-    if one.sentence.text == other.sentence.text:
-        return True
-    union = one.all | other.all
-    return (
-        bool(union)
-        and one.claim.about.values == other.claim.about.values
-        and len(one.all & other.all) / len(union) >= _SAME
-    )
-
-
-def _candidates(segment: Segment, age_rank: int) -> tuple[_Candidate, ...]:
+def _candidates(segment: Segment, age_rank: int) -> tuple[Candidate, ...]:
     if segment.pruned or segment.retells:
         return tuple(_gist_candidates(segment, age_rank))
     return tuple(
@@ -375,7 +282,7 @@ def sentences_of(segment: Segment) -> tuple[RenderedSentence, ...]:
     return tuple(each.sentence for each in _candidates(segment, 0))
 
 
-def _gist_candidates(segment: Segment, age_rank: int) -> Iterator[_Candidate]:
+def _gist_candidates(segment: Segment, age_rank: int) -> Iterator[Candidate]:
     """Yield the sentences of a gist that has no facts: a paragraph, or one whose facts are gone from the archive."""
     for index, text in enumerate(sentences(segment.gist)):
         fact = Fact(segment.start, slot_of(text), "", segment.ended_at, as_sentence(text, MAX_FACT_CHARS + 60))
@@ -403,12 +310,12 @@ def _fact_sentence(segment: Segment, index: int, fact: Fact) -> RenderedSentence
     )
 
 
-def _candidate(sentence: RenderedSentence, fact: Fact, age_rank: int) -> _Candidate:
+def _candidate(sentence: RenderedSentence, fact: Fact, age_rank: int) -> Candidate:
     claim = claim_of(fact)
     about = claim.about
     worth = len(about.topics) + _VALUE_WEIGHT * len(about.values)
     fresh = durability(fact.text) * worth / max(1, len(sentence.text)) ** _LENGTH_EXPONENT
-    return _Candidate(
+    return Candidate(
         sentence=sentence,
         claim=claim,
         all=about.all,
@@ -431,7 +338,7 @@ def _of_gist(segment: Segment, max_chars: int) -> RenderedSummary:
     return RenderedSummary(rendered.text, (rendered,))
 
 
-def _joined(taken: Sequence[_Candidate]) -> RenderedSummary:
+def _joined(taken: Sequence[Candidate]) -> RenderedSummary:
     ordered = sorted(
         (each.sentence for each in taken), key=lambda each: (_SLOT_ORDER[each.slot], each.at, each.turn_seqs, each.refs)
     )
