@@ -26,7 +26,7 @@ app = typer.Typer(
 
 def _assemble() -> typer.Typer:
     """Put every command on `app`. Their modules are light: what is slow to import they import when they run."""
-    for name in ("run", "rehearse", "replay", "tail", "doctor"):
+    for name in ("run", "rehearse", "replay", "tail", "explain", "doctor"):
         module = import_module(f"bot.cli.{name}")
         app.command(name=name)(module.command)
     app.add_typer(import_module("bot.cli.memory").app, name="memory")

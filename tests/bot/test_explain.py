@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import UTC, timedelta, timezone
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,11 @@ SYSTEM = ("You take part.", "House rules: be kind.")
 
 
 class Replies:
-    """Payloads as they were really sent, each with its log line."""
+    """Payloads as they were really sent, each with its log line (unless that is left to the log: `logged`)."""
 
-    def __init__(self, evening: Evening) -> None:
+    def __init__(self, evening: Evening, *, logged: bool = False) -> None:
         self._evening = evening
+        self._logged = logged
         self.sent: list[ModelContext] = []
         self.lines: list[dict[str, object]] = []
         vectors = VectorShelf(evening.database)
@@ -56,12 +58,13 @@ class Replies:
         turn = await evening.say(question, speaker)
         quotes = await self._quoting.quotes(turn, evening.memory)
         section = evening.people.section(GUILD, [("id-Ada", "Ada"), ("id-Bob", "Bob")])
-        with capture_logs() as logs:
+        with nullcontext(()) if self._logged else capture_logs() as logs:
             context = evening.asks(turn, system=SYSTEM, zone=EAST, quotes=quotes, participants=section)
         evening.keeper.sent(context.parts)
-        (line,) = [each for each in logs if each["event"] == "model_context_built"]
         self.sent.append(context)
-        self.lines.append({**line, "timestamp": "2026-11-20T05:00:00+00:00"})
+        for line in logs:
+            if line["event"] == "model_context_built":
+                self.lines.append({**line, "timestamp": "2026-11-20T05:00:00+00:00"})
         await evening.memory.settle()
         await evening.say("I think so.", "Roomtone", kind=TurnKind.ASSISTANT)
         return context
@@ -78,9 +81,9 @@ def words(payload: tuple[PayloadPart, ...]) -> list[tuple[str, str]]:
     return [(part.role, part.content) for part in payload]
 
 
-async def an_evening(evening: Evening) -> Replies:
+async def an_evening(evening: Evening, *, logged: bool = False) -> Replies:
     """Play 140 turns with screens, people who tell of themselves, and a question every now and then."""
-    replies = Replies(evening)
+    replies = Replies(evening, logged=logged)
     await evening.say("I live in Lisbon, and the gate code is 4411.")
     await evening.say("My dog is called Bruno.", "Bob")
     for number in range(7):

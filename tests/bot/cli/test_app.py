@@ -17,7 +17,7 @@ from rehearsal.errors import ScenarioError
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMANDS = ("run", "rehearse", "replay", "tail", "doctor", "models")
+COMMANDS = ("run", "rehearse", "replay", "tail", "explain", "doctor", "memory", "models")
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,313 @@
+"""`roomtone explain`: what the model saw at a reply, and where each sentence of its summary comes from."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import tzinfo
+
+    from rich.console import Console
+
+    from bot.explain import Explanation, Traced
+    from compaction.model import SessionId, Turn
+    from compaction.provenance import ContextRecord
+    from config.schema import Settings
+
+_MARK = b'"model_context_built"'
+
+
+def command(
+    session: Annotated[str, typer.Argument(help="A session's id, or how it begins.", metavar="SESSION")],
+    turn: Annotated[
+        int | None,
+        typer.Option("--turn", help="The turn that was answered, or the bot's own answer.", metavar="N", min=0),
+    ] = None,
+    fact: Annotated[
+        str | None,
+        typer.Option("--fact", help="Only the sentences of the summary that hold these words.", metavar="WORDS"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Read this log instead of the configured one.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Show exactly what the model saw at a reply, and where its summary comes from.
+
+    With --turn: every part of what was sent, its tokens, what was left out and why, checked word for word against the
+    log. Without: the replies of the session, and for each sentence of its present summary the segment and the turn it
+    was said in. What was said comes from the store; the log holds none of it.
+    """
+    from rich.console import Console
+
+    from bot.logs import log_path
+    from config.load import load
+
+    settings = load()
+    log = file if file is not None else log_path(settings.storage.data_dir)
+    if turn is None:
+        overview = asyncio.run(_overview(settings, session, log))
+        if as_json:
+            typer.echo(_dumped(overview.fields(fact)))
+        else:
+            _show_overview(overview, fact, Console(highlight=False, soft_wrap=True))
+        return
+    explained = asyncio.run(_explain(settings, session, turn, log))
+    if as_json:
+        typer.echo(_dumped(_fields(explained, fact)))
+    else:
+        _show(explained, fact, Console(highlight=False, soft_wrap=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A session's replies that the log knows, and where its present summary comes from."""
+
+    session_id: SessionId
+    records: tuple[ContextRecord, ...]
+    summary: tuple[Traced, ...]
+
+    def fields(self, fact: str | None) -> dict[str, object]:
+        """Return it as JSON has it."""
+        return {
+            "session": self.session_id,
+            "replies": [_record_fields(record) for record in self.records],
+            "summary": [_traced_fields(each) for each in _about(self.summary, fact)],
+        }
+
+
+def records_of(log: Path, session_id: str) -> Iterator[ContextRecord]:
+    """Yield a session's `model_context_built` lines, oldest first, rotated files included."""
+    from bot.cli.logevents import parse
+    from bot.cli.loglines import LogLines
+    from compaction.provenance import read_record
+
+    with LogLines(log) as lines:
+        for line in (*lines.read(), *lines.rest()):
+            if _MARK not in line or (parsed := parse(line)) is None:
+                continue
+            record = read_record(parsed[1])
+            if record is not None and record.session_id == session_id:
+                yield record
+
+
+async def _overview(settings: Settings, session: str, log: Path) -> Overview:
+    from bot.cli.memory_place import stored
+    from bot.clock import SystemClock
+    from bot.explain import Explainer
+    from bot.store.turns import SqlTurnStore
+    from bot.tending import Tending
+
+    async with stored(settings) as database:
+        clock = SystemClock()
+        session_id = await Tending(database, clock).named(session)
+        turns = SqlTurnStore(database, clock)
+        summary = (await turns.load(session_id)).state.summary
+        traced = () if summary is None else await Explainer(database, turns).summary_now(session_id, summary)
+        return Overview(session_id, tuple(records_of(log, session_id)), traced)
+
+
+async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Explanation:
+    from bot.brain.instructions import Instructions
+    from bot.cli.memory_place import stored
+    from bot.clock import SystemClock
+    from bot.explain import Explainer
+    from bot.store.turns import SqlTurnStore
+    from bot.tending import Tending, TendingError
+    from compaction.model import Seq, TurnKind
+
+    async with stored(settings) as database:
+        clock = SystemClock()
+        session_id = await Tending(database, clock).named(session)
+        turns = SqlTurnStore(database, clock)
+        records = list(records_of(log, session_id))
+        found = [record for record in records if record.answer_to == turn]
+        if not found:
+            asked = await turns.turns(session_id, Seq(turn), Seq(turn + 1))
+            if asked and asked[0].kind is TurnKind.ASSISTANT:
+                # The bot's own turn: what it was made of is what was built last before it.
+                found = [record for record in records if record.answer_to is not None and record.answer_to < turn]
+        if not found:
+            raise TendingError(_unknown(session_id, turn, records, log))
+        now = Instructions(settings.brain.name, settings.brain.instructions).text()
+        return await Explainer(database, turns).explain(found[-1], prompts=[now])
+
+
+def _unknown(session_id: str, turn: int, records: Sequence[ContextRecord], log: Path) -> str:
+    if not records:
+        return (
+            f"The log {log} has no reply of session {session_id}: the bot said nothing in it, or the log was rotated "
+            "away (logs.keep_files). --file names another log."
+        )
+    known = [str(record.answer_to) for record in records if record.answer_to is not None]
+    told = ", ".join(known[-12:])
+    return f"Turn {turn} of session {session_id} was not answered, as far as the log knows. Answered were: {told}."
+
+
+# -- as text -------------------------------------------------------------------------------------------------
+
+
+def _show_overview(overview: Overview, fact: str | None, out: Console) -> None:
+    out.print(f"Session {overview.session_id}", markup=False, style="bold")
+    if overview.records and fact is None:
+        out.print("\nReplies (roomtone explain SESSION --turn N shows one):")
+        for record in overview.records:
+            evicted = "" if record.evicted is None else f"  left out {record.evicted[0]}-{record.evicted[1]}"
+            of = "" if record.max_input_tokens is None else f" of {record.max_input_tokens:,}"
+            out.print(
+                f"  {_moment(record.at, record.zone)}  turn {record.answer_to}  {record.total_tokens:,}{of} tokens  "
+                f"summary {record.summary_revision}{evicted}",
+                markup=False,
+            )
+    _show_summary("The summary now", _about(overview.summary, fact), None, out)
+
+
+def _show(explained: Explanation, fact: str | None, out: Console) -> None:
+    record, rebuilt = explained.record, explained.rebuilt
+    of = "" if record.max_input_tokens is None else f" of {record.max_input_tokens:,}"
+    out.print(
+        f"Session {record.session_id}, the reply to turn {record.answer_to}, built {_moment(record.at, record.zone)}",
+        markup=False,
+        style="bold",
+    )
+    by_part = ", ".join(f"{kind} {tokens:,}" for kind, tokens in record.tokens.items())
+    out.print(f"{record.total_tokens:,}{of} tokens: {by_part}", markup=False)
+    out.print(
+        f"mode {record.mode}, summary of revision {record.summary_revision} for turns before {record.cursor}",
+        markup=False,
+    )
+    out.print(record.eviction or "Nothing was left out.", markup=False)
+    _show_verdict(explained, out)
+    if fact is None:
+        out.print("")
+        for part in rebuilt.payload:
+            where = "" if part.seq_from is None else f"{part.seq_from}-{part.seq_to}"
+            out.print(f"{part.kind.value:<14}{part.role:<10}{where:<12}{part.tokens:>5} tokens  ", markup=False, end="")
+            out.print(" ".join(part.content.split()), markup=False, style="dim")
+    _show_summary("Where the summary comes from", _about(explained.summary, fact), record.zone, out)
+
+
+def _show_verdict(explained: Explanation, out: Console) -> None:
+    match explained.rebuilt.exact:
+        case True:
+            out.print("Below is word for word what was sent (the log's digest agrees).", style="green")
+        case False:
+            out.print("Below is NOT word for word what was sent:", style="yellow")
+        case None:
+            out.print("Whether this is word for word what was sent can't be told: the line is of an earlier version.")
+    for sentence in explained.rebuilt.lost:
+        out.print(f"  {sentence}", markup=False, style="yellow")
+    if explained.rebuilt.exact is False and not explained.rebuilt.lost:
+        out.print("  Somebody was renamed since, or this Roomtone words things differently.", style="yellow")
+
+
+def _show_summary(head: str, traced: Sequence[Traced], zone: tzinfo | None, out: Console) -> None:
+    if not traced:
+        return
+    out.print(f"\n{head}:")
+    for each in traced:
+        out.print(f"- {each.source.text}", markup=False)
+        if each.source.sentence is None:
+            out.print("    no stored segment says this any more: it was made again, or forgotten", style="yellow")
+        for segment in each.segments:
+            out.print(
+                f"    segment {segment.id} (turns {segment.start}-{segment.end - 1}, by {segment.summariser})",
+                markup=False,
+                style="cyan",
+            )
+        for turn in each.turns[:3]:
+            out.print(
+                f"    turn {turn.seq}, {_moment(turn.started_at, zone)}, {_said(turn)}", markup=False, style="dim"
+            )
+        if len(each.turns) > 3:
+            out.print(f"    and {len(each.turns) - 3} more turns", style="dim")
+
+
+def _said(turn: Turn) -> str:
+    if turn.tombstone:
+        return "forgotten at somebody's wish"
+    return "; ".join(f"{part.speaker}: {' '.join(part.text.split())}" for part in turn.parts)
+
+
+def _moment(at: float, zone: tzinfo | None) -> str:
+    moment = datetime.fromtimestamp(at, zone) if zone is not None else datetime.fromtimestamp(at).astimezone()
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+# -- as JSON -------------------------------------------------------------------------------------------------
+
+
+def _fields(explained: Explanation, fact: str | None) -> dict[str, object]:
+    return _record_fields(explained.record) | {
+        "exact": explained.rebuilt.exact,
+        "lost": list(explained.rebuilt.lost),
+        "payload": [
+            {
+                "role": part.role,
+                "kind": part.kind.value,
+                "seq_from": part.seq_from,
+                "seq_to": part.seq_to,
+                "tokens": part.tokens,
+                "refs": list(part.refs),
+                "content": part.content,
+            }
+            for part in explained.rebuilt.payload
+        ],
+        "summary": [_traced_fields(each) for each in _about(explained.summary, fact)],
+    }
+
+
+def _record_fields(record: ContextRecord) -> dict[str, object]:
+    return {
+        "session": record.session_id,
+        "turn": record.answer_to,
+        "at": record.at,
+        "mode": record.mode,
+        "cursor": record.cursor,
+        "summary_revision": record.summary_revision,
+        "seq_from": record.seq_from,
+        "seq_to": record.seq_to,
+        "tokens": dict(record.tokens),
+        "total_tokens": record.total_tokens,
+        "max_input_tokens": record.max_input_tokens,
+        "evicted": None if record.evicted is None else list(record.evicted),
+        "eviction": record.eviction,
+        "digest": record.digest,
+    }
+
+
+def _traced_fields(traced: Traced) -> dict[str, object]:
+    sentence = traced.source.sentence
+    return {
+        "text": traced.source.text,
+        "speaker": None if sentence is None else sentence.speaker or None,
+        "at": None if sentence is None else sentence.at,
+        "slot": None if sentence is None else sentence.slot.value,
+        "segments": [segment.id for segment in traced.segments],
+        "turns": [
+            {
+                "seq": turn.seq,
+                "at": turn.started_at,
+                "parts": [{"speaker": part.speaker, "text": part.text} for part in turn.parts],
+            }
+            for turn in traced.turns
+        ],
+    }
+
+
+def _about(summary: Sequence[Traced], fact: str | None) -> list[Traced]:
+    """Return the sentences that hold every one of these words."""
+    wanted = (fact or "").casefold().split()
+    return [each for each in summary if all(word in each.source.text.casefold() for word in wanted)]
+
+
+def _dumped(fields: object) -> str:
+    return json.dumps(fields, indent=2, ensure_ascii=False)

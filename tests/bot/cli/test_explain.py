@@ -1,0 +1,103 @@
+"""`roomtone explain` as a person uses it: through the real log file and the real database."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.logs import log_path, writing_logs
+from bot.settings import LogsSettings
+from tests.bot.cli.memory_house import told
+from tests.bot.evening import Evening
+from tests.bot.test_explain import an_evening, words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.brain.context import ModelContext
+
+
+@pytest.fixture(scope="module")
+def evening(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ModelContext]]:
+    """A data folder with the log and the store of an evening with seven replies, and what was really sent."""
+    folder = tmp_path_factory.mktemp("data")
+
+    with writing_logs(LogsSettings(), data_dir=folder, console=io.StringIO()):
+        sent = asyncio.run(play_logged(folder))
+    return folder, sent
+
+
+async def play_logged(folder: Path) -> list[ModelContext]:
+    """Play the evening with its lines in the log file."""
+    async with Evening(folder / "roomtone.db") as evening:
+        return (await an_evening(evening, logged=True)).sent
+
+
+@pytest.fixture(autouse=True)
+def here(evening: tuple[Path, list[ModelContext]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Work in an empty directory with the settings pointing at the evening."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(evening[0]))
+
+
+def test_a_reply_is_explained_word_for_word(
+    evening: tuple[Path, list[ModelContext]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every payload that was really sent comes out of log and store; the log itself holds none of the words."""
+    folder, sent = evening
+    for context in sent:
+        told_json = json.loads(told(capsys, "explain", "even", "--turn", str(context.current.seq), "--json"))
+        assert told_json["exact"] is True
+        assert [(part["role"], part["content"]) for part in told_json["payload"]] == words(context.parts)
+        assert sum(told_json["tokens"].values()) == sum(part.tokens for part in context.parts)
+    log = log_path(folder).read_text("utf-8")
+    assert "model_context_built" in log
+    assert "withheld" not in log
+    assert "Lisbon" not in log
+    assert "parcel" not in log
+
+
+def test_it_reads_well(evening: tuple[Path, list[ModelContext]], capsys: pytest.CaptureFixture[str]) -> None:
+    """Tokens by part, the verdict, each part, each sentence of the summary with its segment, turn, speaker, time."""
+    last = evening[1][-1].current.seq
+    out = told(capsys, "explain", "evening", "--turn", str(last))
+    assert f"the reply to turn {last}, built " in out
+    assert "tokens: system " in out
+    assert "Nothing was left out." in out
+    assert "word for word what was sent (the log's digest agrees)" in out
+    assert "participants  system" in out
+    assert "Where the summary comes from:" in out
+    assert "    segment evening:0-10 (turns 0-9, by extractive)" in out
+    assert "Ada: I live in Lisbon, and the gate code is 4411." in out
+    assert out == told(capsys, "explain", "evening", "--turn", str(last + 1))
+
+
+def test_a_session_is_explained_as_a_whole(
+    evening: tuple[Path, list[ModelContext]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its replies, and where its present summary comes from; or one fact of it."""
+    out = told(capsys, "explain", "evening")
+    for context in evening[1]:
+        assert f"turn {context.current.seq}  " in out
+    assert "The summary now:" in out
+    found = json.loads(told(capsys, "explain", "evening", "--fact", "gate code", "--json"))
+    (sentence,) = found["summary"]
+    assert "4411" in sentence["text"]
+    assert sentence["segments"] == ["evening:0-10"]
+    assert [turn["seq"] for turn in sentence["turns"]] == [0]
+    assert "4411" in told(capsys, "explain", "evening", "--fact", "4411")
+
+
+def test_what_cannot_be_explained_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown session, a turn that was not answered, a log without the session."""
+    assert "There is no session nope." in told(capsys, "explain", "nope", status=1)
+    out = told(capsys, "explain", "evening", "--turn", "5", status=1)
+    assert "Turn 5 of session evening was not answered" in out
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text('{"event": "model_context_built", "session_id": "evening", "tokens": 7}\nrubbish\n')
+    out = told(capsys, "explain", "evening", "--turn", "5", "--file", str(empty), status=1)
+    assert "has no reply of session evening" in out
