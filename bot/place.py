@@ -70,6 +70,10 @@ class Place(Protocol):
     def name(self) -> str:
         """Return the voice channel's name, for sentences."""
 
+    @property
+    def guild_name(self) -> str:
+        """Return the guild's name: people say it."""
+
     def company(self) -> Sequence[Person]:
         """Return who is in the channel now, without the bot itself."""
 

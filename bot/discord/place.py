@@ -56,6 +56,11 @@ class DiscordPlace:
         """Return the voice channel's name."""
         return self._channel.name
 
+    @property
+    def guild_name(self) -> str:
+        """Return the guild's name."""
+        return self._channel.guild.name
+
     def company(self) -> Sequence[Person]:
         """Return who is in the channel now, without the bot itself."""
         return [person_of(member) for member in self._channel.members if member.id != self._channel.guild.me.id]

@@ -193,7 +193,8 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
         assert [turn.seq for turn in house.turns] == [0, 1, 2]
         assert house.turns[2].kind is TurnKind.ASSISTANT
         assert house.said[2] == f"Roomtone: {reply.text}"
-        assert house.recognizer.asked[0][2] == ("Roomtone", "Room tone", "Ada", "Bo")
+        expected = ("Roomtone", "Room tone", "Ada", "Bo", "The Lantern Society", "Lounge")
+        assert house.recognizer.asked[0][2] == expected
 
 
 @pytest.mark.asyncio
@@ -390,6 +391,9 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
             "I have been in Lounge for 1 minute, with 2 people. I remember 1 turn of this session. "
             "I answer with what I heard."
         )
+        house.place.links[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
+        await house.pass_time(2.0)
+        assert "I left out 1 sound (1 too short). I answer with" in room.status()
 
 
 @pytest.mark.asyncio
@@ -418,3 +422,31 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
         assert isinstance(built, events.ContextBuilt)
         assert built.parts[3].content.endswith("Just now, Ada (interrupted)")
         assert "(interrupted)" in built.parts[0].content
+
+
+@pytest.mark.asyncio
+async def test_people_who_talk_at_once_are_one_turn_with_each_ones_words(tmp_path: Path) -> None:
+    """Who began first comes first, a question among it is answered, and the turn lasts from the first to the last."""
+    async with a_house(tmp_path) as house, living(house):
+        house.recognizer.texts += ["I do too.", "Roomtone, who likes the lighthouse?"]
+        at = house.clock.monotonic()
+        house.place.links[-1].hear([*speech(ADA.id, at=at, seconds=4.0), *speech(BO.id, at=at + 1.0, seconds=1.0)])
+        await house.pass_time(6.0)
+        await settle(lambda: bool(house.turns))
+        [turn] = house.turns
+        assert [(part.speaker, part.text) for part in turn.parts] == [
+            ("Ada", "Roomtone, who likes the lighthouse?"),
+            ("Bo", "I do too."),
+        ]
+        assert turn.kind is TurnKind.SPEECH
+        assert turn.ended_at - turn.started_at == pytest.approx(4.0, abs=0.1)
+        reply = await house.reply(1)
+        assert reply.answer_to == turn.seq
+
+
+@pytest.mark.asyncio
+async def test_what_only_sounded_is_an_effect(tmp_path: Path) -> None:
+    """A recogniser that says '[laughter]' has heard no words."""
+    async with a_house(tmp_path) as house, living(house):
+        await house.say(ADA.id, "[laughter]")
+        assert [turn.kind for turn in house.turns] == [TurnKind.EFFECT]

@@ -66,6 +66,7 @@ class FakePlace:
         self.guild_id = guild_id
         self.channel_id = channel_id
         self.name = "Lounge"
+        self.guild_name = "The Lantern Society"
         self.people = list(people)
         self.written: list[str] = []
         self.links: list[FakeLink] = []
