@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from compaction.lexicon import CALENDAR
 from compaction.memory.terms import terms
 from compaction.model import Fact, Seq
 from compaction.summarisers.claims import claim_of, corrects
@@ -43,7 +44,13 @@ _ANNOUNCES = re.compile(
     r"after all|in the end|becomes?|became|swapp?\w*|replac\w+|cancel\w*|reschedul\w+|pushed|brought forward)\b",
     re.IGNORECASE,
 )
-_BARELY = re.compile(r"(?:oh|well|um|uh|er|ah)?[, ]*(?:no|nope|nah|not any ?more|actually|wrong)\b", re.IGNORECASE)
+_BARELY = re.compile(
+    r"(?:oh|well|um|uh|er|ah|ha)?[, ]*(?:no(?! longer)|nope|nah|negative|not any ?more|never|wrong|scrap that|"
+    r"scratch that|forget (?:that|it))\b",
+    re.IGNORECASE,
+)
+# An answer of so few words names no subject of its own.
+_SHORT_WORDS = 8
 _NOTHING_ASKED: Mapping[str, float] = MappingProxyType({})
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|mine|me)\b", re.IGNORECASE)
 _STATES = re.compile(
@@ -70,7 +77,7 @@ _ADDS = re.compile(r"\b(?:also|too|as well|another|besides|both|in addition)\b",
 class Statement:
     """What one person said at one moment (UTC epoch seconds). `seq` orders it among those of its session.
 
-    `answered`: the question just before it, where it is an answer that says nothing by itself ('No, Sunday now.').
+    `answered`: the question just before it, if there was one: it may name what an answer doesn't ('No, Sunday now.').
     """
 
     session: str
@@ -90,15 +97,21 @@ def replaces(new: Statement, old: Statement, *, asked: Mapping[str, float] = _NO
     if not _later(new, old):
         return False
     same_speaker = new.speaker == old.speaker
-    told = f"{old.answered} {old.text}" if old.answered else old.text
-    if new.answered:
-        as_much = _as_much_asked(f"{new.answered} {new.text}", told, asked)
-        return as_much and _answer_replaces(new, told, asked, same_speaker=same_speaker)
+    told = f"{old.answered} {old.text}" if answers_barely(old.text) else old.text
+    in_answer = f"{new.answered} {new.text}"
+    if (
+        new.answered
+        and _as_much_asked(in_answer, told, asked)
+        and _answer_replaces(new, told, asked, same_speaker=same_speaker)
+    ):
+        return True
+    # What says nothing by itself is judged by what it denies alone.
+    bare = answers_barely(new.text)
     return any(
         _denies_old(after, before, same_speaker=same_speaker)
-        or (_as_much_asked(after, before, asked) and _gives_other_value(after, before, new, old, asked))
+        or (not bare and _as_much_asked(after, before, asked) and _gives_other_value(after, before, new, old, asked))
         for after in _statements(new.text)
-        for before in (_statements(told) if not old.answered else (told,))
+        for before in (_statements(told) if told is old.text else (told,))
     )
 
 
@@ -115,6 +128,11 @@ def asks(sentence: str) -> bool:
 def answers_barely(text: str) -> bool:
     """Return whether a text answers without saying about what: 'No, it's Sunday now.'"""
     return _BARELY.match(text.lstrip()) is not None
+
+
+def may_answer(text: str) -> bool:
+    """Return whether a text can be the answer to a question before it, saying something else than was asked."""
+    return not asks(text) and (answers_barely(text) or announces(text) or len(text.split()) <= _SHORT_WORDS)
 
 
 def takes_back(new: Statement, old: Statement) -> bool:
@@ -149,10 +167,15 @@ def _answer_replaces(new: Statement, told: str, asked: Mapping[str, float], *, s
     """Judge an answer by the question it answers: that names the subject, the answer has the value."""
     subject, value, old = _about(new.answered), _about(new.text), _about(told)
     shared = subject.all & old.all
-    if not shared or (not same_speaker and _OWN.search(told)):
+    # Days and figures alone are no subject: many things are at ten.
+    names = (subject.names & old.names) - CALENDAR
+    if not (subject.topics & old.topics or names) or (not same_speaker and _OWN.search(told)):
         return False
     if len(shared) < 2 and len(old.topics) > 1 and asked.keys().isdisjoint(_stems(shared)):
         return False
+    if not answers_barely(new.text):
+        # 'Is it still on Wednesday?' 'Sunday.': only another value where the old one was asked about says no.
+        return bool(subject.values & old.values) and bool(value.values - old.values)
     # 'Quarter to ten' after 'ten to five' has another value in the same figures.
     return bool(value.values) if old.values else bool(value.all - old.all)
 
@@ -161,15 +184,19 @@ def _as_much_asked(after: str, before: str, asked: Mapping[str, float]) -> bool:
     """Return whether the later sentence speaks of nearly half of what the earlier one does of the question."""
     if not asked:
         return True
-    held = sum(asked[term] for term in asked.keys() & _terms(before))
-    return sum(asked[term] for term in asked.keys() & _terms(after)) >= _AS_MUCH * held
+    of_old, of_new = asked.keys() & _terms(before), asked.keys() & _terms(after)
+    if (of_old - of_new) & _stems(_about(before).values):
+        # Asked about Tomas, what is said of Olga is no correction.
+        return False
+    held = sum(asked[term] for term in of_old)
+    return sum(asked[term] for term in of_new) >= _AS_MUCH * held
 
 
 def _denies_old(after: str, before: str, *, same_speaker: bool) -> bool:
     if not same_speaker and (_OWN.search(before) or _OWN.search(after)):
         return False
     new, old = _about(after), _about(before)
-    return bool(new.all & old.all) and bool(new.all - old.all) and not _ADDS.search(after) and _denies(after, old.all)
+    return bool(new.all & old.all) and bool(new.all - old.all) and not _ADDS.search(after) and _denies(after, before)
 
 
 def _gives_other_value(after: str, before: str, said: Statement, told: Statement, asked: Mapping[str, float]) -> bool:
@@ -188,20 +215,29 @@ def _gives_other_value(after: str, before: str, said: Statement, told: Statement
     if old.values - new.values and not new.values - old.values:
         # A figure or a name is replaced by another one.
         return False
+    if len(shared) < 2 and bool(new.values - old.values) != bool(old.values - new.values):
+        # 'The gate code is 7702 now' takes nothing from 'the gate is rusty'.
+        return False
     alike = len(shared) / min(len(new.all), len(old.all))
     if announces(after):
         on_topic = not asked or len(shared) >= 2 or not asked.keys().isdisjoint(_stems(shared))
         return alike >= _ALIKE_ANNOUNCED and on_topic
+    if (new.names ^ old.names) - CALENDAR:
+        # Unannounced, another name is another subject.
+        return False
     if len(shared) < 2 or len(fresh) > 2 or not (_STATES.search(after) and _STATES.search(before)):
         return False
     values = bool(new.values - old.values and old.values - new.values)
     return alike >= (_ALIKE if values else _ALIKE_WITHOUT_VALUES)
 
 
-def _denies(after: str, old: frozenset[str]) -> bool:
+def _denies(after: str, before: str) -> bool:
     """Return whether a sentence says of something of the old one that it is no longer so."""
-    denied = (match["what"] or match["that"] for match in _DENIES.finditer(after))
-    return any(not old.isdisjoint(concepts(each).all) for each in denied)
+    old = _about(before).all
+    return any(
+        not old.isdisjoint(concepts(match["what"] or match["that"]).all) and match.group() not in before
+        for match in _DENIES.finditer(after)
+    )
 
 
 @lru_cache(maxsize=2_048)

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.memory.correction import Statement, answers_barely, asks, replaces, takes_back
+from compaction.memory.correction import Statement, asks, may_answer, replaces, takes_back
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_kind
 from compaction.memory.terms import folded, terms
 from compaction.model import Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind
@@ -44,6 +44,8 @@ _COMPARED = 24
 _PROBE_TERMS = 2
 # A quote is a turn with its neighbours; a correction by the same person may follow a little later.
 _NEIGHBOURS = 1
+# Somebody else may be quicker than who knows.
+_ANSWERED_WITHIN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,8 @@ class _Weighed:
     claims: tuple[Statement, ...]
     superseding: TurnRef | None = None
     supersedes: list[TurnRef] | None = None
+    # The last turn that its quote must show: the answer that replaces something.
+    through: int = 0
     # The turn that takes it back right after it, not a passage of its own here.
     taken_back_by: Turn | None = None
 
@@ -268,7 +272,8 @@ class _Weighed:
         seq = seq_from = seq_to = None
         if isinstance(source, Turn):
             seq = source.seq
-            last = max(seq + _NEIGHBOURS, self.taken_back_by.seq if self.taken_back_by is not None else 0)
+            taken_back = 0 if self.taken_back_by is None else self.taken_back_by.seq
+            last = max(seq + _NEIGHBOURS, taken_back, self.through)
             within = (each for each in self.passage.around if seq - _NEIGHBOURS <= each.seq <= last)
             session = self.passage.session_id
             turns = tuple(
@@ -367,6 +372,7 @@ def _judge_corrections(ranked: Sequence[_Weighed], asked: Mapping[str, float]) -
         new.by.score = max(new.by.score, old.score)
         new.by.relevance = max(new.by.relevance, old.relevance)
         new.by.supersedes = [*(new.by.supersedes or ()), old.ref]
+        new.by.through = max(new.by.through, new.ref.seq)
         old.superseding = new.ref
         old.score *= _STALE_WEIGHT
 
@@ -379,7 +385,7 @@ def _replacement(
 ) -> _Replacement | None:
     """Return the latest of `among` that corrects `old`, or None; what takes it back right away is noted in it."""
     passage, told = old.passage, old.statement
-    if told is None:
+    if told is None or asks(told.text):
         return None
     found = [
         _Replacement(each, TurnRef(each.passage.session_id, Seq(claim.seq)), claim.at)
@@ -408,18 +414,13 @@ def _replacement(
 
 
 def _claims(passage: Passage, own: Statement | None) -> tuple[Statement, ...]:
-    """Return what the quote of a passage states: its turn, and after a question the answer that needs it."""
+    """Return what the quote of a passage states: its turn, or the answers to it where it is a question."""
     if own is None:
         return ()
-    source = passage.source
-    assert isinstance(source, Turn), "only turns state anything"
     if not asks(own.text):
         return (own,)
-    for turn in passage.around:
-        answer = _statement(passage, turn) if turn.seq > source.seq else None
-        if answer is not None and answers_barely(answer.text) and not asks(answer.text):
-            return (replace(answer, answered=own.text),)
-    return ()
+    answers = (_statement(passage, turn) for turn in passage.around if own.seq < turn.seq <= own.seq + _ANSWERED_WITHIN)
+    return tuple(replace(each, answered=own.text) for each in answers if each is not None and may_answer(each.text))
 
 
 def _statement(passage: Passage, source: object) -> Statement | None:
@@ -427,11 +428,9 @@ def _statement(passage: Passage, source: object) -> Statement | None:
         return None
     text = "\n".join(part.text for part in source.parts)
     statement = Statement(passage.session_id, source.seq, source.started_at, source.parts[0].speaker_id, text)
-    if not answers_barely(text):
-        return statement
     before = [each for each in passage.around if each.seq == source.seq - 1]
     question = " ".join(part.text for each in before for part in each.parts)
-    return replace(statement, answered=question) if asks(question) else statement
+    return replace(statement, answered=question) if question and asks(question) and may_answer(text) else statement
 
 
 class _Shown:

@@ -134,6 +134,85 @@ def test_what_is_taken_back_at_once_is_shown_with_its_correction() -> None:
     assert found.turns == around
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Is the quiz still on Wednesday?", "No, it is Sunday now."),
+        ("So the quiz is on Wednesday, right?", "Not any more, Sunday."),
+        ("Is the quiz on Wednesday?", "Sunday."),
+        ("Wasn't the quiz on Wednesday?", "They pushed it to Sunday."),
+    ],
+)
+@pytest.mark.parametrize("gap", [0, 1])
+def test_an_answer_corrects_what_its_question_names(question: str, answer: str, gap: int) -> None:
+    """'No, Sunday now' says of nothing that it is on Sunday; its question does, and the quote shows both."""
+    old = turn(3, "The quiz is on Wednesday.")
+    talk = (turn(40, question, "Bob"), *(turn(41 + at, "Hm.", "Bob") for at in range(gap)), turn(41 + gap, answer))
+    passages = [
+        Passage(PassageId(1), EVENING, old, frozenset({"quiz", "wednesdai"}), frozenset(), (old,)),
+        Passage(PassageId(2), EVENING, talk[0], frozenset({"quiz", "wednesdai"}), frozenset(), talk),
+    ]
+    asked = ask("When is the quiz?")
+    found = arrange(asked, Choice(("quiz",), {"quiz": 1.0}), passages, fuse([(1.0, [1, 2])]), limit=5)  # type: ignore[list-item]
+    assert [each.seq for each in found] == [40, 3]
+    assert found[0].turns == talk
+    assert found[1].superseded_by == TurnRef(EVENING, Seq(41 + gap))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Is the quiz still on Wednesday?", "Yes, Wednesday."),
+        ("Is the quiz still on Wednesday?", "Sunday is my birthday, by the way, and you are all invited to the lake."),
+        ("Is the match on Wednesday?", "No, on Sunday."),
+        ("Is the quiz hard?", "Seven out of ten."),
+    ],
+)
+def test_an_answer_about_something_else_corrects_nothing(question: str, answer: str) -> None:
+    """A yes, a change of subject, another subject and an answer to something else leave the statement standing."""
+    old = turn(3, "The quiz is on Wednesday.")
+    talk = (turn(40, question, "Bob"), turn(41, answer))
+    passages = [
+        Passage(PassageId(1), EVENING, old, frozenset({"quiz", "wednesdai"}), frozenset(), (old,)),
+        Passage(PassageId(2), EVENING, talk[0], frozenset({"quiz", "match"}), frozenset({"quiz"}), talk),
+        Passage(PassageId(3), EVENING, talk[1], frozenset({"sundai"}), frozenset({"quiz"}), talk),
+    ]
+    asked = ask("When is the quiz?")
+    scores = fuse([(1.0, [each.id for each in passages])])
+    found = arrange(asked, Choice(("quiz",), {"quiz": 1.0}), passages, scores, limit=5)
+    assert found[0].seq == 3
+    assert found[0].superseded_by is None
+
+
+def test_a_quote_shows_no_line_that_was_corrected() -> None:
+    """The neighbour of something found is left out of its quote where it no longer holds."""
+    old, other = turn(3, "The gate code is 4411."), turn(4, "The gate is rusty.", "Bob")
+    new = turn(50, "The gate code is 7702 now.")
+    passages = [
+        Passage(PassageId(1), EVENING, old, frozenset({"gate", "code"}), frozenset(), (old, other)),
+        Passage(PassageId(2), EVENING, other, frozenset({"gate", "rusti"}), frozenset({"code"}), (old, other)),
+        Passage(PassageId(3), EVENING, new, frozenset({"gate", "code"}), frozenset(), (new,)),
+    ]
+    choice = Choice(("gate", "code"), {"gate": 1.0, "code": 1.0})
+    found = arrange(ask("gate code"), choice, passages, fuse([(1.0, [each.id for each in passages])]), limit=5)
+    assert [each.seq for each in found] == [50, 4, 3]
+    assert found[1].turns == (other,)
+
+
+def test_what_was_found_for_a_neighbour_gives_way_to_it() -> None:
+    """'Haha.' beside the answer is no answer; where the neighbour wasn't found itself, it stands for it."""
+    said, beside = turn(3, "The gate code is 4411."), turn(4, "Haha.", "Bob")
+    passages = [
+        Passage(PassageId(1), EVENING, beside, frozenset({"haha"}), frozenset({"gate", "code"}), (said, beside)),
+        Passage(PassageId(2), EVENING, said, frozenset({"gate", "code"}), frozenset({"haha"}), (said, beside)),
+    ]
+    choice = Choice(("gate", "code"), {"gate": 1.0, "code": 1.0})
+    found = arrange(ask("gate code"), choice, passages, {passages[0].id: 9.0, passages[1].id: 1.0}, limit=5)
+    assert [each.seq for each in found] == [3]
+    found = arrange(ask("gate code"), choice, passages[:1], {passages[0].id: 9.0}, limit=5)
+    assert [each.seq for each in found] == [4]
+
+
 def test_who_is_asked_about_comes_first() -> None:
     """A question that names a speaker prefers that speaker's words, whatever the case."""
     said = (turn(1, "The server is slow today.", "Bob"), turn(5, "The server is slow again."))
