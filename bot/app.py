@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         SpeakingSettings,
         TransportSettings,
     )
+    from voice.speaking.moderation import Moderator
 
 log = structlog.get_logger()
 
@@ -192,6 +193,7 @@ async def running_bot(
             listening=settings.listening,
             asr=settings.asr,
             speaking=settings.speaking,
+            moderator=await _open_moderator(stack, settings.speaking, settings.llm),
             mind=f"the language model {model.model}" if model else "what I heard, without a language model",
             judge=judge,
             talk=talks(settings.realtime, api_key=_realtime_key(settings), clock=clock),
@@ -353,6 +355,22 @@ async def _open_model(stack: AsyncExitStack, settings: BotSettings) -> BudgetedM
         log.info("no_language_model", responder="embedded")
         return None
     return await stack.enter_async_context(open_model(settings.llm, settings.budget, settings.models))
+
+
+async def _open_moderator(stack: AsyncExitStack, speaking: SpeakingSettings, llm: LlmSettings) -> Moderator | None:
+    if speaking.moderation == "off":
+        return None
+    # Imported where it is needed: the library takes a second to load.
+    from bot.llm.openai_moderation import OpenAIModerator
+
+    return await stack.enter_async_context(
+        OpenAIModerator(
+            base_url=llm.base_url,
+            api_key=llm.api_key.get_secret_value() if llm.api_key else "",
+            model=speaking.moderation_model,
+            timeout_s=speaking.moderation_timeout_s,
+        )
+    )
 
 
 async def _rejoin(

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from voice.listening.turn import TurnJudge
     from voice.listening.vad import SpeechProbability
     from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings
+    from voice.speaking.moderation import Moderator
     from voice.speaking.port import Synthesizer
     from voice.transport.heard import Heard
 
@@ -103,6 +104,8 @@ class Means:
     quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
     # What a model may call while it answers, for a session.
     tools: Callable[[RecallPlace], tuple[Tool, ...]] = lambda _: ()
+    # Judges what the bot wants to say before it is spoken; None: nobody does.
+    moderator: Moderator | None = None
     # Says in pauses who sounds finished; without one silence alone ends speech.
     judge: TurnJudge | None = None
     # Makes a room's speech-to-speech out of the room's own parts; None: recogniser, responder and voice serve.
@@ -439,6 +442,8 @@ class Room:
             timeout_s=self._means.brain.reply_timeout_s,
             on_reply=self._on_reply,
             pronunciations=self._means.speaking.pronounced_in(self._place.guild_id),
+            blocked_words=self._means.speaking.blocked_in(self._place.guild_id),
+            moderator=self._means.moderator,
             direct=self._talk,
         )
 

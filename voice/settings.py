@@ -329,6 +329,24 @@ class SpeakingSettings(BaseModel):
         description="Seconds that somebody speaks over the bot before it falls silent. If it was no more than 'mm-hm' "
         "or a laugh it goes on where it was, else the rest is not said. Shorter: it yields to listeners' noises.",
     )
+    blocked_words: dict[str, list[str]] = Field(
+        default_factory=dict,
+        description="Words that the bot does not say aloud, by server id, or by `all` for every server: "
+        '{ all = ["some phrase", "rude*"] }. Whole words, whatever their case; * stands for any letters. A sentence '
+        "with one of them is left out, and people are told so in writing.",
+    )
+    moderation: Literal["off", "endpoint"] = Field(
+        default="off",
+        description="endpoint: every sentence is judged by the moderation API where the language model is "
+        "(llm.base_url) before it is spoken; what is flagged, or cannot be judged, is not spoken. It costs each "
+        "sentence a call of some 0.2 s. Takes effect at start.",
+    )
+    moderation_model: str = Field(
+        default="omni-moderation-latest", min_length=1, description="The moderation model. Takes effect at start."
+    )
+    moderation_timeout_s: float = Field(
+        default=3.0, gt=0, le=30, description="Seconds that one judgement may take. Takes effect at start."
+    )
     pronunciations: dict[str, dict[str, str]] = Field(
         default_factory=dict,
         description="How words are said that the voice gets wrong, by server id, or by `all` for every server: "
@@ -343,6 +361,10 @@ class SpeakingSettings(BaseModel):
                 "duck_after_s must not be over stop_after_s, for example duck_after_s = 0.2 and stop_after_s = 0.7"
             )
         return self
+
+    def blocked_in(self, guild_id: int) -> tuple[str, ...]:
+        """Return the words that are not spoken in one server."""
+        return tuple(word for place in ("all", str(guild_id)) for word in self.blocked_words.get(place, ()))
 
     def pronounced_in(self, guild_id: int) -> dict[str, str]:
         """Return the pronunciations of one server: word -> how it is said."""

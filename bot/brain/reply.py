@@ -16,16 +16,18 @@ import structlog
 from bot.llm.port import ChatModelError
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError, SynthesisError
+from voice.speaking.moderation import ModerationError, WordList
 from voice.speaking.sentences import SentenceSplitter
 from voice.speaking.spoken import Spoken
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
     from bot.brain.context import ModelContext
     from bot.brain.responder import Responder
     from bot.clock import Clock
     from compaction.model import Turn
+    from voice.speaking.moderation import Moderator
     from voice.speaking.playback import Playback, Played
     from voice.speaking.port import Speech, Synthesizer
 
@@ -44,6 +46,7 @@ PLAYBACK_SLACK_S = 10.0
 MODEL_FAILED = "Sorry, the language model did not answer."
 TOO_MUCH = "That is more than I can take in at once. Ask me for less at a time."
 TOO_SLOW = "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow."
+BLOCKED = "I left out something that I must not say here."
 NOT_PLAYED = "My answer did not get through to the voice channel. `/leave` and `/join` connect me anew."
 
 
@@ -125,6 +128,8 @@ class Replier:
         timeout_s: float,
         on_reply: Callable[[Reply], Awaitable[None]],
         pronunciations: Mapping[str, str] | None = None,
+        blocked_words: Sequence[str] = (),
+        moderator: Moderator | None = None,
         direct: Direct | None = None,
     ) -> None:
         self._build_context = build_context
@@ -135,6 +140,8 @@ class Replier:
         self._timeout_s = timeout_s
         self._on_reply = on_reply
         self._pronunciations = pronunciations
+        self._blocked_words = WordList(blocked_words)
+        self._moderator = moderator
         self._direct = direct
         self._waiting: Question | None = None
         self._asked = asyncio.Event()
@@ -323,7 +330,7 @@ class Replier:
                     return
                 item = TOO_MUCH if overflow else MODEL_FAILED
             said = spoken.piece(item)
-            if said is None:
+            if said is None or not await self._may_say(said.text, progress):
                 continue
             begun = self._clock.monotonic()
             try:
@@ -337,6 +344,21 @@ class Replier:
             # What is remembered is the text, not the way it is pronounced.
             if not await self._queue(replace(speech, text=said.text), progress):
                 return
+
+    async def _may_say(self, text: str, progress: _Progress) -> bool:
+        """Return whether `text` may be spoken; if not, log why and let the people be told."""
+        try:
+            objection = "word_list" if self._blocked_words.forbids(text) else None
+            if objection is None and self._moderator is not None:
+                objection = await self._moderator.objection(text)
+        except ModerationError as error:
+            progress.fail("moderation", str(error))
+            return False
+        if objection is None:
+            return True
+        log.warning("sentence_blocked", reason=objection, char_count=len(text))
+        progress.failure = BLOCKED
+        return False
 
     async def _play_out(self, progress: _Progress) -> None:
         if not progress.pieces:

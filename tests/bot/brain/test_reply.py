@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.reply import MODEL_FAILED, NOT_PLAYED, TOO_MUCH, TOO_SLOW, Question, Replier, Reply
+from bot.brain.reply import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH, TOO_SLOW, Question, Replier, Reply
 from bot.llm.port import ChatModelError
 from compaction.context import SessionContext
 from compaction.errors import ContextOverflowError, StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FRAMES_A_WORD, FakeVoice, Listener, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
+from voice.speaking.moderation import ModerationError
 from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
@@ -26,6 +27,16 @@ FIRST, SECOND, THIRD = (
 )
 
 
+class Censor:
+    """A moderator that objects to one word and fails over another."""
+
+    async def objection(self, text: str) -> str | None:
+        """Judge."""
+        if "unclear" in text:
+            raise ModerationError("Nobody could check it. Look at the endpoint.")
+        return "violence" if "violent" in text else None
+
+
 class Bench:
     """A replier with its surroundings faked, and the replies it finished."""
 
@@ -33,6 +44,7 @@ class Bench:
         self.replies: list[Reply] = []
         self.finished = asyncio.Event()
         self.voice = FakeVoice()
+        self.moderator = Censor()
         self.playback = Playback(monotonic=lambda: 5.0)
         self.listener = Listener(self.playback)
         self.overflow: Exception | None = None
@@ -45,6 +57,8 @@ class Bench:
             timeout_s=timeout_s,
             on_reply=self._keep,
             pronunciations=pronunciations,
+            blocked_words=("rude*", "two words"),
+            moderator=self.moderator,
         )
 
     async def _context(self, question: Question) -> ModelContext:
@@ -265,3 +279,23 @@ async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None
         await until(lambda: not bench.replier.busy)
         bench.replier.interrupt()
         await bench.replier.settled(within_s=1.0)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("sentence", "told"),
+    [
+        ("A violent thing.", BLOCKED),
+        ("Some Rudeness here.", BLOCKED),
+        ("These two words.", BLOCKED),
+        ("An unclear thing.", "Nobody could check it. Look at the endpoint."),
+    ],
+)
+async def test_what_must_not_be_said_is_left_out_and_told(sentence: str, told: str) -> None:
+    """The rest is spoken; the blocked sentence is neither spoken, remembered nor written."""
+    bench = Bench(ScriptedResponder(f"Bo brings it. {sentence} Cy sings."))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert bench.voice.spoken == ["Bo brings it.", "Cy sings."]
+    assert (reply.text, reply.failure, reply.unsaid) == ("Bo brings it. Cy sings.", told, "")

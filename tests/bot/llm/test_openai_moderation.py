@@ -1,0 +1,51 @@
+"""The moderation adapter through the real client, against a server of four lines."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from aiohttp import web
+
+from bot.llm.openai_moderation import OpenAIModerator
+from voice.speaking.moderation import ModerationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+@asynccontextmanager
+async def endpoint() -> AsyncIterator[OpenAIModerator]:
+    """Serve judgements: 'bad' is violent, 'broken' breaks."""
+
+    async def judge(request: web.Request) -> web.Response:
+        text = (await request.json())["input"]
+        if "broken" in text:
+            return web.Response(status=500)
+        bad = "bad" in text
+        result = {"flagged": bad, "categories": {"violence": bad, "hate": False}, "category_scores": {}}
+        return web.json_response({"id": "m", "model": "m", "results": [result]})
+
+    app = web.Application()
+    app.router.add_post("/v1/moderations", judge)
+    runner = web.AppRunner(app, shutdown_timeout=1.0)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        async with OpenAIModerator(base_url=url, api_key="sk-secret", model="m", timeout_s=5.0) as moderator:
+            yield moderator
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.asyncio
+async def test_what_is_flagged_is_named_and_failure_is_no_consent() -> None:
+    """Categories by name, nothing for what is fine, a plain sentence without the words when nobody judges."""
+    async with endpoint() as moderator:
+        assert await moderator.objection("something bad") == "violence"
+        assert await moderator.objection("something fine") is None
+        with pytest.raises(ModerationError, match=r"speaking\.moderation") as caught:
+            await moderator.objection("broken secret")
+        assert "secret" not in str(caught.value)

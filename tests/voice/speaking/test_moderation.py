@@ -1,0 +1,24 @@
+"""Words that are not spoken."""
+
+from __future__ import annotations
+
+import pytest
+
+from voice.speaking.moderation import WordList
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "forbidden"),
+    [
+        (("rude",), "How Rude!", True),
+        (("rude",), "A rudeness", False),
+        (("rude*",), "A rudeness", True),
+        (("two words",), "These two words.", True),
+        (("a.b",), "axb", False),
+        ((), "anything", False),
+        (("", "*", " "), "anything", False),
+    ],
+)
+def test_whole_words_are_forbidden(words: tuple[str, ...], text: str, forbidden: bool) -> None:
+    """Whatever their case; a star stands for letters; an empty entry forbids nothing."""
+    assert WordList(words).forbids(text) is forbidden

@@ -1,0 +1,34 @@
+"""What the bot must not say aloud: words that a server forbids. Pure; an endpoint's judgement is asked elsewhere."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from voice.errors import VoiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class ModerationError(VoiceError):
+    """The judgement could not be had; the message is a plain sentence with the remedy. Nothing unjudged is spoken."""
+
+
+class Moderator(Protocol):
+    """Judges text before it is spoken."""
+
+    async def objection(self, text: str) -> str | None:
+        """Return why `text` must not be spoken, in a word or two, or None. Raises `ModerationError`."""
+
+
+class WordList:
+    """Words and phrases that are not spoken, whatever their case: whole words; `*` stands for any letters."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        patterns = [r"\w*".join(map(re.escape, word.split("*"))) for word in words if word.strip("* ")]
+        self._forbidden = re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE) if patterns else None
+
+    def forbids(self, text: str) -> bool:
+        """Return whether one of the words is in `text`."""
+        return self._forbidden is not None and self._forbidden.search(text) is not None
