@@ -89,6 +89,7 @@ class Keeper:
         self._last_prune = memory.total_turns
         self._heard_through = memory.total_turns
         self._newcomers: set[str] = set()
+        self._known: set[str] = set()
         self._troubled = False
 
     # -- what the room tells ----------------------------------------------------------------------------------
@@ -144,6 +145,7 @@ class Keeper:
         through = self._memory.cursor if through is None else through
         try:
             await self._keep_prompts()
+            await self._take_over()
             await self._greet()
             await self._draw(through)
             await self._accesses.write()
@@ -167,10 +169,20 @@ class Keeper:
             for digest in new:
                 del self._new_prompts[digest]
 
+    async def _take_over(self) -> None:
+        """Notice what somebody else changed in the store: `roomtone memory forget` while the bot runs."""
+        if await self._shelf.revision(self._session_id) <= self._memory.state.revision:
+            return
+        if await self._memory.refresh():
+            log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
+            self._subjects, self._read_segments = Subjects(), 0
+            self._newcomers |= self._known
+
     async def _greet(self) -> None:
         newcomers = set(self._newcomers)
         await self._people.prime(self._guild_id, newcomers)
         self._newcomers -= newcomers
+        self._known |= newcomers
 
     async def _draw(self, through: int) -> None:
         """Draw from every batch before `through` that has not been drawn from yet."""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from compaction.events import CompactionEvent
     from compaction.machine import Machine
-    from compaction.model import Mode, Note, Segment, SegmentId, SessionId
+    from compaction.model import Mode, Note, NoteId, Segment, SegmentId, SessionId
     from compaction.outbox import Outbox
     from compaction.ports import Landing, StoredMemory
     from compaction.rendering import RenderedSummary
@@ -151,6 +151,23 @@ class Compactor:
     def retire_notes(self) -> None:
         """Make all live notes pending."""
         self._handle(NotesRetired())
+
+    async def refresh(self) -> bool:
+        """Go on from what the store says where it was changed by somebody else, such as words that were forgotten.
+
+        Returns whether it was. A run in flight finds out by itself when it lands. Raises StoreError.
+        """
+        if self.state.run is not None:
+            return False
+        notes = self.state.notes
+        stored = await self._outbox.load()
+        # What the store said may be outdated where a run began, or a note came or moved, while it was asked.
+        if self.state.run is not None or self.state.notes is not notes:
+            return False
+        if stored.state.revision <= self.state.memory.revision:
+            return False
+        self._adopt(stored, live=frozenset(note.id for note in stored.live_notes))
+        return True
 
     async def settle(self) -> None:
         """Wait until no run is in flight. *Cancellation*: leaves the run alone."""
@@ -358,12 +375,13 @@ class Compactor:
             )
         )
 
-    def _adopt(self, stored: StoredMemory) -> None:
+    def _adopt(self, stored: StoredMemory, *, live: frozenset[NoteId] | None = None) -> None:
         """Go on from what the store says."""
-        self._handle(Overtaken(stored.state, ended=stored.ended))
+        self._handle(Overtaken(stored.state, ended=stored.ended, live=live))
         if self.state.memory.revision == stored.state.revision:
             self._ledger = Ledger(stored.segments)
             self._rendered = self._ledger.render()
+            self._timeline.take_over(stored.window)
             self._timeline.release(self.state.memory.cursor)
 
     # -- the end ---------------------------------------------------------------------------------------------

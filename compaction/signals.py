@@ -68,10 +68,14 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """The store refused a landing, or an ending, because it knows a later state; this is it."""
+    """The store refused a landing, or an ending, because it knows a later state; this is it.
+
+    `live`: the live notes it knows, where nothing can have been added since; others were forgotten.
+    """
 
     stored: CompactionState
     ended: bool
+    live: frozenset[NoteId] | None = None
 
 
 @dataclass(frozen=True, slots=True)

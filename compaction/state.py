@@ -150,17 +150,21 @@ def repair_failed(state: SessionState, run_id: RunId) -> SessionState:
     return replace(state, run=None, model_well=False, failed_repairs=failures)
 
 
-def adopted(state: SessionState, stored: CompactionState, *, ended: bool) -> SessionState:
+def adopted(
+    state: SessionState, stored: CompactionState, *, ended: bool, live: frozenset[NoteId] | None = None
+) -> SessionState:
     """Return the state after the store was found to know more: its cursor, summary and revision hold, and notes
-    that it has folded leave pending. The cursor never retreats, so an older record changes nothing."""
+    that it has folded leave pending; live notes that are not among `live` are gone, where that is given. The cursor
+    never retreats, so an older record changes nothing."""
     if stored.revision < state.memory.revision or stored.cursor < state.memory.cursor:
         return replace(state, run=None)
     still_pending = {note.id for note in stored.pending_notes}
     folded = {note.id for note in state.notes.pending} - still_pending
+    notes = state.notes.folded(folded)
     return replace(
         state,
         memory=replace(stored, pending_notes=()),
-        notes=state.notes.folded(folded),
+        notes=notes if live is None else replace(notes, live=tuple(note for note in notes.live if note.id in live)),
         run=None,
         ending=state.ending or ended,
         ended=state.ended or ended,

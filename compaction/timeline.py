@@ -50,6 +50,12 @@ class Timeline:
             self._first = first
         return missing
 
+    def take_over(self, turns: Iterable[Turn]) -> None:
+        """Have these turns as they are given, those of them that are in memory: somebody's words were forgotten."""
+        for turn in turns:
+            if self._first <= turn.seq < self.total:
+                self._turns[turn.seq - self._first] = turn
+
     @property
     def first(self) -> Seq:
         """Return the seq of the oldest turn in memory (or of the next one, when there is none)."""

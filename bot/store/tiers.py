@@ -95,6 +95,11 @@ class SegmentShelf:
             counts = await _message_counts(connection, session_id, new)
         return tuple(_standing(segment, known.get(segment.id), counts) for segment in folded)
 
+    async def revision(self, session_id: SessionId) -> int:
+        """Return the revision of a session's folded state."""
+        async with self._database.reading() as connection:
+            return int(await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id)) or 0)
+
     async def last_check(self, session_id: SessionId) -> int:
         """Return how many turns the session had at its last check; 0 before one."""
         async with self._database.reading() as connection:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.recall import Recall
+from bot.store.forgetting import Forgetting
 from bot.store.search import SqlRecallIndex
 from bot.store.vectorshelf import VectorShelf
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.tiers import Tier
+from compaction.model import Note, NoteId
 from compaction.payload import PartKind, part, text_digest
 from compaction.settings import PeopleSettings, TierSettings
 from tests.bot.evening import GUILD, Evening
@@ -308,3 +311,56 @@ async def test_the_task_wakes_when_there_is_something_to_do(tmp_path: Path, monk
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         assert await evening.shelf.last_check(evening.session_id) == 10
+
+
+@pytest.mark.asyncio
+async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
+    """Within ten turns nothing that was forgotten is sent, and it is never folded again."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("I live in Zanzibar.")
+        await evening.talk(75)
+        await evening.say("I still love Zanzibar.")
+        note = Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar.")
+        await evening.memory.add_note(note)
+        evening.keeper.came(["id-Ada"])
+        await evening.keeper.tend()
+        present = [("id-Ada", "Ada")]
+        assert "Zanzibar" in str(evening.people.section(GUILD, present))
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada)
+        with capture_logs() as logs:
+            await evening.keeper.tend()
+            await evening.keeper.tend()
+        assert [line["event"] for line in logs if line["event"] == "memory_refreshed"] == ["memory_refreshed"]
+        sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
+        assert "Zanzibar" not in str([part.content for part in sent.parts])
+        assert "Ada" not in str([part.content for part in sent.parts])
+        assert evening.people.section(GUILD, present) == ()
+        assert evening.memory.live_notes == ()
+        await evening.talk(80)
+        await evening.memory.end()
+        stored = await evening.store.load(evening.session_id)
+        assert stored.state.cursor > 75
+        assert "Zanzibar" not in str(stored.segments)
+        assert "Zanzibar" not in str(stored.state)
+
+
+@pytest.mark.asyncio
+async def test_a_fold_that_is_under_way_does_not_bring_it_back(tmp_path: Path) -> None:
+    """Its landing is refused; it is made again from what is left."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("I live in Zanzibar.")
+        await evening.talk(59)
+        await evening.say("Well?", "Bob")
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada, session_id=evening.session_id, seq=0)
+        evening.memory.context(max_input_tokens=evening.max_input_tokens)
+        await evening.memory.settle()
+        evening.clock.advance(600.0)
+        evening.memory.context(max_input_tokens=evening.max_input_tokens)
+        await evening.memory.settle()
+        stored = await evening.store.load(evening.session_id)
+        assert stored.state.cursor == 10
+        assert "Zanzibar" not in str(stored.segments)
