@@ -20,7 +20,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from bot.llm.port import ChatModelError
-from bot.models.catalogue import CATALOGUE, VOICE_JOE, WHISPER_BASE
+from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.shelf import ModelShelf
 from bot.store.examination import examine
 from compaction.errors import StoreError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from bot.models.catalogue import ModelEntry
     from bot.settings import DiscordSettings, LlmSettings, StorageSettings
-    from voice.settings import AsrSettings
+    from voice.settings import AsrSettings, ListeningSettings
 
 # `requires-python` of pyproject.toml.
 PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 14)
@@ -123,6 +123,17 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
     if finding.status is Status.OK:
         return finding
     return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: the bot answers in writing")
+
+
+def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
+    """Judge the two small models of listening. Without them the bot hears, and ends turns less well."""
+    wanted = (TURN_SMART, VAD_SILERO) if listening.turn_model == "auto" else (VAD_SILERO,)
+    found = [_check_model("listening", entry, models_dir / entry.name, "") for entry in wanted]
+    wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
+    if not wrong:
+        return Finding("listening", Status.OK, "; ".join(entry.title for entry in wanted))
+    detail = f"{'; '.join(wrong)}: turns end later, and more sentences are cut"
+    return Finding("listening", Status.WARNING, detail, "Run `roomtone models pull turn vad`.")
 
 
 def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[], object]) -> Finding:

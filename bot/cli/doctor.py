@@ -27,6 +27,7 @@ from bot.cli.checkup import (
     check_python,
     check_recogniser,
     check_rehearsal,
+    check_turns,
     check_voice,
 )
 from config.errors import ConfigError
@@ -88,6 +89,7 @@ def _check_hearing(settings: Settings) -> list[Finding]:
     return [
         check_opus(library),
         check_recogniser(settings.asr),
+        check_turns(settings.models.directory, settings.listening),
         check_device(settings.asr, cuda_devices=devices, place=lambda: placement(settings.asr, cuda_devices=devices)),
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shutil
 import sqlite3
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
@@ -26,6 +27,7 @@ from bot.cli.checkup import (
     check_python,
     check_recogniser,
     check_rehearsal,
+    check_turns,
     check_voice,
 )
 from bot.llm.port import ChatModelError
@@ -34,7 +36,7 @@ from bot.settings import DiscordSettings, LlmSettings, StorageSettings
 from bot.store.database import open_database
 from voice.asr.whisper import placement
 from voice.errors import OpusMissingError
-from voice.settings import AsrSettings
+from voice.settings import AsrSettings, ListeningSettings
 
 if TYPE_CHECKING:
     import socket
@@ -123,6 +125,20 @@ def test_unreadable_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     # A regular file whose reading fails, whoever asks.
     weights.symlink_to("/proc/self/mem")
     assert is_missing(check_recogniser(settings), detail="cannot be read: Input/output error", remedy="right")
+
+
+def test_listening(tmp_path: Path, turn_model: Path, stacking_vad_model: Path) -> None:
+    """Two small models, told together; the end-of-turn model only where it is wanted. The bot runs without both."""
+    finding = check_turns(tmp_path, ListeningSettings())
+    assert finding.status is Status.WARNING
+    assert finding.detail.startswith("turn-smart is not here; vad-silero is not here: turns end later")
+    assert finding.remedy == "Run `roomtone models pull turn vad`."
+    (tmp_path / "vad-silero").mkdir()
+    shutil.copy(stacking_vad_model, tmp_path / "vad-silero")
+    assert check_turns(tmp_path, ListeningSettings(turn_model="off")).status is Status.OK
+    (tmp_path / "turn-smart").mkdir()
+    shutil.copy(turn_model, tmp_path / "turn-smart")
+    assert check_turns(tmp_path, ListeningSettings()).status is Status.OK
 
 
 def test_voice(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def test_json_holds_every_finding() -> None:
         "settings",
         "libopus",
         "recogniser",
+        "listening",
         "cuda",
         "voice",
         "discord",
