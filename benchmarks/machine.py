@@ -35,6 +35,19 @@ def describe_machine(*, cpuinfo: Path = Path("/proc/cpuinfo"), meminfo: Path = P
     )
 
 
+def busy_sentence(load_1m: float | None = None, cores: int | None = None) -> str | None:
+    """Return a remark when others want more of the machine than there is, or None: times are longer then."""
+    load = load_1m if load_1m is not None else os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    available = _usable_cores() if cores is None else cores
+    # This process itself is one of those that want to run.
+    if load <= available + 1:
+        return None
+    return (
+        f"The machine was busy (load {load:.1f} on {available} cores), so times are mostly waiting; the CPU times beside "
+        "them say what the work takes."
+    )
+
+
 def _usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -40,7 +40,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark(
         name="memory",
         title="What is left of an evening after 5, 20 and 100 folds, and what remembering costs a reply",
-        duration="2 minutes without a language model, about an hour with a small one",
+        duration="5 minutes without a language model, half an hour more with a small one",
         module="benchmarks.memory.bench",
     ),
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from benchmarks.errors import BenchmarkError, PeerError
-from benchmarks.machine import describe_machine
+from benchmarks.machine import busy_sentence, describe_machine
 from benchmarks.memory.bargein import SUMMARY_S, TURN_S, interrupt_ours
 from benchmarks.memory.equipment import find_embedder, find_endpoint, find_pythons
 from benchmarks.memory.evenings import TemplateSet, evening
@@ -68,6 +68,8 @@ async def run(options: Options, progress: Progress, *, on_part: Callable[[Report
                 entrants += [peer_entrant(library, python, endpoint) for library, python in pythons.items()]
             chosen = _chosen(entrants, options.only)
             await measuring.measure_ours(stack)
+            if (busy := busy_sentence()) is not None:
+                measuring.remark(busy)
             await measuring.measure_barge_in(pythons)
             for entrant in chosen:
                 await measuring.race(entrant)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.machine import describe_machine
+from benchmarks.machine import busy_sentence, describe_machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,3 +26,11 @@ def test_silent_system_is_no_failure(tmp_path: Path) -> None:
     machine = describe_machine(cpuinfo=tmp_path / "absent", meminfo=tmp_path / "absent")
     assert machine.cpu
     assert machine.memory_gb == 0.0
+
+
+def test_busy_machine_is_remarked() -> None:
+    """Where more wants to run than can, times tell little; this process alone is no crowd."""
+    assert busy_sentence(2.5, 2) is None
+    told = busy_sentence(9.0, 2)
+    assert told is not None
+    assert "load 9.0 on 2 cores" in told
