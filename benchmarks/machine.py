@@ -43,8 +43,8 @@ def busy_sentence(load_1m: float | None = None, cores: int | None = None) -> str
     if load <= available + 1:
         return None
     return (
-        f"The machine was busy (load {load:.1f} on {available} cores), so times are mostly waiting; the CPU times beside "
-        "them say what the work takes."
+        f"The machine was busy (load {load:.1f} on {available} cores), so times are mostly waiting; the CPU times "
+        "beside them say what the work takes."
     )
 
 
