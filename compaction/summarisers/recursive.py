@@ -18,9 +18,10 @@ from compaction.retelling import ASKED_CHARS
 from compaction.summarisers.answer import read_paragraph
 from compaction.summarisers.extractive import extract
 from compaction.summarisers.port import Fold
-from compaction.wording import as_sentence, sentences, whole_sentences
+from compaction.wording import as_sentence, sentences, whole_sentences, words
 
 if TYPE_CHECKING:
+
     from compaction.grounding import Ground
     from compaction.ports import Completion
     from compaction.retelling import RetellingPrompts
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 # Of a paragraph's characters, what must have a source for the rest to stand for the turns.
 _LEAST_GROUNDED = 0.5
 _TOO_LONG = f"The last attempt was too long. Say the same in at most {ASKED_CHARS * 3 // 4} characters."
+_NOT_A_TRANSCRIPT = (
+    "The last attempt repeated the turns. Say in other words what they come to, and leave out what doesn't matter."
+)
+# A paragraph that says so much of the batch word for word, and so many turns of it, is a transcript.
+_COPIED_SHARE = 0.7
+_LEAST_COPIED = 5
 _WORD = re.compile(r"\w+")
 
 
@@ -58,9 +65,11 @@ class Retelling:
         request = self._request
         ground = _ground(request)
         text = await self._short(await self._draft(request))
-        invented = _invented(text, ground)
-        if invented:
-            text = await self._corrected(text, invented, ground)
+        wrong = self._wrong(text, ground)
+        if wrong:
+            text = await self._corrected(text, wrong, ground)
+        if _is_transcript(text, request):
+            raise SummaryRefusedError("The model copied its input.")
         kept = " ".join(each for each in sentences(text) if not ungrounded(each, ground))
         if len(kept) < _LEAST_GROUNDED * len(text):
             raise SummaryRefusedError("Most of the model's paragraph has no source in what was said.")
@@ -93,16 +102,28 @@ class Retelling:
             return draft.text
         return draft.text if shorter.cut or len(shorter.text) >= len(draft.text) else shorter.text
 
-    async def _corrected(self, text: str, invented: str, ground: Ground) -> str:
-        """Return the better of this paragraph and one made after being told what nobody said."""
-        told = f"The last attempt had names or numbers that nobody said: {invented}. Leave them out."
+    def _wrong(self, text: str, ground: Ground) -> str:
+        """Return what the model is to be told of its paragraph; nothing for a good one."""
+        if _is_transcript(text, self._request):
+            return _NOT_A_TRANSCRIPT
+        invented = sorted({word for each in sentences(text) for word in ungrounded(each, ground)})
+        if not invented:
+            return ""
+        return f"The last attempt had names or numbers that nobody said: {', '.join(invented)}. Leave them out."
+
+    async def _corrected(self, text: str, wrong: str, ground: Ground) -> str:
+        """Return the better of this paragraph and one made after being told what is wrong with it."""
         try:
-            again = await self._draft(self._request, correction=told)
+            again = await self._draft(self._request, correction=wrong)
         except SummaryRefusedError:
             return text
         if again.cut or len(again.text) > MAX_SUMMARY_CHARS:
             return text
-        return max(again.text, text, key=lambda each: _grounded_share(each, ground))
+
+        def worth(each: str) -> tuple[bool, float]:
+            return not _is_transcript(each, self._request), _grounded_share(each, ground)
+
+        return max(again.text, text, key=worth)
 
     async def _draft(self, request: FoldRequest, *, correction: str = "") -> _Draft:
         asked = self._prompts.write(request, max_output_tokens=self._max_output_tokens, correction=correction)
@@ -125,9 +146,18 @@ def _ground(request: FoldRequest) -> Ground:
     return ground_of(said) | turn_ground(request.turns)
 
 
-def _invented(text: str, ground: Ground) -> str:
-    """Return the names and numbers of a paragraph that nobody said, for the model to read."""
-    return ", ".join(sorted({word for each in sentences(text) for word in ungrounded(each, ground)}))
+def _is_transcript(text: str, request: FoldRequest) -> bool:
+    """Return whether a paragraph is mostly the turns themselves, one after the other, as small models write it.
+
+    What the previous summary said in these words already is no copy of the turns.
+    """
+    told, known = " ".join(words(text)), " ".join(words(request.previous or ""))
+    said = [words(part.text) for turn in request.turns for part in turn.parts]
+    spoken = [each for each in said if len(each) > 2]
+    copied = [each for each in spoken if " ".join(each) in told and " ".join(each) not in known]
+    if len(copied) < max(_LEAST_COPIED, _COPIED_SHARE * len(spoken)):
+        return False
+    return sum(map(len, copied)) >= _COPIED_SHARE / 2 * len(words(text))
 
 
 def _grounded_share(text: str, ground: Ground) -> float:

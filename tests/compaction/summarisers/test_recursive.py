@@ -129,6 +129,23 @@ def test_what_is_invented_again_is_left_out() -> None:
     assert len(model.requests) == 2
 
 
+CHAT = tuple(
+    turn(20 + number, f"I really like the number {word} best of all.", speaker="Bob")
+    for number, word in enumerate(("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen"))
+)
+TRANSCRIPT = " ".join(f"Bob: {each.parts[0].text}" for each in CHAT)
+
+
+def test_transcript_costs_one_more_pass() -> None:
+    """Small models write the turns down again; told so, they may do better."""
+    request = FoldRequest(Seq(20), CHAT, (), None, roster=ROSTER, strategy=Strategy.RECURSIVE)
+    model = Says(TRANSCRIPT, "Bob likes the numbers from ten to sixteen.")
+    assert fold(model, request).gist == "Bob likes the numbers from ten to sixteen."
+    assert "repeated the turns" in model.requests[1].prompt
+    with pytest.raises(SummaryRefusedError, match="copied its input"):
+        fold(Says(TRANSCRIPT), request)
+
+
 def test_mostly_invented_paragraph_is_refused() -> None:
     """A few words of it can't stand for the turns."""
     with pytest.raises(SummaryRefusedError, match="no source"):
