@@ -180,23 +180,36 @@ def _answer_replaces(new: Statement, told: str, asked: Mapping[str, float], *, s
     return bool(value.values) if old.values else bool(value.all - old.all)
 
 
+def as_much_asked(new: frozenset[str], old: frozenset[str], asked: Mapping[str, float]) -> bool:
+    """Return whether terms of a later text hold nearly half of what those of an earlier one do of a question."""
+    held = sum(weight for term, weight in asked.items() if term in old)
+    return sum(weight for term, weight in asked.items() if term in new) >= _AS_MUCH * held
+
+
+@lru_cache(maxsize=1_024)
+def denies(text: str) -> bool:
+    """Return whether a text says of anything that it is no longer so."""
+    return _DENIES.search(text) is not None
+
+
 def _as_much_asked(after: str, before: str, asked: Mapping[str, float]) -> bool:
-    """Return whether the later sentence speaks of nearly half of what the earlier one does of the question."""
+    """Return whether the later sentence is about what the earlier one says of the question."""
     if not asked:
         return True
-    of_old, of_new = asked.keys() & _terms(before), asked.keys() & _terms(after)
-    if (of_old - of_new) & _stems(_about(before).values):
+    of_old, of_new = _terms(before), _terms(after)
+    if (asked.keys() & (of_old - of_new)) & _stems(_about(before).values):
         # Asked about Tomas, what is said of Olga is no correction.
         return False
-    held = sum(asked[term] for term in of_old)
-    return sum(asked[term] for term in of_new) >= _AS_MUCH * held
+    return as_much_asked(of_new, of_old, asked)
 
 
 def _denies_old(after: str, before: str, *, same_speaker: bool) -> bool:
     if not same_speaker and (_OWN.search(before) or _OWN.search(after)):
         return False
+    if not denies(after) or _ADDS.search(after):
+        return False
     new, old = _about(after), _about(before)
-    return bool(new.all & old.all) and bool(new.all - old.all) and not _ADDS.search(after) and _denies(after, before)
+    return bool(new.all & old.all) and bool(new.all - old.all) and _denies(after, before)
 
 
 def _gives_other_value(after: str, before: str, said: Statement, told: Statement, asked: Mapping[str, float]) -> bool:

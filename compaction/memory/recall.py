@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.memory.correction import Statement, asks, may_answer, replaces, takes_back
+from compaction.memory.correction import Statement, as_much_asked, asks, denies, may_answer, replaces, takes_back
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_kind
 from compaction.memory.terms import folded, terms
 from compaction.model import Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind
@@ -40,8 +40,9 @@ _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGME
 _TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSHIP: 0.5, TurnKind.EFFECT: 0.5}
 _STALE_WEIGHT = 0.5
 # Corrections are looked for among so many of the best.
-_COMPARED = 24
+_COMPARED = 20
 _PROBE_TERMS = 2
+_ANSWERS_FROM = 0.25
 # A quote is a turn with its neighbours; a correction by the same person may follow a little later.
 _NEIGHBOURS = 1
 # Somebody else may be quicker than who knows.
@@ -387,12 +388,16 @@ def _replacement(
     passage, told = old.passage, old.statement
     if told is None or asks(told.text):
         return None
+    if old.relevance < _ANSWERS_FROM and passage.replaced_by is None and old.likeness is None:
+        # Who speaks of so little of the question answers nothing that could be out of date.
+        return None
     found = [
         _Replacement(each, TurnRef(each.passage.session_id, Seq(claim.seq)), claim.at)
         for each in among
         if each is not old
-        # What speaks of nothing that it speaks of is not about it; most pairs end here.
-        and not (passage.own.isdisjoint(each.passage.own) and passage.own.isdisjoint(each.passage.near))
+        and each.claims
+        # Most pairs end here, by terms that are known already.
+        and _may_replace(each, passage, asked)
         for claim in each.claims
         if claim.at >= told.at and replaces(claim, told, asked=asked)
     ]
@@ -411,6 +416,14 @@ def _replacement(
                 old.taken_back_by = turn
     # Of those that say the same turn the quote that was found best.
     return max(found, key=lambda each: (each.at, each.by.score, each.by.passage.id), default=None)
+
+
+def _may_replace(new: _Weighed, old: Passage, asked: Mapping[str, float]) -> bool:
+    """Return whether something speaks of the same, and of as much of the question or denies something."""
+    spoken = new.passage.own | new.passage.near
+    if spoken.isdisjoint(old.own):
+        return False
+    return as_much_asked(spoken, old.own, asked) or any(denies(claim.text) for claim in new.claims)
 
 
 def _claims(passage: Passage, own: Statement | None) -> tuple[Statement, ...]:
