@@ -20,8 +20,8 @@ from compaction.summarisers.answer import read_answer
 from compaction.summarisers.claims import claim_of, corrects
 from compaction.summarisers.extractive import FACTS_CHARS, extract, gist_of
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
-from compaction.summarisers.recursive import Retelling
-from compaction.wording import as_sentence, concepts, plain, sentences, whole_sentences
+from compaction.summarisers.recursive import Retelling, is_transcript
+from compaction.wording import as_sentence, concepts, plain, sentences, whole_sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 # A fact of the extractor is left out when one of the model's says so much of it, with all of its values.
 _TOLD_ALREADY = 0.5
+# Of what a fact is about, what its turn must say. A good paraphrase keeps names, numbers and things.
+_SAID_SHARE = 0.34
+_BEGINNING = 4
 
 
 class LlmSummariser:
@@ -110,7 +113,7 @@ def _fact(
     if bare is None:
         return None
     text = as_sentence(bare, MAX_FACT_CHARS)
-    if not concepts(text).all or ungrounded(text, around | turn_ground([turn])):
+    if not _is_said_in(text, turn) or ungrounded(text, around | turn_ground([turn])):
         return None
     fact = Fact(turn.seq, told.slot, plain(part.speaker), turn.started_at, text)
     claim = claim_of(fact)
@@ -124,8 +127,20 @@ def _fact(
     return Fact(fact.turn_seq, fact.slot, fact.speaker, fact.at, text, tuple(sorted(named | recognised)))
 
 
+def _is_said_in(text: str, turn: Turn) -> bool:
+    """Return whether enough of what a fact is about was said in the turn that it cites: small models make lists of
+    names and key words, and cite any turn for them. Words are compared by how they begin, in any language."""
+    about = {word[:_BEGINNING] for word in concepts(text).all}
+    said = {word[:_BEGINNING] for part in turn.parts for word in words(part.text)}
+    # Some writings have no spaces between words, so nothing can be compared.
+    return bool(about) and (" " not in text or len(about & said) >= _SAID_SHARE * len(about))
+
+
 def _checked_gist(gist: str, request: FoldRequest) -> str:
-    """Return the sentences of the gist that have a source, at most 300 characters; empty when none has."""
+    """Return the sentences of the gist that have a source, at most 300 characters; empty when none has, or when it
+    only repeats the turns."""
+    if is_transcript(gist, request):
+        return ""
     ground = _common_ground(request) | turn_ground(request.turns)
     kept = " ".join(as_sentence(each, MAX_GIST_CHARS) for each in sentences(gist) if not ungrounded(each, ground))
     return whole_sentences(kept, MAX_GIST_CHARS)

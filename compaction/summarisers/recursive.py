@@ -21,7 +21,6 @@ from compaction.summarisers.port import Fold
 from compaction.wording import as_sentence, sentences, whole_sentences, words
 
 if TYPE_CHECKING:
-
     from compaction.grounding import Ground
     from compaction.ports import Completion
     from compaction.retelling import RetellingPrompts
@@ -68,7 +67,7 @@ class Retelling:
         wrong = self._wrong(text, ground)
         if wrong:
             text = await self._corrected(text, wrong, ground)
-        if _is_transcript(text, request):
+        if is_transcript(text, request):
             raise SummaryRefusedError("The model copied its input.")
         kept = " ".join(each for each in sentences(text) if not ungrounded(each, ground))
         if len(kept) < _LEAST_GROUNDED * len(text):
@@ -104,7 +103,7 @@ class Retelling:
 
     def _wrong(self, text: str, ground: Ground) -> str:
         """Return what the model is to be told of its paragraph; nothing for a good one."""
-        if _is_transcript(text, self._request):
+        if is_transcript(text, self._request):
             return _NOT_A_TRANSCRIPT
         invented = sorted({word for each in sentences(text) for word in ungrounded(each, ground)})
         if not invented:
@@ -121,7 +120,7 @@ class Retelling:
             return text
 
         def worth(each: str) -> tuple[bool, float]:
-            return not _is_transcript(each, self._request), _grounded_share(each, ground)
+            return not is_transcript(each, self._request), _grounded_share(each, ground)
 
         return max(again.text, text, key=worth)
 
@@ -146,7 +145,7 @@ def _ground(request: FoldRequest) -> Ground:
     return ground_of(said) | turn_ground(request.turns)
 
 
-def _is_transcript(text: str, request: FoldRequest) -> bool:
+def is_transcript(text: str, request: FoldRequest) -> bool:
     """Return whether a paragraph is mostly the turns themselves, one after the other, as small models write it.
 
     What the previous summary said in these words already is no copy of the turns.

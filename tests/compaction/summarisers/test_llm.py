@@ -166,3 +166,30 @@ def test_form_changes_after_an_unreadable_answer() -> None:
     assert [call.schema is not None for call in model.calls] == [True, False, True]
     assert all(call.max_output_tokens == 321 for call in model.calls)
     assert (summariser.name, summariser.model) == ("llm", "moody-1")
+
+
+@pytest.mark.parametrize(
+    "text", ["Ada, Bob, Cy, Dora", "code, cabin, stove, sister", "Olga and Bob take the stove to the cabin"]
+)
+def test_what_the_cited_turn_does_not_say_is_dropped(text: str) -> None:
+    """Small models list names and key words, and cite any turn for them."""
+    result = fold(Says("They plan a trip.", told(12, text)))
+    assert [fact.told for fact in result.facts if fact.turn_seq == 12] == ["Ada: The gate code is 7023 now."]
+
+
+def test_writing_without_spaces_is_not_compared_word_by_word() -> None:
+    """There are no words to compare."""
+    turns = (turn(10, "山小屋を借りることに決めました。"),)
+    result = fold(Says("山小屋を借ります。", told(10, "山小屋を借りる。")), FoldRequest(Seq(10), turns, (), None))
+    assert "山小屋を借りる。" in [fact.text for fact in result.facts]
+
+
+def test_gist_that_repeats_the_turns_is_made_of_facts() -> None:
+    """A transcript is no gist."""
+    said = [f"Our plan number {number} is about the lake." for number in ("ten", "eleven", "twelve", "thirteen")]
+    said += ["Bring the blue tent along please.", "Nobody wants rain on that day."]
+    turns = tuple(turn(10 + number, text) for number, text in enumerate(said))
+    gist = " ".join(f"Ada: {text}" for text in said)
+    result = fold(Says(gist, told(14, "Bring the blue tent along")), FoldRequest(Seq(10), turns, (), None))
+    assert result.gist != gist
+    assert "blue tent" in result.gist
