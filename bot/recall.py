@@ -200,14 +200,15 @@ class RoomRecall:
         since: float | None = None,
         until: float | None = None,
         session: SessionId | None = None,
+        archived: bool = False,
         limit: int = DEFAULT_LIMIT,
     ) -> tuple[Recalled, ...]:
         """Return what was said about `query`, best first, word for word with who and when.
 
         `speaker`: a name, words of one, or an id. `since`, `until`: UTC epoch seconds. `session`: only that one.
-        Raises `StoreError`.
+        `archived`: gists of the archive too. Raises `StoreError`.
         """
-        scope = replace(self._scope, speaker=speaker, since=since, until=until)
+        scope = replace(self._scope, speaker=speaker, since=since, until=until, archived=archived)
         if session is not None:
             if self._scope.session_id not in (None, session):
                 return ()

@@ -39,6 +39,7 @@ SEARCH_SCHEMA: dict[str, object] = {
         "since": _TEXT | {"description": f"Only what was said from then on. {_WHEN}"},
         "until": _TEXT | {"description": f"Only what was said before then. {_WHEN}"},
         "session": _TEXT | {"description": "Only that session: its id as a search told it."},
+        "archived": {"type": "boolean", "description": "Look into the archive of old summaries too."},
         "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND, "description": "Most quotes, 8 by default."},
     },
     "required": ["query"],
@@ -66,6 +67,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
                 since=_moment(arguments, "since", now(), zone),
                 until=_moment(arguments, "until", now(), zone),
                 session=SessionId(_text(arguments, "session")) if arguments.get("session") else None,
+                archived=arguments.get("archived") is True,
                 limit=min(_number(arguments, "limit", DEFAULT_LIMIT), MOST_FOUND),
             )
         except (MomentUnknownError, StoreError) as error:
