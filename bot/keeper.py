@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 DAY_S = 24 * 3600.0
+# Segments pruned at once beside a conversation: each costs some milliseconds of the write lock.
+MOST_PRUNED = 15
 # Segments of a long session that goes on are read in slices, so that the voices of the room are not kept waiting.
 _SLICE = 25
 
@@ -266,7 +268,7 @@ class Keeper:
             return
         self._last_prune = total
         begun = self._clock.monotonic()
-        pruned, deleted = await prune(self._shelf, self._settings, now=self._clock.now())
+        pruned, deleted = await prune(self._shelf, self._settings, now=self._clock.now(), most=MOST_PRUNED)
         log.info(
             "archive_pruned",
             session_id=self._session_id,
@@ -276,13 +278,15 @@ class Keeper:
         )
 
 
-async def prune(shelf: SegmentShelf, settings: TierSettings, *, now: float) -> tuple[int, tuple[SessionId, ...]]:
-    """Delete the sessions whose retention is over, then prune the archived segments whose time is; return how many
-    segments, and which sessions. `now`: UTC epoch seconds. Raises `StoreError`."""
+async def prune(
+    shelf: SegmentShelf, settings: TierSettings, *, now: float, most: int | None = None
+) -> tuple[int, tuple[SessionId, ...]]:
+    """Delete the sessions whose retention is over, then prune the archived segments whose time is, at most `most`;
+    return how many segments, and which sessions. `now`: UTC epoch seconds. Raises `StoreError`."""
     deleted: tuple[SessionId, ...] = ()
     if settings.retention_days is not None:
         deleted = await shelf.delete_outlived(ended_before=now - settings.retention_days * DAY_S)
-    outdated = await shelf.archived(before=now - settings.prune_after_days * DAY_S)
+    outdated = await shelf.archived(before=now - settings.prune_after_days * DAY_S, most=most)
     return await shelf.prune(outdated, now=now), deleted
 
 

@@ -274,6 +274,11 @@ async def add_once(connection: AsyncConnection, table: Table, values: dict[str, 
     return result.rowcount == 1
 
 
+async def add_all_once(connection: AsyncConnection, table: Table, values: list[dict[str, object]]) -> None:
+    """Insert those of these rows whose keys are free."""
+    await connection.execute(insert(table).on_conflict_do_nothing(), values)
+
+
 async def migrate(connection: AsyncConnection, *, steps: tuple[tuple[str, ...], ...] = MIGRATIONS) -> int:
     """Bring the database up to the last step and return its version.
 

@@ -5,6 +5,7 @@ The revision moves, so that a room that is open on the session takes the change 
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select, update
@@ -26,7 +27,9 @@ async def render_anew(connection: AsyncConnection, session_id: SessionId, *, now
     found = await connection.execute(
         select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
     )
-    rendered = render(rows.segment_from_row(row) for row in found)
+    stored = [rows.segment_from_row(row) for row in found]
+    # A long session's takes half a second, and the voices of other rooms go through the loop meanwhile.
+    rendered = await asyncio.to_thread(render, stored)
     summary = None if rendered is None else rendered.text
     revision = session.revision + 1
     await connection.execute(

@@ -15,7 +15,7 @@ from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 from bot.store import rows
 from bot.store.indexing import index_source
 from bot.store.kept import segment_tiers, tier_checks, tier_opt_outs
-from bot.store.schema import add_once, passages, segments, sessions, turns
+from bot.store.schema import add_all_once, add_once, passages, segments, sessions, turns
 from bot.store.summaries import render_anew
 from bot.store.tags import ARCHIVED_TAG
 from compaction.memory.passage import PassageKind
@@ -138,17 +138,12 @@ class SegmentShelf:
         `kept`: the segments that are new or were spoken of since the last check.
         """
         async with self._database.writing() as connection:
-            for each in kept:
-                await _remember(connection, session_id, each)
+            await _remember(connection, session_id, kept)
             await _change(connection, session_id, check.queue, {"queued_at_turn": total_turns, "queued_at": now})
             await _change(connection, session_id, check.release, {"queued_at_turn": None, "queued_at": None})
             for record in check.compress:
-                await _change(
-                    connection,
-                    session_id,
-                    [record.segment_id],
-                    {"compressed_at_turn": total_turns} | record_values(record),
-                )
+                values = {"compressed_at_turn": total_turns} | record_values(record)
+                await _change(connection, session_id, [record.segment_id], values)
             await _archive(connection, session_id, check.archive, now)
             await _set_last_check(connection, session_id, total_turns)
 
@@ -166,18 +161,23 @@ class SegmentShelf:
         async with self._database.writing() as connection:
             for session_id, names in segment_ids.items():
                 done = sum([await _prune(connection, session_id, name, now) for name in names])
-                if done:
+                if done and await _is_open(connection, session_id):
                     await render_anew(connection, session_id, now=now)
                 count += done
         return count
 
-    async def archived(self, *, before: float | None = None) -> Mapping[SessionId, tuple[SegmentId, ...]]:
-        """Return the archived segments that are not pruned, of all sessions; `before`: archived no later (epoch s)."""
+    async def archived(
+        self, *, before: float | None = None, most: int | None = None
+    ) -> Mapping[SessionId, tuple[SegmentId, ...]]:
+        """Return the archived segments that are not pruned, of all sessions, at most `most`, those archived first
+        before others. `before`: archived no later (epoch s)."""
         wanted = select(segment_tiers.c.session_id, segment_tiers.c.segment_id).where(
             segment_tiers.c.archived_at.is_not(None), segment_tiers.c.pruned_at.is_(None)
         )
         if before is not None:
             wanted = wanted.where(segment_tiers.c.archived_at <= before)
+        if most is not None:
+            wanted = wanted.order_by(segment_tiers.c.archived_at).limit(most)
         found: dict[SessionId, tuple[SegmentId, ...]] = {}
         async with self._database.reading() as connection:
             for row in await connection.execute(wanted):
@@ -189,9 +189,8 @@ class SegmentShelf:
         """Move segments into the archive, whatever the context holds."""
         standings = await self.standings(session_id)
         async with self._database.writing() as connection:
-            for standing in standings:
-                if standing.kept.segment.id in segment_ids:
-                    await _remember(connection, session_id, standing.kept)
+            chosen = [each.kept for each in standings if each.kept.segment.id in segment_ids]
+            await _remember(connection, session_id, chosen)
             await _archive(connection, session_id, segment_ids, now)
 
     async def delete_outlived(self, *, ended_before: float) -> tuple[SessionId, ...]:
@@ -214,7 +213,7 @@ class SegmentShelf:
 async def remember(connection: AsyncConnection, session_id: SessionId, standing: Standing) -> None:
     """Write how a segment is kept, whole, inside a write transaction: what an import brings."""
     kept, accesses = standing.kept, standing.accesses
-    await _remember(connection, session_id, kept)
+    await _remember(connection, session_id, [kept])
     values: dict[str, object] = {
         "queued_at_turn": kept.queued_at_turn,
         "queued_at": kept.queued_at,
@@ -331,20 +330,36 @@ def _record(segment: Segment, row: Row[Any]) -> SegmentRecord | None:
     )
 
 
-async def _remember(connection: AsyncConnection, session_id: SessionId, kept: Kept) -> None:
-    """Make the segment's row, or move when it was last spoken of."""
-    key: dict[str, object] = {"session_id": session_id, "segment_id": kept.segment.id}
-    values: dict[str, object] = {"message_count": kept.message_count, "last_mention": kept.last_mention}
-    if not await add_once(connection, segment_tiers, key | values):
-        later = segment_tiers.c.last_mention < kept.last_mention
-        await connection.execute(update(segment_tiers).where(_is(session_id, kept.segment.id), later).values(values))
+async def _remember(connection: AsyncConnection, session_id: SessionId, kept: Iterable[Kept]) -> None:
+    """Make the segments' rows, or move when they were last spoken of."""
+    values: list[dict[str, object]] = [
+        {
+            "session_id": session_id,
+            "segment_id": each.segment.id,
+            "message_count": each.message_count,
+            "last_mention": each.last_mention,
+        }
+        for each in kept
+    ]
+    if not values:
+        return
+    await add_all_once(connection, segment_tiers, values)
+    later = segment_tiers.c.last_mention < bindparam("mentioned")
+    same = (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == bindparam("named"))
+    moved = [{"named": each["segment_id"], "mentioned": each["last_mention"]} for each in values]
+    await connection.execute(
+        update(segment_tiers).where(same, later).values(last_mention=bindparam("mentioned")), moved
+    )
 
 
 async def _change(
     connection: AsyncConnection, session_id: SessionId, names: Sequence[SegmentId], values: Mapping[str, object]
 ) -> None:
-    for name in names:
-        await connection.execute(update(segment_tiers).where(_is(session_id, name)).values(dict(values)))
+    if names:
+        same = (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == bindparam("named"))
+        await connection.execute(
+            update(segment_tiers).where(same).values(dict(values)), [{"named": name} for name in names]
+        )
 
 
 async def _archive(connection: AsyncConnection, session_id: SessionId, names: Sequence[SegmentId], now: float) -> None:
@@ -366,7 +381,8 @@ async def _touch(connection: AsyncConnection, session_id: SessionId, first: int,
     total = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
     counts = await _message_counts(connection, session_id, found)
     for segment in found:
-        await _remember(connection, session_id, Kept(segment, counts.get(segment.id, 0), total or segment.end - 1))
+        spoken_of = Kept(segment, counts.get(segment.id, 0), total or segment.end - 1)
+        await _remember(connection, session_id, [spoken_of])
         before = await connection.scalar(select(segment_tiers.c.relevance_score).where(_is(session_id, segment.id)))
         relevance = more_relevant(relevance_of(segment.facts) if before is None else before)
         await connection.execute(
@@ -412,6 +428,12 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
     await index_source(connection, session_id, rows.segment_from_row(left))
     await mark_archived(connection, session_id, name)
     return 1
+
+
+async def _is_open(connection: AsyncConnection, session_id: SessionId) -> bool:
+    """Return whether a room may go on with the session, and so with a summary made of its segments."""
+    wanted = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.ended_at.is_(None))
+    return await connection.scalar(wanted) is not None
 
 
 async def _last_check(connection: AsyncConnection, session_id: SessionId) -> int:

@@ -30,6 +30,9 @@ COLD_AFTER_TURNS = 20
 ARCHIVE_AFTER_TURNS = 50
 LEAST_MESSAGES = 5
 PRUNE_AFTER_S = 30 * 24 * 3600.0
+# So many segments may move in one check, the oldest first; the others have their turn ten turns later. It bounds what
+# a check costs where a context fills late in a long evening.
+MOST_MOVED = 10
 # A question that nobody came back to for so long is closed: people seldom say that they drop one.
 DROPPED_AFTER_TURNS = 100
 # A turn speaks of a segment when it shares two things with it, or one name or figure that hardly any other has.
@@ -207,8 +210,8 @@ def check(
     """Return what is to be done with a session's segments.
 
     `context_tokens`: what the last prompt cost, of at most `max_input_tokens`; its share decides whether anything
-    is done at all. `now`: UTC epoch seconds. `regardless`: as if the context were full, and without letting what is
-    queued wait for the next check.
+    is done at all. `now`: UTC epoch seconds. `regardless`: as if the context were full, without letting what is
+    queued wait for the next check, and however many there are; otherwise at most 10 of each move.
     """
     filled = 1.0 if regardless else context_tokens / max(1, max_input_tokens)
     queue: list[SegmentId] = []
@@ -231,7 +234,8 @@ def check(
                     compress.append(_record(each, subjects, now))
         elif cold and filled > ARCHIVE_ABOVE and each.age(total_turns) > ARCHIVE_AFTER_TURNS:
             archive.append(each.segment.id)
-    return Check(tuple(queue), tuple(release), tuple(compress), tuple(archive))
+    most = None if regardless else MOST_MOVED
+    return Check(tuple(queue[:most]), tuple(release), tuple(compress[:most]), tuple(archive[:most]))
 
 
 def is_cold(kept: Kept, subjects: Subjects, *, total_turns: int) -> bool:

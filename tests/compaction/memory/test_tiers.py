@@ -13,6 +13,7 @@ from compaction.memory.tiers import (
     COLD_AFTER_TURNS,
     DROPPED_AFTER_TURNS,
     LEAST_MESSAGES,
+    MOST_MOVED,
     PRUNE_AFTER_S,
     Check,
     Kept,
@@ -203,3 +204,11 @@ def test_each_move_has_all_its_conditions(every: list[Kept], total: int, share: 
         assert total - by_id[name].segment.end > ARCHIVE_AFTER_TURNS
     assert not set(moved) & {each.segment.id for each in every if each.archived_at is not None}
     assert moves.tokens_before == sum(record.original_tokens for record in moves.compress)
+
+
+def test_a_check_moves_so_many_at_once_and_no_more() -> None:
+    """The oldest first; a check by hand does them all."""
+    every = [kept(segment(number, fact(10 * number, f"We buy {number} apples."))) for number in range(3 * MOST_MOVED)]
+    moved = judged(*every, total=2000, share=0.9)
+    assert moved.queue == tuple(each.segment.id for each in every[:MOST_MOVED])
+    assert len(judged(*every, total=2000, share=0.0, regardless=True).compress) == len(every)
