@@ -6,13 +6,20 @@ Pure. `SessionMemory.context` says what the session has, `build_payload` makes m
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from compaction.budget.fit import Cut, Offered, fit
-from compaction.model import Mode, Seq, Turn, TurnKind
+from compaction.model import Mode, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, part
 from compaction.rolling import Evicted, RollingPolicy
+
+# Named here too: whoever builds a payload finds all of it in one place.
+from compaction.telling import FORGOTTEN as FORGOTTEN
+from compaction.telling import MAX_TURN_CHARS as MAX_TURN_CHARS
+from compaction.telling import ToldTurns, turn_part
+from compaction.telling import clock_text as clock_text
+from compaction.telling import turn_text as turn_text
 from compaction.wording import plain
 
 if TYPE_CHECKING:
@@ -22,11 +29,8 @@ if TYPE_CHECKING:
     from compaction.model import Note
     from compaction.rendering import RenderedSummary
 
-# Spec 1, 'What the LLM sees today': 1,200 characters a turn.
-MAX_TURN_CHARS = 1_200
 # Under pressure these newest turns are the last to go.
 NEWEST_TURNS = 10
-FORGOTTEN = "(forgotten at somebody's wish)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class SessionContext:
     max_input_tokens: int
     evicted: Evicted | None = None
     rolling: RollingPolicy = field(default_factory=RollingPolicy)
+    # Where the turns that were told before are kept; it changes nothing about what is told.
+    told: ToldTurns = field(default_factory=ToldTurns, compare=False, repr=False)
 
 
 def build_payload(
@@ -87,12 +93,12 @@ def build_payload(
             continuity=tuple(continuity),
             summary=(*tell.summary(), *condensed),
             participants=tuple(participants),
-            turns=tuple(tell.turn(turn, PartKind.TURN) for turn in context.window),
+            turns=tuple(context.told.part(turn, zone, count) for turn in context.window),
             stale=tuple(stale),
             notes=tuple(tell.note(note) for note in context.live_notes),
             recall=tuple(recall),
             active=tuple(active),
-            current=() if context.current is None else (tell.turn(context.current, PartKind.CURRENT),),
+            current=() if context.current is None else (turn_part(context.current, PartKind.CURRENT, zone, count),),
         ),
         max_input_tokens=limit,
         newest=NEWEST_TURNS,
@@ -118,55 +124,7 @@ def evicted_after(context: SessionContext, payload: Sequence[PayloadPart]) -> Ev
 
 def evicted_turns(turns: Sequence[Turn]) -> Evicted:
     """Return what these turns, one after the other, come to as an eviction, their tokens guessed."""
-    return _evicted([_turn_part(turn, PartKind.TURN) for turn in turns])
-
-
-def turn_text(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHARS) -> str:
-    """Return a turn as a model reads it: `[21:04] Ada: …`, one line a speaker, at most `max_chars`.
-
-    A longer one is cut in its longest parts, and says which turn to recall for the whole.
-    """
-    head = f"[{clock_text(turn.started_at, zone)}] "
-    if turn.tombstone:
-        return f"{head}{FORGOTTEN}"
-    lines = [_line(turn.kind, plain(part.speaker), plain(part.text)) for part in turn.parts]
-    whole = head + "\n".join(lines)
-    if len(whole) <= max_chars:
-        return whole
-    mark = f" … [cut; turn {turn.seq} has all of it]"
-    room = max_chars - len(head) - len(mark) - (len(lines) - 1)
-    return head + "\n".join(_shortened(lines, room)) + mark
-
-
-def clock_text(at: float, zone: tzinfo = UTC) -> str:
-    """Return a time of day, like 21:04. `at`: UTC epoch seconds."""
-    return datetime.fromtimestamp(at, zone).strftime("%H:%M")
-
-
-def _line(kind: TurnKind, speaker: str, text: str) -> str:
-    if kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}:
-        return f"({text})" if text.startswith(speaker) else f"({speaker} {text})"
-    return f"{speaker}: {text}"
-
-
-def _shortened(lines: Sequence[str], room: int) -> list[str]:
-    """Return the lines cut to `room` characters together: short ones stay whole, long ones share what is left."""
-    share = room // len(lines)
-    left = room
-    for done, length in enumerate(sorted(map(len, lines))):
-        share = left // (len(lines) - done)
-        if length > share:
-            break
-        left -= length
-    return [line if len(line) <= share else line[: max(0, share)].rstrip() for line in lines]
-
-
-def _turn_part(
-    turn: Turn, kind: PartKind, zone: tzinfo = UTC, count: Callable[[str], int] | None = None
-) -> PayloadPart:
-    role = "assistant" if turn.kind is TurnKind.ASSISTANT else "user"
-    text = turn_text(turn, zone)
-    return part(role, kind, text, seq_from=turn.seq, seq_to=turn.seq, timestamp=turn.started_at, count=count)
+    return _evicted([turn_part(turn, PartKind.TURN) for turn in turns])
 
 
 class _Teller:
@@ -208,10 +166,6 @@ class _Teller:
                 count=self._count,
             ),
         )
-
-    def turn(self, turn: Turn, kind: PartKind) -> PayloadPart:
-        """Return one turn."""
-        return _turn_part(turn, kind, self._zone, self._count)
 
     def note(self, note: Note) -> PayloadPart:
         """Return one note of a shared screen."""

@@ -29,6 +29,7 @@ from compaction.rendering import Ledger
 from compaction.rolling import RollingPolicy
 from compaction.settings import CompactionSettings, Trigger
 from compaction.state import SessionState
+from compaction.telling import ToldTurns
 from compaction.timeline import Timeline
 from compaction.window import RECENT_WINDOW
 
@@ -81,6 +82,7 @@ class SessionMemory:
         self._log = log
         # What the rolling mode has let go of; of no meaning in the others.
         self._evicted: Evicted | None = None
+        self._told = ToldTurns()
 
     @classmethod
     @asynccontextmanager
@@ -170,7 +172,8 @@ class SessionMemory:
         self._timeline.append(turn)
         if self._mode is Mode.ROLLING:
             self._let_go_of_silence()
-        self._timeline.release(self._needed_from())
+        if self._timeline.release(self._needed_from()):
+            self._told.let_go(self._timeline.first)
         self._outbox.put_turn(turn)
         await self._outbox.flush()
         backlog = self._timeline.total - self._compactor.state.memory.cursor
@@ -217,6 +220,7 @@ class SessionMemory:
             current=current,
             max_input_tokens=max_input_tokens,
             evicted=self._evicted if self._mode is Mode.ROLLING else None,
+            told=self._told,
             rolling=RollingPolicy(
                 target_utilization=self._settings.rolling_target_utilization,
                 min_keep_messages=self._settings.rolling_min_keep_messages,
@@ -297,6 +301,11 @@ class SessionMemory:
             self._evict(gone if self._evicted is None else self._evicted.joined(gone))
 
     # -- the run in flight and the end -----------------------------------------------------------------------
+
+    async def refresh(self) -> bool:
+        """Take over what somebody else changed in the store, such as words that were forgotten; return whether there
+        was anything. Never on the way of a reply. Raises StoreError."""
+        return await self._compactor.refresh()
 
     async def settle(self) -> None:
         """Wait until no run is in flight: for replays and tests, never on the way of a reply."""

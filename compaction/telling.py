@@ -1,0 +1,110 @@
+"""Turns as a model reads them, and as parts of a payload with their cost, each made once.
+
+A window's turns come again at every reply; made anew each time they would cost more than all else about it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from compaction.model import TurnKind
+from compaction.payload import PartKind, part
+from compaction.wording import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import tzinfo
+
+    from compaction.model import Seq, Turn
+    from compaction.payload import PayloadPart
+
+# Spec 1, 'What the LLM sees today': 1,200 characters a turn.
+MAX_TURN_CHARS = 1_200
+FORGOTTEN = "(forgotten at somebody's wish)"
+
+
+def turn_text(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHARS) -> str:
+    """Return a turn as a model reads it: `[21:04] Ada: …`, one line a speaker, at most `max_chars`.
+
+    A longer one is cut in its longest parts, and says which turn to recall for the whole.
+    """
+    head = f"[{clock_text(turn.started_at, zone)}] "
+    if turn.tombstone:
+        return f"{head}{FORGOTTEN}"
+    lines = [_line(turn.kind, plain(part.speaker), plain(part.text)) for part in turn.parts]
+    whole = head + "\n".join(lines)
+    if len(whole) <= max_chars:
+        return whole
+    mark = f" … [cut; turn {turn.seq} has all of it]"
+    room = max_chars - len(head) - len(mark) - (len(lines) - 1)
+    return head + "\n".join(_shortened(lines, room)) + mark
+
+
+def clock_text(at: float, zone: tzinfo = UTC) -> str:
+    """Return a time of day, like 21:04. `at`: UTC epoch seconds."""
+    return datetime.fromtimestamp(at, zone).strftime("%H:%M")
+
+
+def _line(kind: TurnKind, speaker: str, text: str) -> str:
+    if kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}:
+        return f"({text})" if text.startswith(speaker) else f"({speaker} {text})"
+    return f"{speaker}: {text}"
+
+
+def _shortened(lines: Sequence[str], room: int) -> list[str]:
+    """Return the lines cut to `room` characters together: short ones stay whole, long ones share what is left."""
+    share = room // len(lines)
+    left = room
+    for done, length in enumerate(sorted(map(len, lines))):
+        share = left // (len(lines) - done)
+        if length > share:
+            break
+        left -= length
+    return [line if len(line) <= share else line[: max(0, share)].rstrip() for line in lines]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A part, and all that it was made of."""
+
+    turn: Turn
+    zone: tzinfo
+    count: Callable[[str], int] | None
+    part: PayloadPart
+
+
+class ToldTurns:
+    """The parts of turns, kept while their session needs them. A changed turn (a forgotten one) is told anew.
+
+    Owned by one session, which lets go of what has left its memory.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[int, _Made] = {}
+        # No turn before this one is kept.
+        self._first = 0
+
+    def part(self, turn: Turn, zone: tzinfo = UTC, count: Callable[[str], int] | None = None) -> PayloadPart:
+        """Return a turn as a part of kind TURN, its tokens by `count` or guessed."""
+        made = self._made.get(turn.seq)
+        if made is not None and made.turn is turn and made.zone is zone and made.count == count:
+            return made.part
+        told = turn_part(turn, PartKind.TURN, zone, count)
+        self._made[turn.seq] = _Made(turn, zone, count, told)
+        self._first = min(self._first, turn.seq)
+        return told
+
+    def let_go(self, before: Seq) -> None:
+        """Forget the turns before that one."""
+        for seq in range(self._first, before):
+            self._made.pop(seq, None)
+        self._first = max(self._first, before)
+
+
+def turn_part(turn: Turn, kind: PartKind, zone: tzinfo = UTC, count: Callable[[str], int] | None = None) -> PayloadPart:
+    """Return a turn as a part of a payload."""
+    role = "assistant" if turn.kind is TurnKind.ASSISTANT else "user"
+    text = turn_text(turn, zone)
+    return part(role, kind, text, seq_from=turn.seq, seq_to=turn.seq, timestamp=turn.started_at, count=count)

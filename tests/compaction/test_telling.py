@@ -1,0 +1,42 @@
+"""A turn's part is made once, and anew when anything about it changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, timedelta, timezone
+
+from compaction.model import Seq
+from compaction.telling import FORGOTTEN, ToldTurns
+from tests.compaction.turn_store_contract import turn
+
+SUMMER = timezone(timedelta(hours=1))
+
+
+def test_a_part_is_made_once() -> None:
+    """The same turn, clock and count give the very same part; another of them gives another."""
+    told = ToldTurns()
+    said = turn(7)
+    first = told.part(said, UTC, len)
+    assert told.part(said, UTC, len) is first
+    assert told.part(said, SUMMER, len).content != first.content
+    assert told.part(said, UTC, lambda text: 1).tokens == 7
+    assert told.part(said, UTC, len) == first
+
+
+def test_a_forgotten_turn_is_told_anew() -> None:
+    """Its words are not kept anywhere here."""
+    told = ToldTurns()
+    said = turn(7)
+    told.part(said)
+    assert FORGOTTEN in told.part(replace(said, tombstone=True, parts=())).content
+
+
+def test_what_left_memory_is_let_go() -> None:
+    """Also turns that were read back in between."""
+    told = ToldTurns()
+    for seq in (5, 6, 7):
+        told.part(turn(seq))
+    told.let_go(Seq(7))
+    told.part(turn(2))
+    told.let_go(Seq(7))
+    assert list(told._made) == [7]
