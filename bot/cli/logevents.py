@@ -129,11 +129,46 @@ def _run(event: Event) -> Iterator[Span]:
         yield f"run={_plain(event['run_id'])}", _QUIET
 
 
+def _context_built(event: Event) -> Iterator[Span]:
+    """Tell what a model was sent: for which turn, what it cost and of how much, which turns word for word."""
+    answer = event.get("answer_to")
+    yield "for nobody in particular" if answer is None else f"for turn {_plain(answer)}", _CURSOR
+    most = event.get("max_input_tokens")
+    total = event.get("total_tokens")
+    if isinstance(total, int):
+        of = f" of {most:,}" if isinstance(most, int) else ""
+        yield f"{total:,}{of} tokens", _FIGURE
+    yield f"turns {_get(event, 'seq_from')} to {_get(event, 'seq_to')} word for word", ""
+    yield f"summary of revision {_get(event, 'summary_revision')}", _QUIET
+    tokens = event.get("tokens")
+    if isinstance(tokens, dict):
+        yield ", ".join(f"{_plain(kind)} {_plain(cost)}" for kind, cost in tokens.items()), _QUIET
+    evicted = event.get("evicted")
+    if isinstance(evicted, list) and len(evicted) == 2:
+        yield f"left out turns {_plain(evicted[0])} to {_plain(evicted[1])}", "yellow"
+
+
+def _tiers(event: Event) -> Iterator[Span]:
+    """Tell what a check of the tiers did."""
+    yield f"{_count(event.get('segment_count', '?'), 'segment')} at turn {_get(event, 'total_turns')}", ""
+    share = event.get("context_share")
+    if isinstance(share, int | float):
+        yield f"context {100 * share:.0f} % full", ""
+    for key in ("queued", "released", "compressed", "archived"):
+        if event.get(key):
+            yield f"{_plain(event[key])} {key}", _CURSOR
+    if event.get("compressed"):
+        yield f"{_get(event, 'tokens_before')} -> {_get(event, 'tokens_after')} tokens", _FIGURE
+    yield _milliseconds(event.get("duration_ms")), _FIGURE
+
+
 _TELLERS: Mapping[str, Callable[[Event], Iterator[Span]]] = {
     COMPACTION + "completed": _completed,
     COMPACTION + "started": _started,
     COMPACTION + "skipped": _skipped,
     COMPACTION + "failed": _failed,
+    "model_context_built": _context_built,
+    "tiers_checked": _tiers,
 }
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from bot.cli.logevents import COMPACTION, parse, spans
 from bot.cli.loglines import LogLines, rotated_files
+from bot.cli.story import MEMORY_EVENTS, Story
 from bot.logs import log_path
 from config.load import load
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from bot.cli.logevents import Event
 
+_ALIASES = {"compaction": (COMPACTION + "*",), "memory": MEMORY_EVENTS}
 # Often enough to feel live, seldom enough to cost nothing.
 POLL_S = 0.25
 
@@ -36,7 +38,10 @@ def command(
     event: Annotated[
         list[str] | None,
         typer.Option(
-            "--event", metavar="NAME…", help="Only these events; * stands for anything, `compaction` for all four."
+            "--event",
+            metavar="NAME…",
+            help="Only these events; * stands for anything, `compaction` for all four, `memory` for all that happens "
+            "to what a room remembers.",
         ),
     ] = None,
     more_events: Annotated[
@@ -51,12 +56,17 @@ def command(
         Path | None, typer.Option("--file", metavar="FILE", help="Read this log instead of the configured one.")
     ] = None,
 ) -> None:
-    """Show what the bot did: aligned, coloured, one line an event, compactions with the cursor before and after."""
+    """Show what the bot did: aligned, coloured, one line an event, compactions with the cursor before and after.
+
+    With --session or `--event compaction` (or `memory`) it ends with the story of the memory, a line a session.
+    """
     path = file if file is not None else log_path(load().storage.data_dir)
-    wanted = Wanted(session=session, events=[*(event or []), *(more_events or [])])
+    names = [*(event or []), *(more_events or [])]
+    wanted = Wanted(session=session, events=names)
+    story = Story() if not as_json and (session is not None or {"compaction", "memory"} & set(names)) else None
     show = Json(sys.stdout) if as_json else Lines(sys.stdout, with_session=session is None)
     try:
-        Tail(path, wanted, show, notices=sys.stderr).run(follow=follow, last=last)
+        Tail(path, wanted, show, notices=sys.stderr, story=story).run(follow=follow, last=last)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
@@ -70,10 +80,14 @@ class Wanted:
     def __init__(self, *, session: str | None, events: list[str]) -> None:
         self._session = session
         names = [name for each in events for name in each.split(",") if name]
-        self._patterns = [COMPACTION + "*" if name == "compaction" else name for name in names]
+        self._patterns = [pattern for name in names for pattern in _ALIASES.get(name, (name,))]
+
+    def session_of(self, event: Event) -> bool:
+        """Return whether an event is of the wanted session, or no session in particular is wanted."""
+        return self._session is None or str(event.get("session_id", "")).startswith(self._session)
 
     def __contains__(self, event: Event) -> bool:
-        if self._session is not None and not str(event.get("session_id", "")).startswith(self._session):
+        if not self.session_of(event):
             return False
         return not self._patterns or any(fnmatchcase(event["event"], pattern) for pattern in self._patterns)
 
@@ -118,12 +132,14 @@ class Tail:
         *,
         notices: TextIO,
         sleep: Callable[[float], None] = time.sleep,
+        story: Story | None = None,
     ) -> None:
         self._path = path
         self._wanted = wanted
         self._show = show
         self._notices = notices
         self._sleep = sleep
+        self._story = story
         self._rubbish = 0
         self._seen: Counter[str] = Counter()
 
@@ -164,6 +180,8 @@ class Tail:
                 continue
             _, event = parsed
             self._seen[event["event"]] += 1
+            if self._story is not None and self._wanted.session_of(event):
+                self._story.add(event)
             if event in self._wanted:
                 yield parsed
 
@@ -177,6 +195,8 @@ class Tail:
         return count
 
     def _conclude(self, shown: int) -> None:
+        for sentence in self._story.sentences() if self._story is not None and shown else ():
+            self._say(sentence)
         if self._rubbish:
             self._say(f"Skipped what was cut short or is no event: {self._rubbish} line(s).")
         if not shown and self._seen:

@@ -191,3 +191,38 @@ def test_an_event_behind_a_cut_line_is_found() -> None:
     whole = json.dumps(event).encode()
     assert parse(b'{"timestamp": "s", "event": "turn_reco' + whole) == (whole.decode(), event)
     assert parse(b"\x00" * 512 + whole + b"\r") == (whole.decode(), event)
+
+
+def test_a_prompt_is_told_with_its_cost_and_what_it_left_out() -> None:
+    """For which turn, of how many tokens, and which turns are word for word."""
+    line = line_of(
+        event="model_context_built",
+        answer_to=61,
+        seq_from=10,
+        seq_to=61,
+        summary_revision=1,
+        tokens={"system": 310, "turn": 900},
+        total_tokens=1210,
+        max_input_tokens=28672,
+        evicted=[0, 9],
+    )
+    assert "for turn 61  1,210 of 28,672 tokens  turns 10 to 61 word for word  summary of revision 1" in line
+    assert "system 310, turn 900  left out turns 0 to 9" in line
+
+
+def test_a_check_of_the_tiers_is_told() -> None:
+    """What moved, and the tokens before and after."""
+    line = line_of(
+        event="tiers_checked",
+        segment_count=7,
+        total_turns=120,
+        context_share=0.72,
+        queued=1,
+        released=0,
+        compressed=3,
+        archived=0,
+        tokens_before=6200,
+        tokens_after=980,
+        duration_ms=14.2,
+    )
+    assert "7 segments at turn 120  context 72 % full  1 queued  3 compressed  6200 -> 980 tokens  14 ms" in line
