@@ -154,9 +154,11 @@ def is_transcript(text: str, request: FoldRequest) -> bool:
     said = [words(part.text) for turn in request.turns for part in turn.parts]
     spoken = [each for each in said if len(each) > 2]
     copied = [each for each in spoken if " ".join(each) in told and " ".join(each) not in known]
-    if len(copied) < max(_LEAST_COPIED, _COPIED_SHARE * len(spoken)):
+    if len(copied) < _LEAST_COPIED:
         return False
-    return sum(map(len, copied)) >= _COPIED_SHARE / 2 * len(words(text))
+    share = sum(map(len, copied)) / len(words(text))
+    # One that is cut off holds few of the turns, and is made of them all the same.
+    return share >= _COPIED_SHARE or (len(copied) >= _COPIED_SHARE * len(spoken) and share >= _COPIED_SHARE / 2)
 
 
 def _grounded_share(text: str, ground: Ground) -> float:
