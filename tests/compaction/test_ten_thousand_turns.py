@@ -1,0 +1,62 @@
+"""An evening of ten thousand turns: never over budget, never a hole, and no more in memory than at its beginning."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.context import build_payload
+from compaction.errors import ContextOverflowError
+from compaction.model import Fact, Mode, Slot
+from compaction.payload import coverage
+from compaction.summarisers.port import Fold, FoldRequest
+from compaction.timeline import CAPACITY
+from tests.compaction.rooms import Room
+from tests.fakes.virtual_time import run_virtually
+
+TURNS = 10_000
+# A usual model, a small one, and one that takes next to nothing.
+LIMITS = (28_672, 1_200, 200)
+
+
+class FirstWords:
+    """A quick summariser: the first thing said in each batch is what is kept of it."""
+
+    name = "first-words"
+    model = ""
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        """Keep one fact."""
+        turn = request.turns[0]
+        (part,) = turn.parts
+        fact = Fact(turn.seq, Slot.BACKGROUND, part.speaker, turn.started_at, part.text)
+        return Fold(gist=fact.told, facts=(fact,))
+
+
+@pytest.mark.parametrize("mode", [Mode.SUMMARY, Mode.ROLLING])
+def test_ten_thousand_turns(mode: Mode) -> None:
+    """A reply every tenth turn, for models of every size."""
+
+    async def main() -> None:
+        most_in_memory = 0
+        async with Room(mode=mode, searchable=True, summariser=FirstWords()) as room:
+            memory = room.memory
+            for number in range(TURNS):
+                turn = await room.say()
+                if number % 10:
+                    continue
+                for limit in LIMITS if mode is Mode.SUMMARY else LIMITS[1:]:
+                    context = memory.context(current=turn, max_input_tokens=limit)
+                    payload = build_payload(context, system=["You take part."], searchable=True)
+                    assert sum(each.tokens for each in payload) <= limit
+                    memory.sent(context, payload)
+                    if number % 500 == 0:
+                        assert coverage(payload, memory.total_turns).missing == ()
+                await memory.settle()
+                most_in_memory = max(most_in_memory, len(memory.turns))
+                assert len(memory.context(max_input_tokens=1_000).told._made) <= most_in_memory
+            assert memory.total_turns == TURNS
+            assert most_in_memory <= CAPACITY + 10
+            with pytest.raises(ContextOverflowError):
+                build_payload(memory.context(max_input_tokens=5), system=["You take part."])
+
+    run_virtually(main())
