@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from bot.brain.evidence import Origin, asks_about_something, best_match
 from bot.brain.lexicon import content_stems, is_question, stem, words_of
 from bot.brain.recollection import recollect
+from bot.brain.wakeword import is_addressed
 from bot.brain.wording import ago, earlier
+from compaction.model import TurnPart
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from bot.brain.context import ModelContext
     from bot.brain.evidence import Evidence
+    from compaction.model import Turn
 
 NO_MODEL = "No language model is configured, so I answer only with what was said here."
 # Longer quotes are read to their last whole word within this, or the answer becomes a lecture.
@@ -45,16 +48,22 @@ class EmbeddedResponder:
         # A room that goes on after a restart has introduced itself already.
         introduced = self._introduced or any(NO_MODEL in message.content for message in context.messages)
         self._introduced = True
-        asker = context.current.parts[0].speaker if context.current.parts else "friend"
+        asked = self._asked(context.current)
         yield answer(
-            " ".join(part.text for part in context.current.parts),
+            asked.text,
             recollect(context, own_names=self._names),
-            asker=asker,
+            asker=asked.speaker,
             now=context.now,
             names=self._names,
             zone=self._zone,
             introduce=not introduced,
         )
+
+    def _asked(self, turn: Turn) -> TurnPart:
+        """Return whose words of a turn are for the bot: who calls it by name, else who spoke last."""
+        if not turn.parts:
+            return TurnPart("", "friend", "")
+        return next((part for part in reversed(turn.parts) if is_addressed(part.text, self._names)), turn.parts[-1])
 
 
 def answer(

@@ -430,18 +430,19 @@ async def test_people_who_talk_at_once_are_one_turn_with_each_ones_words(tmp_pat
     async with a_house(tmp_path) as house, living(house):
         house.recognizer.texts += ["I do too.", "Roomtone, who likes the lighthouse?"]
         at = house.clock.monotonic()
-        house.place.links[-1].hear([*speech(ADA.id, at=at, seconds=4.0), *speech(BO.id, at=at + 1.0, seconds=1.0)])
+        house.place.links[-1].hear([*speech(BO.id, at=at, seconds=1.5), *speech(ADA.id, at=at + 1.0, seconds=3.0)])
         await house.pass_time(6.0)
         await settle(lambda: bool(house.turns))
         [turn] = house.turns
         assert [(part.speaker, part.text) for part in turn.parts] == [
-            ("Ada", "Roomtone, who likes the lighthouse?"),
             ("Bo", "I do too."),
+            ("Ada", "Roomtone, who likes the lighthouse?"),
         ]
         assert turn.kind is TurnKind.SPEECH
         assert turn.ended_at - turn.started_at == pytest.approx(4.0, abs=0.1)
         reply = await house.reply(1)
         assert reply.answer_to == turn.seq
+        assert "nothing about that here, Ada" in reply.text
 
 
 @pytest.mark.asyncio
