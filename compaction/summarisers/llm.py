@@ -132,6 +132,9 @@ def _is_said_in(text: str, turn: Turn) -> bool:
     names and key words, and cite any turn for them. Words are compared by how they begin, in any language."""
     about = {word[:_BEGINNING] for word in concepts(text).all}
     said = {word[:_BEGINNING] for part in turn.parts for word in words(part.text)}
+    if " " not in text and text.isascii():
+        # One word states nothing.
+        return False
     # Some writings have no spaces between words, so nothing can be compared.
     return bool(about) and (" " not in text or len(about & said) >= _SAID_SHARE * len(about))
 

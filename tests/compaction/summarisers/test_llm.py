@@ -169,7 +169,7 @@ def test_form_changes_after_an_unreadable_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Ada, Bob, Cy, Dora", "code, cabin, stove, sister", "Olga and Bob take the stove to the cabin"]
+    "text", ["Gate", "Ada, Bob, Cy, Dora", "code, cabin, stove, sister", "Olga and Bob take the stove to the cabin"]
 )
 def test_what_the_cited_turn_does_not_say_is_dropped(text: str) -> None:
     """Small models list names and key words, and cite any turn for them."""
