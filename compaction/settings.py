@@ -198,8 +198,8 @@ class BudgetSettings(BaseModel):
         default="auto",
         min_length=1,
         description="What counts tokens: 'auto', the model's own vocabulary where `roomtone models pull` has brought "
-        "it, else a guess that is not too low; 'fallback', the guess; or the path of the model's own tokenizer.json. "
-        "Takes effect after a restart.",
+        "it, else a guess that is not too low; 'fallback', the guess; or the path of the model's own tokenizer.json or "
+        ".gguf file. Takes effect after a restart.",
     )
     max_tool_output_age: int = Field(
         default=MAX_TOOL_OUTPUT_AGE,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import structlog
 import tiktoken
 
+from bot.llm.tokenizer_files import read_tokenizer
 from bot.models.catalogue import TOKENIZER_OPENAI, TOKENIZER_QWEN
 from bot.models.shelf import ModelShelf
 from compaction.budget.families import Family, family_of
@@ -79,7 +80,8 @@ class VocabularyTokenizer:
 class ShelvedTokenizers:
     """The tokenisers whose vocabularies are in `directory`, the model shelf (`compaction.budget.tokens.Tokenizers`).
 
-    `choice`: `auto` goes by the model's name, `fallback` always guesses, a path names the model's own tokenizer.json.
+    `choice`: `auto` goes by the model's name, `fallback` always guesses, a path names the model's own
+    tokenizer.json or GGUF file.
     Not thread-safe; reading a vocabulary takes some tenths of a second.
     """
 
@@ -123,31 +125,11 @@ class ShelvedTokenizers:
     def _named_file(self, path: Path) -> Tokenizer | None:
         if self._own is None:
             try:
-                self._own = FileTokenizer(path)
-            except ValueError as error:
+                self._own = read_tokenizer(path)
+            except (OSError, ValueError) as error:
                 log.warning("tokenizer_unreadable", path=str(path), problem=str(error))
                 self._choice = Choice.FALLBACK
         return self._own
-
-
-class FileTokenizer:
-    """Counts by a model's own `tokenizer.json` (`compaction.budget.tokens.Tokenizer`). Raises ValueError."""
-
-    def __init__(self, path: Path) -> None:
-        from tokenizers import Tokenizer as Rules
-
-        try:
-            self._rules = Rules.from_file(str(path))
-        except Exception as error:  # the library raises bare Exception for whatever it can't read
-            raise ValueError(
-                f"{path} is no tokenizer.json that can be read. Set budget.token_estimator to auto or to one."
-            ) from error
-
-    def count(self, text: str) -> int:
-        """Return how many tokens `text` is, without what a template adds."""
-        # A lone surrogate is in no encoding; its replacement costs no less.
-        clean = text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
-        return len(self._rules.encode(clean, add_special_tokens=False).ids)
 
 
 def read_ranks(path: Path) -> dict[bytes, int]:
