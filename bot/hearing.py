@@ -42,6 +42,9 @@ TICK_S = 0.05
 UTTERANCES_WAITING = 64
 # Utterances of a room that the recogniser is asked for at once, so that it can be fair between their speakers.
 RECOGNISED_AT_ONCE = 4
+# A glossary makes unusual words likelier, now and then so much that nothing else is heard: one of them again and
+# again, or one alone for seconds of speech.
+SPOILT_BY_GLOSSARY = frozenset({GuardReason.REPETITIVE, GuardReason.TOO_SPARSE})
 # How much the latest recognition counts in what one takes at present: three slow ones in a row are a slow model.
 PACE_WEIGHT = 0.3
 # Moments that may wait for being recorded and thought about. Turns are never dropped: hearing waits.
@@ -241,8 +244,7 @@ class Hearing:
         if heard is None or heard.recognition is None:
             heard = await self._recognise(utterance, interim=False)
         reason = self._judged(utterance, heard)
-        if reason is GuardReason.REPETITIVE and self._glossary():
-            # A glossary makes unusual words likelier, now and then so much that nothing else is heard.
+        if reason in SPOILT_BY_GLOSSARY and self._glossary():
             heard, ahead = await self._recognise(utterance, interim=False, with_glossary=False), False
             reason = self._judged(utterance, heard)
         recognition = heard.recognition
