@@ -28,6 +28,8 @@ log = structlog.get_logger()
 
 # Passages of one step: under 100 ms with the local model, one call at an endpoint.
 BATCH = 8
+# Between two steps, so that an old database being embedded leaves half a core to the recogniser.
+PAUSE_S = 0.1
 # How soon what was said is like something: nobody asks for it sooner, since it is in the window still.
 IDLE_S = 2.0
 # An endpoint's answer to one step; the local model takes a tenth of a second.
@@ -79,8 +81,7 @@ class Indexer:
                     log.warning("recall_indexing_failed", problem=str(error) or "no answer in time", retry_s=retry_s)
                 await self._clock.sleep(retry_s)
                 continue
-            if not busy:
-                await self._clock.sleep(IDLE_S)
+            await self._clock.sleep(PAUSE_S if busy else IDLE_S)
 
     async def step(self) -> bool:
         """Embed a few passages, or wipe what was forgotten; return whether there was anything to do."""

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from bot.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, Indexer
+from bot.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, Indexer
 from bot.store.database import open_database
 from compaction.errors import EmbeddingError
 from compaction.memory.passage import Scope
@@ -87,11 +87,13 @@ async def test_what_was_rewritten_is_indexed_again(room: _Room) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_task_works_idles_and_ends(room: _Room) -> None:
-    """It embeds what is there, sleeps, embeds what came, and ends with its block."""
+async def test_the_task_works_rests_and_ends(room: _Room) -> None:
+    """It embeds what is there step by step, embeds what came, and ends with its block."""
     clock, embedder = FakeClock(), Moody()
     async with Indexer.running(room.database, room.vectors, embedder=embedder, clock=clock):
         await _until_asleep(clock)
+        assert await stored(room) == BATCH
+        await _steps(clock, 3)
         assert await stored(room) == 20
         await room.tell(EVENING, turn(20, "We talk about yet another thing."))
         clock.advance(IDLE_S)
@@ -111,8 +113,10 @@ async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
             assert await stored(room) == 0
             clock.advance(FIRST_RETRY_S)
             await _until_asleep(clock)
+            assert await stored(room) == 0
             clock.advance(2 * FIRST_RETRY_S)
             await _until_asleep(clock)
+            await _steps(clock, 3)
             assert await stored(room) == 20
     assert [(each["event"], each["problem"]) for each in logs if each["log_level"] == "warning"] == [
         ("recall_indexing_failed", "Busy.")
@@ -128,9 +132,17 @@ async def test_a_wrong_key_is_not_tried_every_second(room: _Room) -> None:
         await _until_asleep(clock)
         clock.advance(LONGEST_RETRY_S - 1)
         assert clock.sleeping == 1
+        assert await stored(room) == 0
         clock.advance(1)
         await _until_asleep(clock)
-        assert await stored(room) == 20
+        assert await stored(room) == BATCH
+
+
+async def _steps(clock: FakeClock, count: int) -> None:
+    """Let the task do so many further steps."""
+    for _ in range(count):
+        clock.advance(PAUSE_S)
+        await _until_asleep(clock)
 
 
 async def _until_asleep(clock: FakeClock) -> None:
