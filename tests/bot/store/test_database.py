@@ -177,6 +177,31 @@ async def test_a_cancelled_write_is_whole_or_absent(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_cancelled_reading_write_leaves_no_lock(tmp_path: Path) -> None:
+    """However long somebody keeps a task that was cancelled in the middle of a SELECT, others can write."""
+    kept = []
+    async with open_database(tmp_path / "a.db", synchronous="normal", busy_timeout_s=1.0) as database:
+        store = SqlTurnStore(database, FakeClock())
+        await fill(store, 3)
+
+        async def read_in_a_write() -> None:
+            async with database.writing() as connection:
+                await connection.execute(text("UPDATE turns SET kind = kind"))
+                await connection.execute(text("SELECT * FROM turns, turns AS t, turns AS u"))
+
+        for steps in range(40):
+            cancelled = asyncio.ensure_future(read_in_a_write())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            cancelled.cancel()
+            await asyncio.wait({cancelled})
+            kept.append(cancelled)
+            await store.append_turn(EVENING, turn(3 + steps))
+        assert len(await database.rows("SELECT seq FROM turns WHERE seq >= :first", {"first": 3})) == 40
+    assert len(kept) == 40
+
+
+@pytest.mark.asyncio
 async def test_readers_do_not_wait_for_a_writer(tmp_path: Path) -> None:
     """While a transaction writes, others read the state before it."""
     async with open_database(tmp_path / "a.db") as database:
