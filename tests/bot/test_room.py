@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from bot.keeper import Keeper
     from compaction.events import CompactionEvent
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
@@ -60,6 +61,7 @@ class House:
         self.recognizer = ScriptedRecognizer()
         self.place = FakePlace()
         self.policy: GuildPolicy | None = None
+        self.keeping: Callable[[SessionId, int, SessionMemory], Keeper | None] = lambda *_: None
 
     def room(self) -> Room:
         """Return a new room of the place."""
@@ -85,6 +87,7 @@ class House:
                 speaking=SpeakingSettings(),
                 mind="what I heard",
                 policy=self.policy,
+                keeping=self.keeping,
             ),
         )
 

@@ -1,0 +1,98 @@
+"""What people said of themselves, on disk: the same as the rules say, each guild for itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.store.database import open_database
+from bot.store.people import PeopleStore
+from bot.store.sessions import Sessions
+from compaction.memory.people import Drawn, PersonFact
+from compaction.model import SessionId
+from tests.compaction.memory.test_people import drawn, held, known_after
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.store.database import Database
+
+GUILD, OTHER = 7, 8
+
+
+async def store(database: Database, *sessions: tuple[str, int]) -> PeopleStore:
+    for number, (name, guild) in enumerate(sessions):
+        await Sessions(database, FakeClock()).open(
+            guild_id=guild, channel_id=number, resume_within_s=0.0, session_id=SessionId(name)
+        )
+    return PeopleStore(database)
+
+
+@pytest.mark.asyncio
+async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
+    """Superseding across sessions, retractions, history: as in memory."""
+    batches = [
+        ("evening", drawn("I live in Lisbon.", "I'm vegan.")),
+        ("later", drawn("I've just moved to Berlin.", session="later", start=100)),
+        ("later", drawn("I'm not vegan any more.", "I love jazz.", session="later", start=110)),
+    ]
+    async with open_database(tmp_path / "a.db") as database:
+        people = await store(database, ("evening", GUILD), ("later", GUILD))
+        for number, (session, batch) in enumerate(batches):
+            await people.keep(SessionId(session), batch, through=10 * (number + 1))
+        known = await people.known(["id-Ada"], GUILD, history=True)
+        assert sorted(known, key=lambda each: each.id) == sorted(
+            known_after(*(batch for _, batch in batches)), key=lambda each: each.id
+        )
+        assert held(await people.known(["id-Ada"], GUILD)) == {"home": "Berlin", "taste for jazz": "jazz"}
+        assert set(await people.by_id([known[0].id, "nothing"])) == {known[0].id}
+
+
+@pytest.mark.asyncio
+async def test_a_batch_is_drawn_once(tmp_path: Path) -> None:
+    """Also when the answer was lost and it is stored again; the next process knows how far it was."""
+    async with open_database(tmp_path / "a.db") as database:
+        people = await store(database, ("evening", GUILD))
+        batch = drawn("I live in Lisbon.")
+        assert len(await people.keep(SessionId("evening"), batch, through=10)) == 1
+        assert await people.keep(SessionId("evening"), drawn("I live in Rome.", start=5), through=10) == ()
+        assert await people.keep(SessionId("evening"), Drawn(), through=20) == ()
+        assert await people.drawn_through(SessionId("evening")) == 20
+        assert await people.drawn_through(SessionId("other")) == 0
+        assert held(await people.known(["id-Ada"], GUILD)) == {"home": "Lisbon"}
+
+
+@pytest.mark.asyncio
+async def test_what_is_said_on_one_server_is_told_on_no_other(tmp_path: Path) -> None:
+    """Neither found, nor superseded, nor deleted from there."""
+    async with open_database(tmp_path / "a.db") as database:
+        people = await store(database, ("here", GUILD), ("there", OTHER))
+        await people.keep(SessionId("here"), drawn("I live in Lisbon.", session="here"), through=10)
+        await people.keep(SessionId("there"), drawn("I live in Berlin.", session="there", start=50), through=10)
+        assert held(await people.known(["id-Ada"], GUILD)) == {"home": "Lisbon"}
+        assert held(await people.known(["id-Ada"], OTHER)) == {"home": "Berlin"}
+        assert await people.known(["id-Ada"], None) == ()
+        assert await people.forget("id-Ada", OTHER) == 1
+        assert await people.forget("id-Ada", OTHER) == 0
+        assert held(await people.known(["id-Ada"], GUILD)) == {"home": "Lisbon"}
+
+
+@pytest.mark.asyncio
+async def test_a_deleted_session_takes_its_facts_along(tmp_path: Path) -> None:
+    """Retention deletes everything."""
+    async with open_database(tmp_path / "a.db") as database:
+        people = await store(database, ("evening", GUILD))
+        await people.keep(SessionId("evening"), drawn("I live in Lisbon."), through=10)
+        await Sessions(database, FakeClock()).delete(SessionId("evening"))
+        assert await people.known(["id-Ada"], GUILD, history=True) == ()
+
+
+def test_facts_come_back_with_their_weight() -> None:
+    """It is no column: the topic tells it."""
+    from compaction.memory.statements import weight_of
+
+    facts: tuple[PersonFact, ...] = drawn("I live in Lisbon.", "I'm allergic to nuts.", "I love jazz.").facts
+    assert [weight_of(fact.topic) for fact in facts] == [fact.weight for fact in facts]
+    assert weight_of("a topic of the past") == 1.0

@@ -1,0 +1,134 @@
+"""A room with its keeper, everything real but the sound, the models and Discord: who is present is known, and what was
+sent can be shown again."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot import events
+from bot.accesses import AccessBook
+from bot.explain import Explainer
+from bot.keeper import Keeper
+from bot.people import PeopleBook
+from bot.store.database import open_database
+from bot.store.people import PeopleStore
+from bot.store.prompts import PromptShelf
+from bot.store.sessions import Sessions
+from bot.store.tiers import SegmentShelf
+from bot.store.turns import SqlTurnStore
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.payload import PartKind
+from compaction.provenance import read_record
+from compaction.settings import PeopleSettings, TierSettings
+from tests.bot.test_room import House, living, settle
+from tests.fakes.clock import FakeClock
+from tests.fakes.place import ADA, BO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from compaction.model import SessionId
+    from compaction.session import SessionMemory
+
+
+class KeptHouse(House):
+    """A house whose rooms have keepers."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> KeptHouse:
+        clock = FakeClock()
+        self.database = await self._stack.enter_async_context(
+            open_database(self._folder / "a.db", synchronous="normal")
+        )
+        super().__init__(Sessions(self.database, clock), SqlTurnStore(self.database, clock), clock)
+        self.people = PeopleBook(PeopleStore(self.database), PeopleSettings())
+        self.shelf = SegmentShelf(self.database)
+        self.keeping = self._keeping
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._stack.aclose()
+
+    def _keeping(self, session_id: SessionId, guild_id: int, memory: SessionMemory) -> Keeper:
+        return Keeper(
+            session_id,
+            guild_id,
+            memory=memory,
+            turns=self.store,
+            shelf=self.shelf,
+            people=self.people,
+            prompts=PromptShelf(self.database),
+            accesses=AccessBook(self.shelf, self.clock),
+            settings=TierSettings(),
+            clock=self.clock,
+            max_input_tokens=10_000,
+        )
+
+    async def remember(self, count: int) -> SessionId:
+        """Store so many turns as the unfinished session of the place; in the first ones people tell of themselves."""
+        opened = await self.sessions.open(
+            guild_id=self.place.guild_id, channel_id=self.place.channel_id, resume_within_s=0.0
+        )
+        told = {0: (ADA, "I live in Lisbon."), 1: (BO, "My dog is called Bruno.")}
+        for number in range(count):
+            person, text = told.get(
+                number, (ADA if number % 2 else BO, f"I put parcel {number} into shed {number % 7}.")
+            )
+            at = self.clock.now() + 4 * number - 4 * count
+            parts = (TurnPart(str(person.id), person.name, text),)
+            await self.store.append_turn(opened.session.id, Turn(Seq(number), TurnKind.SPEECH, at, at + 2, parts))
+        return opened.session.id
+
+
+@pytest.mark.asyncio
+async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Path) -> None:
+    """What people said of themselves ends up in the prompt; and each payload that was really sent comes out of the log
+    lines and the store word for word, after the session has ended."""
+    async with KeptHouse(tmp_path) as house:
+        session_id = await house.remember(75)
+        house.place.people = [ADA, BO]
+        with capture_logs() as logs:
+            async with living(house) as (room, task):
+                await settle(room.opened.is_set)
+                await house.say(ADA.id, "Roomtone, where is parcel three?")
+                await house.reply(1)
+                await settle(lambda: bool(house.people.section(house.place.guild_id, [(str(ADA.id), ADA.name)])))
+                await house.say(BO.id, "Roomtone, what is my dog called?")
+                await house.reply(2)
+                room.close("left")
+                await settle(task.done)
+        sent = [event for event in house.of(events.ContextBuilt) if isinstance(event, events.ContextBuilt)]
+        assert len(sent) == 2
+        (section,) = [part for part in sent[1].parts if part.kind is PartKind.PARTICIPANTS]
+        assert f"{ADA.name}: I live in Lisbon." in section.content
+        assert "My dog is called Bruno." in section.content
+        records = [read_record(line) for line in logs if line["event"] == "model_context_built"]
+        for event, record in zip(sent, records, strict=True):
+            assert record is not None
+            assert (record.session_id, record.answer_to) == (session_id, event.answer_to)
+            explained = await Explainer(house.database, house.store).explain(record)
+            assert [(part.role, part.content) for part in explained.rebuilt.payload] == [
+                (part.role, part.content) for part in event.parts
+            ]
+            assert explained.rebuilt.exact is True
+        assert [line["log_level"] for line in logs if str(line["event"]).startswith("keeping")] == []
+
+
+@pytest.mark.asyncio
+async def test_what_people_said_last_is_kept_when_the_room_closes(tmp_path: Path) -> None:
+    """The window is drawn from too, once nothing more is folded."""
+    async with KeptHouse(tmp_path) as house:
+        house.place.people = [ADA]
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "I'm allergic to walnuts.")
+            room.close("left")
+            await settle(task.done)
+        (fact,) = await house.people.kept(house.place.guild_id, str(ADA.id))
+        assert fact.text == "I'm allergic to walnuts."

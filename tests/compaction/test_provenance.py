@@ -1,0 +1,162 @@
+"""What a log line says of a payload, and where the sentences of a summary come from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.context import SessionContext, build_payload
+from compaction.model import Mode, Seq
+from compaction.payload import PartKind, context_built_fields, text_digest
+from compaction.provenance import Kept, read_record, rebuild, sources
+from compaction.rendering import render
+from tests.compaction.test_rendering import batch, fact
+from tests.compaction.turn_store_contract import EVENING, note, turn
+
+SYSTEM = "You take part."
+
+
+def context(window: range, *, current: int | None = None, limit: int = 100_000) -> SessionContext:
+    """Return a session of so many turns after two folded batches."""
+    folded = [batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411."))]
+    return SessionContext(
+        mode=Mode.SUMMARY,
+        total_turns=window.stop,
+        cursor=Seq(20),
+        summary=render(folded),
+        summary_revision=2,
+        summary_started_at=folded[0].started_at,
+        summary_ended_at=folded[1].ended_at,
+        window=tuple(turn(seq) for seq in window if seq != current),
+        live_notes=(note("a"), note("b")),
+        current=None if current is None else turn(current),
+        max_input_tokens=limit,
+    )
+
+
+def logged(made: SessionContext) -> tuple[dict[str, Any], Any]:
+    """Return the line of a payload, and the payload."""
+    payload = build_payload(made, system=[SYSTEM])
+    fields = context_built_fields(
+        payload,
+        summary_revision=made.summary_revision,
+        cursor=made.cursor,
+        max_input_tokens=made.max_input_tokens,
+        utc_offset_s=0.0,
+    )
+    line = {"event": "model_context_built", "session_id": EVENING, "timestamp": "2026-11-20T05:00:00Z", **fields}
+    return line, payload
+
+
+def kept(made: SessionContext) -> Kept:
+    """Return what a store would have."""
+    folded = (batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411.")))
+    return Kept(
+        turns={each.seq: each for each in (*made.window, *([made.current] if made.current else []))},
+        summary=None if made.summary is None else made.summary.text,
+        segments=folded,
+        notes={each.id: each for each in made.live_notes},
+        prompts={text_digest(SYSTEM): SYSTEM},
+    )
+
+
+@given(st.integers(1, 60), st.integers(0, 3), st.integers(200, 4000))
+def test_whatever_was_sent_comes_out_again(length: int, after: int, limit: int) -> None:
+    """Any window, any place of the current turn in it, any room: word for word, with the note of what was left out."""
+    current = max(20, 20 + length - 1 - after)
+    made = context(range(20, 20 + length), current=current, limit=limit)
+    line, payload = logged(made)
+    record = read_record(line)
+    assert record is not None
+    rebuilt = rebuild(record, kept(made))
+    assert [(part.role, part.kind, part.content) for part in rebuilt.payload] == [
+        (part.role, part.kind, part.content) for part in payload
+    ]
+    assert rebuilt.exact is True
+    assert rebuilt.lost == ()
+
+
+def test_a_word_that_changed_since_is_noticed() -> None:
+    """The digest no longer agrees."""
+    made = context(range(20, 30), current=29)
+    line, _ = logged(made)
+    record = read_record(line)
+    assert record is not None
+    store = kept(made)
+    other = replace(store, turns={**store.turns, 22: turn(22, "Something else.")})
+    assert rebuild(record, other).exact is False
+    assert rebuild(replace(record, digest=None), store).exact is None
+    gone = rebuild(record, Kept())
+    assert gone.exact is False
+    assert "Turn 29, the one that was answered, is not stored any more." in gone.lost
+    assert any(sentence.startswith("Turns 20, 21, 22") and "and 1 more" in sentence for sentence in gone.lost)
+
+
+def test_parts_of_another_kind_are_told_as_lost() -> None:
+    """What tools answered is not kept."""
+    made = context(range(20, 30), current=29)
+    line, _ = logged(made)
+    line["tokens"] = {**line["tokens"], PartKind.TOOL.value: 12}
+    record = read_record(line)
+    assert record is not None
+    assert rebuild(record, kept(made)).lost == ("What was sent as tool is not stored.",)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"event": "turn_recorded", "session_id": "e"},
+        {"event": "model_context_built"},
+        {"event": "model_context_built", "session_id": "e", "tokens": 7, "summary_revision": 1},
+        {"event": "model_context_built", "session_id": "e", "tokens": {}, "summary_revision": None},
+    ],
+)
+def test_what_is_no_record_is_none(event: dict[str, object]) -> None:
+    """Other events, and lines that somebody broke."""
+    assert read_record(event) is None
+
+
+def test_a_line_of_an_earlier_version_is_read_as_far_as_it_goes() -> None:
+    """It has ranges and costs alone; the last turn was the one answered."""
+    record = read_record(
+        {
+            "event": "model_context_built",
+            "session_id": "e",
+            "timestamp": "nonsense",
+            "seq_from": 10,
+            "seq_to": 61,
+            "summary_revision": 1,
+            "tokens": {"turn": 5, "current": "?"},
+            "evicted": [0, 9],
+        }
+    )
+    assert record is not None
+    assert (record.answer_to, record.cursor, record.evicted, record.digest) == (61, 10, (0, 9), None)
+    assert (record.tokens, record.total_tokens, record.at) == ({"turn": 5}, 5, 0.0)
+
+
+def test_sentences_have_their_sources_also_when_a_segment_was_made_again() -> None:
+    """Those that are still said have theirs; what nobody says any more is told without one."""
+    old = [batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411."))]
+    summary = render(old)
+    assert summary is not None
+    found = sources(summary.text, old)
+    assert [each.text for each in found] == [sentence.text for sentence in summary.sentences]
+    assert [each.sentence.turn_seqs for each in found if each.sentence] == [(1,), (12,)]
+    made_again = [old[0], batch(1, fact(13, "The gate has a code."))]
+    first, second = sources(summary.text, made_again)
+    assert first.sentence is not None
+    assert first.sentence.segment_ids == (old[0].id,)
+    assert (second.text, second.sentence) == ("Ada: The gate code is 4411.", None)
+
+
+@given(st.text(max_size=200))
+def test_no_word_of_a_summary_gets_lost(summary: str) -> None:
+    """Whatever the text, its sources together are the text."""
+    told = " ".join(each.text for each in sources(summary, [batch(0, fact(1, "We rent the cabin."))]))
+    assert told.split() == summary.split()
