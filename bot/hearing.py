@@ -11,12 +11,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
+import numpy as np
 import structlog
 
 from bot import events
 from bot.foresight import Foresight
 from voice.asr.guards import Before, GuardReason, judge
 from voice.asr.languages import SpeakerLanguages
+from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.listening.coalesce import Coalescing, is_effect
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
@@ -42,9 +44,11 @@ TICK_S = 0.05
 UTTERANCES_WAITING = 64
 # Utterances of a room that the recogniser is asked for at once, so that it can be fair between their speakers.
 RECOGNISED_AT_ONCE = 4
-# A glossary makes unusual words likelier, now and then so much that nothing else is heard: one of them again and
-# again, or one alone for seconds of speech.
-SPOILT_BY_GLOSSARY = frozenset({GuardReason.REPETITIVE, GuardReason.TOO_SPARSE})
+# Heard once more: a glossary makes unusual words likelier, now and then so much that nothing else is heard, and now
+# and then a small model stops after one word of a clear sentence. Without the glossary, and with a little silence
+# behind it so that its frames fall elsewhere, such a sentence was heard whole.
+HEARD_AGAIN = frozenset({GuardReason.REPETITIVE, GuardReason.TOO_SPARSE})
+SECOND_HEARING_SILENCE = np.zeros(int(0.2 * LISTEN_RATE_HZ), dtype=np.int16)
 # How much the latest recognition counts in what one takes at present: three slow ones in a row are a slow model.
 PACE_WEIGHT = 0.3
 # Moments that may wait for being recorded and thought about. Turns are never dropped: hearing waits.
@@ -244,8 +248,8 @@ class Hearing:
         if heard is None or heard.recognition is None:
             heard = await self._recognise(utterance, interim=False)
         reason = self._judged(utterance, heard)
-        if reason in SPOILT_BY_GLOSSARY and self._glossary():
-            heard, ahead = await self._recognise(utterance, interim=False, with_glossary=False), False
+        if reason in HEARD_AGAIN:
+            heard, ahead = await self._recognise(utterance, interim=False, again=True), False
             reason = self._judged(utterance, heard)
         recognition = heard.recognition
         if recognition is None:
@@ -276,14 +280,14 @@ class Hearing:
         # The end may have become sure while the judge was thinking.
         return await self._recognise(utterance, interim=utterance.id not in self._open)
 
-    async def _recognise(self, utterance: Utterance, *, interim: bool, with_glossary: bool = True) -> _Heard:
+    async def _recognise(self, utterance: Utterance, *, interim: bool, again: bool = False) -> _Heard:
         asked_at = self._clock.monotonic()
         expected = self._languages.expected(utterance.user_id)
         try:
             recognition = await self._recognizer.recognize(
-                utterance.pcm,
+                np.concatenate([utterance.pcm, SECOND_HEARING_SILENCE]) if again else utterance.pcm,
                 language=expected,
-                glossary=self._glossary() if with_glossary else (),
+                glossary=() if again else self._glossary(),
                 speaker_id=utterance.user_id,
                 interim=interim,
             )

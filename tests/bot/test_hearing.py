@@ -352,6 +352,17 @@ async def test_the_same_words_at_once_again_are_one_turn() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_sentence_that_broke_off_is_heard_again() -> None:
+    """A small model stops after one word of a clear sentence now and then; a second hearing finds the rest."""
+    bench = Bench("Room", "Roomtone, what do we take to the mountains on Saturday?")
+    async with bench.running():
+        await bench.say(ADA, seconds=3.0)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == ["Roomtone, what do we take to the mountains on Saturday?"]
+    assert bench.dropped == []
+
+
+@pytest.mark.asyncio
 async def test_what_a_glossary_spoils_is_heard_without_it() -> None:
     """Usernames make the model stutter now and then; what was said is not lost with the stutter."""
     bench = Bench("Ada, Ada, Ada, Ada, Ada, Ada, Ada, Ada,", "Margaret said that she would come.")
