@@ -123,6 +123,10 @@ class Keeper:
         """Return the part of a prompt about the people present, (id, display name). Returns at once."""
         return self._people.section(self._guild_id, present)
 
+    def introductions(self, present: Sequence[tuple[str, str]]) -> list[str]:
+        """Return a line on each person present, (id, display name), for spoken conversations. Returns at once."""
+        return self._people.introductions(self._guild_id, present)
+
     # -- its work ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:

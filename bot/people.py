@@ -58,6 +58,15 @@ class PeopleBook:
         )
         return () if made is None else (made,)
 
+    def introductions(self, guild_id: int | None, present: Sequence[tuple[str, str]]) -> list[str]:
+        """Return a line on each person present, (id, display name): the name, and what they have said of themselves."""
+        lines: list[str] = []
+        for person_id, name in present:
+            facts = self._known.get((guild_id, person_id), ()) if self.enabled else ()
+            told = sorted(facts, key=lambda fact: (-fact.weight, -fact.at))[: self._settings.facts_each]
+            lines.append(f"{name}, who has said: {' '.join(fact.text for fact in told)}" if told else name)
+        return lines
+
     async def drawn_through(self, session_id: SessionId) -> int:
         """Return up to which turn facts have been drawn from a session. Raises `StoreError`."""
         return await self._store.drawn_through(session_id)

@@ -360,6 +360,12 @@ class Room:
         """Return who is in the channel now, as turns know them: id and display name."""
         return [(str(person.id), person.name) for person in self._place.company() if not person.is_bot]
 
+    def _introductions(self) -> list[str]:
+        """Return a line on each person who is here, with what they have said of themselves at other times."""
+        if self._keeper is None:
+            return [name for _, name in self._present()]
+        return self._keeper.introductions(self._present())
+
     def _name(self, user_id: int) -> str:
         """Return a person's name, also of one who has just left."""
         self._names.update((person.id, person.name) for person in self._place.company())
@@ -455,7 +461,7 @@ class Room:
             instructions=means.instructions,
             recognizer=means.recognizer,
             name_of=self._name,
-            present=lambda: [name for _, name in self._present()],
+            present=self._introductions,
             write=self._place.write,
             mind=means.mind,
             max_input_tokens=means.max_input_tokens,

@@ -242,7 +242,10 @@ async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
         await second.keeper.tend()
         (section,) = second.people.section(GUILD, [("id-Ada", "Ada L.")])
         assert section.content.endswith("\nAda L.: I live in Lisbon.")
+        present = [("id-Ada", "Ada L."), ("id-Bob", "Bob")]
+        assert second.keeper.introductions(present) == ["Ada L., who has said: I live in Lisbon.", "Bob"]
         assert await second.people.forget(GUILD, "id-Ada") == 1
+        assert second.keeper.introductions(present) == ["Ada L.", "Bob"]
         assert second.people.section(GUILD, [("id-Ada", "Ada")]) == ()
         assert await second.people.kept(GUILD, "id-Ada") == ()
 
