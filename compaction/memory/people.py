@@ -138,14 +138,17 @@ def settle(drawn: Drawn, known: Iterable[PersonFact]) -> Settled:
 
     Said again, a fact changes nothing; drawn again, neither.
     """
-    ids = {each.id for each in known}
-    held = {each.id: each for each in known if each.holds}
+    before = tuple(known)
+    ids = {each.id for each in before}
+    held = {each.id: each for each in before if each.holds}
+    history = {each.id: each for each in before if not each.holds}
     added: dict[str, PersonFact] = {}
     superseded: dict[str, PersonFact] = {}
 
     def end(fact: PersonFact, by: str, at: float) -> None:
         ended = replace(fact, superseded_by=by, superseded_at=at)
         held.pop(fact.id, None)
+        history[fact.id] = ended
         if fact.id in added:
             added[fact.id] = ended
         else:
@@ -162,15 +165,29 @@ def settle(drawn: Drawn, known: Iterable[PersonFact]) -> Settled:
         rivals = [one for one in held.values() if contradicts(each, one)]
         if any(_same_value(each.value, one.value) for one in held.values() if _same_topic(each, one)):
             continue
-        newer = max((one for one in rivals if one.at > each.at), key=lambda one: one.at, default=None)
         added[each.id] = each
         held[each.id] = each
-        if newer is not None:
-            end(each, newer.id, newer.at)
+        over = _ended_before(each, rivals, history.values())
+        if over is not None:
+            end(each, *over)
             continue
         for fact in rivals:
             end(fact, each.id, each.at)
     return Settled(tuple(sorted(added.values(), key=_order)), tuple(sorted(superseded.values(), key=_order)))
+
+
+def _ended_before(
+    fact: PersonFact, rivals: Iterable[PersonFact], history: Iterable[PersonFact]
+) -> tuple[str, float] | None:
+    """Return what ended a fact that is drawn late, and when: another value said after it, or whatever ended one of its
+    topic after it; None where it holds."""
+    ends = [(one.at, one.id) for one in rivals if one.at > fact.at]
+    for one in history:
+        about_it = _same_topic(fact, one) and (_same_value(fact.value, one.value) or contradicts(fact, one))
+        if about_it and one.superseded_by is not None and (one.superseded_at or 0.0) > fact.at:
+            ends.append((one.superseded_at or 0.0, one.superseded_by))
+    at, by = min(ends, default=(0.0, ""))
+    return (by, at) if ends else None
 
 
 def contradicts(one: PersonFact, other: PersonFact) -> bool:

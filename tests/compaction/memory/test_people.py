@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.memory.people import (
@@ -195,6 +195,7 @@ SAYINGS = (
 )
 
 
+@settings(max_examples=300)
 @given(st.lists(st.lists(st.tuples(st.sampled_from(SAYINGS), st.sampled_from(["Ada", "Bob"])), max_size=6), max_size=6))
 def test_at_most_one_value_holds_and_nothing_is_lost(batches: list[list[tuple[str, str]]]) -> None:
     """Whatever is said in whatever order: one value a topic and person, every replaced one says by what."""
