@@ -32,6 +32,8 @@ _COMMENT = re.compile(r"\s{2,}#.*$")
 RUN_HERE = {
     "roomtone doctor": 0,
     "roomtone models list": 0,
+    # A replay keeps its memory to itself, so here there is none yet; the sentence says so.
+    "roomtone memory list": 1,
     "roomtone replay transcript.jsonl --report replay.json": 0,
     "roomtone tail --event compaction": 0,
     "roomtone tail --last 20": 0,
