@@ -65,6 +65,13 @@ def placement(settings: AsrSettings, *, cuda_devices: int) -> Placement:
     return Placement(device, compute_type)
 
 
+# Real silence behind an utterance, before the padding. One that ends close behind its last word, as looking ahead
+# cuts them, was now and then answered with its first word alone ('Room' for "Roomtone, when does the concert start?").
+# 0.5 s mends that and leaves the error rate as it was (45 recordings: 5.4 % with, 5.5 % without).
+_TAIL_S = 0.5
+_TAIL = np.zeros(int(_TAIL_S * LISTEN_RATE_HZ), dtype=np.float32)
+
+
 class WhisperEngine:
     """One loaded model. Not thread-safe.
 
@@ -154,7 +161,8 @@ class WhisperEngine:
     def _features(self, pcm: Pcm, length_s: float) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Return the log-mel spectrogram of `pcm` followed by silence up to `length_s`: (mels, frames)."""
         frames = round(length_s * FRAMES_PER_S)
-        features = self._model.feature_extractor(pcm.astype(np.float32) / INT16_FULL_SCALE)[:, :frames]
+        sound = np.concatenate([pcm.astype(np.float32) / INT16_FULL_SCALE, _TAIL])
+        features = self._model.feature_extractor(sound)[:, :frames]
         # Zeros are what faster-whisper pads with, and what its published error rates rest on.
         return np.pad(features, ((0, 0), (0, frames - features.shape[1]))).astype(np.float32)
 
