@@ -13,6 +13,7 @@ from sqlalchemy import exists, func, select, update
 from bot.store import rows
 from bot.store.indexing import index_source
 from bot.store.kept import landings, segment_tiers
+from bot.store.records import drop_record
 from bot.store.schema import add_once, notes, segments, sessions, turns
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Seq
@@ -203,8 +204,9 @@ async def _replace_segment(connection: AsyncConnection, session_id: SessionId, s
     )
     if replaced.rowcount == 0:
         return False
-    # The database's own trigger has taken the old words out of the index.
+    # The database's own trigger has taken the old words out of the index; the record was of the old words too.
     await index_source(connection, session_id, segment)
+    await drop_record(connection, session_id, segment.id)
     return True
 
 

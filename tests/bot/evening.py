@@ -16,6 +16,7 @@ from bot.store.prompts import PromptShelf
 from bot.store.sessions import Sessions
 from bot.store.tiers import SegmentShelf
 from bot.store.turns import SqlTurnStore
+from bot.tending import Tending
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from bot.brain.context import ModelContext
+    from compaction.memory.tiers import Check
 
 GUILD, CHANNEL = 77, 701
 PEOPLE = ("Ada", "Bob", "Cy")
@@ -111,6 +113,12 @@ class Evening:
             settings=self.tiers,
             clock=self.clock,
             max_input_tokens=self.max_input_tokens,
+        )
+
+    async def keeper_check(self) -> Check:
+        """Have every cold segment compressed at once, as by hand."""
+        return await Tending(self.database, self.clock).check(
+            self.session_id, max_input_tokens=self.max_input_tokens, regardless=True
         )
 
     async def say(self, text: str, speaker: str = "Ada", *, kind: TurnKind = TurnKind.SPEECH) -> Turn:

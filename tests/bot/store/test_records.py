@@ -1,0 +1,47 @@
+"""A segment that is made again has no record of what it said before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import text
+
+from compaction.model import Seq
+from compaction.ports import Landing
+from tests.bot.evening import Evening
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.asyncio
+async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(tmp_path: Path) -> None:
+    """Its retrievals stay counted."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.talk(100)
+        done = await evening.keeper_check()
+        assert len(done.compress) == 4
+        await evening.shelf.touch({evening.session_id: [(0, 0)]}, evening.clock.now())
+        async with evening.database.writing() as connection:
+            await connection.execute(text("UPDATE segments SET degraded = 1 WHERE start_seq = 0"))
+        state = evening.memory.state
+        first = evening.memory.segments[0]
+        repaired = replace(first, gist="Ada: It was made again.", summariser="llm ledger.v1")
+        assert await evening.store.land(
+            Landing(
+                session_id=evening.session_id,
+                expected_cursor=state.cursor,
+                expected_revision=state.revision,
+                segment=repaired,
+                state=replace(state, revision=state.revision + 1, cursor=Seq(state.cursor)),
+                folded_note_ids=(),
+                repairs=True,
+            )
+        )
+        standing, other, *_ = await evening.shelf.standings(evening.session_id)
+        assert standing.kept.segment.gist == "Ada: It was made again."
+        assert (standing.kept.record, standing.kept.queued_at_turn) == (None, None)
+        assert standing.accesses.count == 1
+        assert other.kept.record is not None

@@ -1,0 +1,44 @@
+"""The names of files, and finding a session by how it begins; the commands are tested in `cli`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.tending import Tending, TendingError, file_name
+from tests.bot.evening import Evening
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@given(st.text(min_size=1))
+def test_no_id_leads_out_of_its_folder(name: str) -> None:
+    """Whatever somebody calls a session; and the id can be read back from the file's name."""
+    written = file_name(name)
+    assert not {"/", "\\", "\0"} & set(written)
+    assert not written.startswith(".")
+    if all(ord(char) < 0x80 or 0xE000 > ord(char) > 0xFF for char in name):
+        assert unquote(written) == name
+
+
+@pytest.mark.asyncio
+async def test_a_session_is_found_by_how_it_begins(tmp_path: Path) -> None:
+    """The last one without a name; several of one beginning are told."""
+    async with Evening(tmp_path / "a.db", name="20260101-one") as first:
+        await first.say("Hello.")
+        await first.memory.end()
+        clock = first.clock
+    clock.advance(60.0)
+    async with Evening(tmp_path / "a.db", name="20260101-two", clock=clock) as second:
+        tending = Tending(second.database, clock)
+        assert await tending.named(None) == "20260101-two"
+        assert await tending.named("20260101-o") == "20260101-one"
+        with pytest.raises(TendingError, match="2 sessions begin with 2026: 20260101-two, 20260101-one"):
+            await tending.named("2026")
+        with pytest.raises(TendingError, match="There is no session x"):
+            await tending.named("x")
