@@ -16,7 +16,7 @@ import structlog
 
 from bot import events
 from bot.foresight import Foresight
-from voice.asr.guards import Before, GuardReason, judge
+from voice.asr.guards import Before, GuardReason, breaks_off, judge, letter_count
 from voice.asr.languages import SpeakerLanguages
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError, RecogniserOverloadedError
@@ -152,7 +152,7 @@ class Hearing:
         self._foresight = Foresight(
             judge=judge,
             answer=self._answer,
-            recognise=self._recognise_ahead if settings.recognise_ahead else None,
+            recognise=self._hear if settings.recognise_ahead else None,
             pace_s=lambda: self._pace_s,
             clock=clock,
         )
@@ -246,11 +246,8 @@ class Hearing:
         # A guess that failed or was shed has cost nothing yet.
         ahead = heard is not None and heard.recognition is not None
         if heard is None or heard.recognition is None:
-            heard = await self._recognise(utterance, interim=False)
+            heard = await self._hear(utterance)
         reason = self._judged(utterance, heard)
-        if reason in HEARD_AGAIN:
-            heard, ahead = await self._recognise(utterance, interim=False, again=True), False
-            reason = self._judged(utterance, heard)
         recognition = heard.recognition
         if recognition is None:
             self._drop_utterance(utterance, heard.refusal)
@@ -276,12 +273,25 @@ class Hearing:
         )
         return spoken
 
-    async def _recognise_ahead(self, utterance: Utterance) -> _Heard:
-        # The end may have become sure while the judge was thinking.
-        return await self._recognise(utterance, interim=utterance.id not in self._open)
+    async def _hear(self, utterance: Utterance) -> _Heard:
+        """Return what the recogniser makes of `utterance`, asked twice where the first answer cannot be all of it."""
+        first = await self._recognise(utterance)
+        if first.recognition is None:
+            return first
+        doubted = self._judged(utterance, first)
+        text, speech_s = first.recognition.text, utterance.ended_at - utterance.started_at
+        if doubted not in HEARD_AGAIN and (is_effect(text) or not breaks_off(text, speech_s=speech_s)):
+            return first
+        second = await self._recognise(utterance, again=True)
+        if second.recognition is None or self._judged(utterance, second) is not None:
+            return first
+        more = letter_count(second.recognition.text) > letter_count(first.recognition.text)
+        return second if doubted is not None or more else first
 
-    async def _recognise(self, utterance: Utterance, *, interim: bool, again: bool = False) -> _Heard:
+    async def _recognise(self, utterance: Utterance, *, again: bool = False) -> _Heard:
         asked_at = self._clock.monotonic()
+        # Until the end is sure it is a guess; that may be while the judge thinks, or between two hearings.
+        interim = utterance.id not in self._open
         expected = self._languages.expected(utterance.user_id)
         try:
             recognition = await self._recognizer.recognize(

@@ -156,7 +156,7 @@ async def test_what_a_guard_refuses_is_told_and_no_turn() -> None:
 async def test_a_failing_recogniser_costs_one_utterance() -> None:
     """The failure is told with its sentence, and the next utterance is heard."""
     broke = RecogniserError("The model broke. Pull it again.")
-    bench = Bench(broke, broke, "Still here.")
+    bench = Bench(broke, broke, "We are still here now.")
     async with bench.running():
         await bench.say(ADA)
         await bench.say(ADA)
@@ -164,7 +164,7 @@ async def test_a_failing_recogniser_costs_one_utterance() -> None:
     assert bench.dropped == ["recogniser_failed"]
     problems = [event.sentence for event in bench.seen if isinstance(event, events.Problem)]
     assert problems == ["The model broke. Pull it again."]
-    assert bench.texts[0].recognition.text == "Still here."
+    assert bench.texts[0].recognition.text == "We are still here now."
 
 
 @pytest.mark.asyncio

@@ -431,14 +431,14 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
 async def test_people_who_talk_at_once_are_one_turn_with_each_ones_words(tmp_path: Path) -> None:
     """Who began first comes first, a question among it is answered, and the turn lasts from the first to the last."""
     async with a_house(tmp_path) as house, living(house):
-        house.recognizer.texts += ["I do too.", "Roomtone, who likes the lighthouse?"]
+        house.recognizer.texts += ["I do too, very much.", "Roomtone, who likes the lighthouse?"]
         at = house.clock.monotonic()
         house.place.links[-1].hear([*speech(BO.id, at=at, seconds=1.5), *speech(ADA.id, at=at + 1.0, seconds=3.0)])
         await house.pass_time(6.0)
         await settle(lambda: bool(house.turns))
         [turn] = house.turns
         assert [(part.speaker, part.text) for part in turn.parts] == [
-            ("Bo", "I do too."),
+            ("Bo", "I do too, very much."),
             ("Ada", "Roomtone, who likes the lighthouse?"),
         ]
         assert turn.kind is TurnKind.SPEECH

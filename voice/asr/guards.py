@@ -22,6 +22,9 @@ MAX_NO_SPEECH_PROBABILITY = 0.6
 # Slow speech is about 8 characters a second; a few letters for seconds of sound are laughter or music.
 MIN_CHARS_PER_S = 4.0
 SPARSE_AFTER_S = 2.0
+# Of 150 pieces of recorded speech none had fewer letters a second than 7; half a sentence has.
+BROKEN_OFF_CHARS_PER_S = 6.0
+BROKEN_OFF_AFTER_S = 1.2
 # One sign of a script without letters stands for about this many letters.
 WIDE_CHARACTER_LETTERS = 3
 # Phantom phrases are also said by people, clearly; the phantoms come with less certainty than this.
@@ -113,7 +116,7 @@ def judge(
         return GuardReason.NO_SPEECH if no_speech > MAX_NO_SPEECH_PROBABILITY else GuardReason.LOW_CONFIDENCE
     if recognition.compression_ratio > MAX_COMPRESSION_RATIO or _is_loop(spoken):
         return GuardReason.REPETITIVE
-    if speech_s >= SPARSE_AFTER_S and _letters(text) < MIN_CHARS_PER_S * speech_s:
+    if speech_s >= SPARSE_AFTER_S and letter_count(text) < MIN_CHARS_PER_S * speech_s:
         return GuardReason.TOO_SPARSE
     if spoken in PHANTOM_PHRASES and (logprob < PHANTOM_MAX_LOGPROB or no_speech > PHANTOM_MIN_NO_SPEECH):
         return GuardReason.PHANTOM_PHRASE
@@ -127,6 +130,11 @@ def judge(
     if own_words and is_echo(text, own_words):
         return GuardReason.OWN_VOICE
     return None
+
+
+def breaks_off(text: str, *, speech_s: float) -> bool:
+    """Return whether `text` is too short for its speech to be all of it: worth a second hearing, not to be dropped."""
+    return speech_s >= BROKEN_OFF_AFTER_S and letter_count(text) < BROKEN_OFF_CHARS_PER_S * speech_s
 
 
 def is_echo(text: str, own_words: str) -> bool:
@@ -155,5 +163,6 @@ def _is_loop(spoken: str) -> bool:
     return False
 
 
-def _letters(text: str) -> int:
+def letter_count(text: str) -> int:
+    """Return how many letters `text` has; one sign of a script without letters counts for several."""
     return sum(WIDE_CHARACTER_LETTERS if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.recognizer import recognition
-from voice.asr.guards import Before, GuardReason, is_echo, judge
+from voice.asr.guards import Before, GuardReason, breaks_off, is_echo, judge
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
@@ -101,3 +101,20 @@ def test_who_speaks_over_the_bot_is_heard(heard: str) -> None:
 def test_nobody_echoes_a_silent_bot() -> None:
     """Quoting it later is no echo: what it was saying at that time is nothing."""
     assert judge(recognition("The lantern belongs to Bo."), speech_s=2.0) is None
+
+
+@pytest.mark.parametrize(
+    ("heard", "speech_s", "is_broken"),
+    [
+        ("Room", 1.95, True),
+        ("Roomtone", 1.95, True),
+        ("Roomtone, when does the concert start?", 1.95, False),
+        ("Roomtone?", 0.9, False),
+        ("Yes.", 0.5, False),
+        # One sign of a script without letters stands for several.
+        ("今日は雨が降っている", 2.0, False),
+    ],
+)
+def test_half_a_sentence_is_known_by_its_length(heard: str, speech_s: float, is_broken: bool) -> None:
+    """Fewer letters than anybody's slowest speech has; a word said alone is as short as its sound."""
+    assert breaks_off(heard, speech_s=speech_s) is is_broken
