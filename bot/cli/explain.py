@@ -160,10 +160,11 @@ def _show_overview(overview: Overview, fact: str | None, out: Console) -> None:
     if overview.records and fact is None:
         out.print("\nReplies (roomtone explain SESSION --turn N shows one):")
         for record in overview.records:
+            turn = "speech-to-speech" if record.answer_to is None else f"turn {record.answer_to}"
             evicted = "" if record.evicted is None else f"  left out {record.evicted[0]}-{record.evicted[1]}"
             of = "" if record.max_input_tokens is None else f" of {record.max_input_tokens:,}"
             out.print(
-                f"  {_moment(record.at, record.zone)}  turn {record.answer_to}  {record.total_tokens:,}{of} tokens  "
+                f"  {_moment(record.at, record.zone)}  {turn}  {record.total_tokens:,}{of} tokens  "
                 f"summary {record.summary_revision}{evicted}",
                 markup=False,
             )
