@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bot.transcript import NoteLine, SaidLine
 from compaction.context import build_payload
 from compaction.events import Failed, Landed
-from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
+from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
 from compaction.payload import coverage
 from compaction.session import SessionMemory
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bot.transcript import Line
     from compaction.events import CompactionEvent
-    from compaction.model import Mode, Turn
+    from compaction.model import Turn
     from compaction.payload import Coverage, PayloadPart
     from compaction.ports import TurnStore
     from compaction.settings import CompactionSettings
@@ -155,7 +155,10 @@ async def replay(
         # Jitter and run names come out the same each time.
         rng=Random(0),  # noqa: S311
         on_event=observe,
+        # What is stored can be searched; a replay only has nobody who would.
+        searchable=True,
     ) as memory:
+        rolling = memory.mode is Mode.ROLLING
         last: Turn | None = None
         for line in lines:
             clock.advance_to(line.at)
@@ -164,11 +167,14 @@ async def replay(
                 await memory.add_note(_note(line, result.notes))
             else:
                 last = await _say(memory, line)
-                memory.context(current=last, max_input_tokens=max_input_tokens)
+                context = memory.context(current=last, max_input_tokens=max_input_tokens)
+                if rolling:
+                    # As a reply would: what has no room leaves.
+                    memory.sent(context, build_payload(context, system=system, zone=zone, searchable=True), zone=zone)
             await memory.settle()
             on_line()
         context = memory.context(current=last, max_input_tokens=max_input_tokens)
-        result.payload = build_payload(context, system=system, zone=zone)
+        result.payload = build_payload(context, system=system, zone=zone, searchable=rolling)
         memory.sent(context, result.payload, zone=zone)
         result.turns = memory.total_turns
         result.cursor = memory.cursor

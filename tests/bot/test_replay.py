@@ -143,3 +143,19 @@ def test_the_transcripts_clock_never_goes_back() -> None:
     clock.advance_to(50.0)
     assert clock.now() == 3700.0
     assert clock.monotonic() - before >= 3600.0
+
+
+@pytest.mark.asyncio
+async def test_a_rolling_replay_evicts_and_tells() -> None:
+    """No summary and no fold; the newest turns, and one note for all before them."""
+    result = await play(talk(500), mode=Mode.ROLLING, room=2_000)
+    report = result.report()
+    assert (report["cursor"], report["summary"], result.landed) == (0, "", [])
+    assert result.covered is not None
+    assert result.covered.missing == result.covered.summarised == ()
+    (evicted,) = result.covered.evicted
+    assert evicted[0] == 0
+    note = next(part for part in result.payload if part.kind.value == "eviction_note")
+    assert f"({evicted[1] + 1} messages, " in note.content
+    assert "memory_search" in note.content
+    assert sum(part.tokens for part in result.payload) <= 2_000
