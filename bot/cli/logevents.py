@@ -148,6 +148,37 @@ def _context_built(event: Event) -> Iterator[Span]:
         yield f"left out turns {_plain(evicted[0])} to {_plain(evicted[1])}", "yellow"
 
 
+def _rolled(event: Event) -> Iterator[Span]:
+    """Tell what the rolling mode let go of."""
+    yield f"evicted {_count(event.get('evicted_count', '?'), 'message')}", "yellow"
+    yield f"word for word from turn {_get(event, 'evicted_until')}", _CURSOR
+    total = f"{_count(event.get('total_evicted_count', '?'), 'message')} so far"
+    yield f"{total}, {_get(event, 'total_evicted_tokens')} tokens", _QUIET
+
+
+def _mode_changed(event: Event) -> Iterator[Span]:
+    yield f"{_get(event, 'old_mode')} -> {_get(event, 'new_mode')}", _CURSOR
+
+
+def _called(event: Event) -> Iterator[Span]:
+    """Tell what a call of a model was for, what it cost, and how far the count was off."""
+    outcome = event.get("outcome")
+    yield f"{_get(event, 'purpose')} {_get(event, 'outcome')}", "" if outcome == "answered" else _TROUBLE
+    billed = event.get("prompt_tokens")
+    counted = f"counted {_get(event, 'estimated_prompt_tokens')}"
+    how = "exactly" if event.get("counted_exactly") else "by guess"
+    yield f"{'?' if billed is None else _plain(billed)} + {_get(event, 'completion_tokens')} tokens", _FIGURE
+    yield f"{counted} {how}", _QUIET
+    if event.get("dropped_count"):
+        yield f"{_count(event['dropped_count'], 'message')} left out", "yellow"
+    if event.get("within_budget") is False:
+        yield "over the budget, which is off", "yellow"
+    if event.get("first_token_ms") is not None:
+        yield f"first word after {_milliseconds(event['first_token_ms'])}", _FIGURE
+    yield _milliseconds(event.get("duration_ms")), _FIGURE
+    yield _get(event, "model"), _QUIET
+
+
 def _tiers(event: Event) -> Iterator[Span]:
     """Tell what a check of the tiers did."""
     yield f"{_count(event.get('segment_count', '?'), 'segment')} at turn {_get(event, 'total_turns')}", ""
@@ -169,6 +200,9 @@ _TELLERS: Mapping[str, Callable[[Event], Iterator[Span]]] = {
     COMPACTION + "failed": _failed,
     "model_context_built": _context_built,
     "tiers_checked": _tiers,
+    "context_rolled": _rolled,
+    "compaction_mode_changed": _mode_changed,
+    "model_call_finished": _called,
 }
 
 

@@ -226,3 +226,39 @@ def test_a_check_of_the_tiers_is_told() -> None:
         duration_ms=14.2,
     )
     assert "7 segments at turn 120  context 72 % full  1 queued  3 compressed  6200 -> 980 tokens  14 ms" in line
+
+
+def test_an_eviction_is_told_with_all_that_went_before() -> None:
+    """What left now, where the window begins, and the sum."""
+    line = line_of(
+        event="context_rolled", evicted_count=40, evicted_until=120, total_evicted_count=120, total_evicted_tokens=3100
+    )
+    assert "evicted 40 messages  word for word from turn 120  120 messages so far, 3100 tokens" in line
+
+
+def test_a_change_of_mode_is_told() -> None:
+    """From what to what."""
+    assert "summary -> rolling" in line_of(event="compaction_mode_changed", old_mode="summary", new_mode="rolling")
+
+
+def test_a_call_of_a_model_is_told_with_its_cost() -> None:
+    """Billed and counted tokens, how long it took, and what was out of the ordinary."""
+    call = {
+        "event": "model_call_finished",
+        "purpose": "reply",
+        "model": "gpt-4.1-mini",
+        "outcome": "answered",
+        "estimated_prompt_tokens": 1510,
+        "prompt_tokens": 1498,
+        "completion_tokens": 42,
+        "counted_exactly": True,
+        "dropped_count": 0,
+        "within_budget": True,
+        "first_token_ms": 310.4,
+        "duration_ms": 900.0,
+    }
+    told = "reply answered  1498 + 42 tokens  counted 1510 exactly  first word after 310 ms  900 ms  gpt-4.1-mini"
+    assert told in line_of(**call)
+    odd = {**call, "prompt_tokens": None, "counted_exactly": False, "dropped_count": 3, "within_budget": False}
+    line = line_of(**odd)
+    assert "? + 42 tokens  counted 1510 by guess  3 messages left out  over the budget, which is off" in line
