@@ -105,7 +105,10 @@ class ModelThread:
                 await asyncio.shield(self._ended)
         except TimeoutError:
             return False
-        return True
+        # It has said so, and still lets the model go. An interpreter that ends meanwhile ends the thread in the middle
+        # of the library's destructors, and the library answers with an abort.
+        await asyncio.to_thread(self._thread.join, timeout_s)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         why = "it was told to"
