@@ -41,7 +41,7 @@ async def test_the_models_words_are_spoken_and_heard(tmp_path: Path) -> None:
         played = await hello_with(server.base_url, tmp_path)
     assert_nobody_was_lost(played)
     assert played.status == 0, played.printed
-    assert "ride it every day" in played.report["bot_turns"][-1]["heard_by_others"].lower()
+    assert "bought a green one" in played.report["bot_turns"][-1]["heard_by_others"].lower()
     asked = [call for call in server.calls if call.stream][-1]
     assert "green bicycle at the market" in str(asked.messages)
 
