@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.signals import stop_on_signals
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Coroutine, Iterator
 
     from rich.console import Console
 
@@ -117,8 +119,25 @@ def memory(
         search_turns=search_turns,
     )
     with _shown() as progress:
-        report = asyncio.run(run(options, progress, on_part=lambda part: _write(part, json_file)))
+        report = asyncio.run(_until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
     _tell(report, json_file)
+
+
+async def _until_stopped(measuring: Coroutine[object, object, Report]) -> Report:
+    """Return the report, or end what was started for it (a model's server, other libraries) at SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    with stop_on_signals(stop):
+        run = asyncio.create_task(measuring, name="benchmark")
+        stopped = asyncio.create_task(stop.wait(), name="stop of the benchmark")
+        try:
+            await asyncio.wait({run, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if run.done():
+                return run.result()
+            raise typer.Abort
+        finally:
+            stopped.cancel()
+            run.cancel()
+            await asyncio.wait({run, stopped})
 
 
 def _write(report: Report, json_file: Path | None) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from bot.cli.app import run_command_line
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SMALL = ["--evenings", "1", "--folds", "5", "--turns", "100", "--search-turns", "100"]
 ALONE = ["--no-model", "--no-peers", "--no-embeddings"]
@@ -55,3 +56,34 @@ def test_unreadable_conversations_are_a_plain_sentence(tmp_path: Path, capsys: p
     (tmp_path / "bad.json").write_text("{}", "utf-8")
     assert run_command_line(["bench", "memory", *SMALL, *ALONE, "--transcripts", str(tmp_path)]) == 1
     assert "bad.json is JSON of a form that is not known here" in capsys.readouterr().err
+
+
+def test_stopped_run_takes_its_model_server_along(tmp_path: Path) -> None:
+    """SIGTERM, as a shell or a supervisor sends it, leaves no server behind that eats the machine."""
+    pid_pipe = tmp_path / "server.pid"
+    os.mkfifo(pid_pipe)
+    shim = tmp_path / "python"
+    shim.write_text(
+        f"#!{sys.executable}\nimport os, pathlib, sys, time\nif sys.argv[1] == '-m':\n"
+        f"    pathlib.Path({str(pid_pipe)!r}).write_text(str(os.getpid()))\n    time.sleep(300)\n",
+        "utf-8",
+    )
+    shim.chmod(0o755)
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"")
+    command = [sys.executable, "-m", "bot", "bench", "memory", "--no-peers"]
+    with subprocess.Popen(
+        [*command, "--llama-python", str(shim), "--model-file", str(model)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as bench:
+        assert bench.stderr is not None
+        assert "serving" in bench.stderr.readline()
+        # Opening the pipe waits until the server's process has written into it.
+        server = int(pid_pipe.read_text())
+        bench.send_signal(signal.SIGTERM)
+        assert bench.wait(60) == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(server, 0)
