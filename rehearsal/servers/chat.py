@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from aiohttp import web
 
-from rehearsal.errors import RehearsalError
+from rehearsal.servers.loopback import Loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -90,40 +90,25 @@ class LocalChatServer:
     def __init__(self, conduct: ChatConduct | None = None, *, port: int = 0) -> None:
         self.conduct = conduct or ChatConduct(answer=_say_hello)
         self.calls: list[ChatCall] = []
-        self._port = port
+        self._loopback = Loopback("chat", port=port)
         self._released = asyncio.Event()
-        self._runner: web.AppRunner | None = None
 
     @property
     def base_url(self) -> str:
         """Return what `llm.base_url` must be to reach it."""
-        return f"http://127.0.0.1:{self._port}/v1"
+        return self._loopback.base_url
 
     async def __aenter__(self) -> Self:
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", self._complete)
-        app.router.add_get("/v1/models", self._models)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self._port)
-        try:
-            await site.start()
-        except OSError as error:
-            await runner.cleanup()
-            raise RehearsalError(
-                f"The local chat server cannot listen on port {self._port}: {error.strerror}. "
-                "Choose another port, or end what uses it."
-            ) from error
-        self._port = runner.addresses[0][1]
-        self._runner = runner
+        await self._loopback.open(
+            [web.post("/v1/chat/completions", self._complete), web.get("/v1/models", self._models)]
+        )
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         self._released.set()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._loopback.close()
 
     async def _models(self, request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})

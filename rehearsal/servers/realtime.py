@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from aiohttp import web
 
-from rehearsal.errors import RehearsalError
+from rehearsal.servers.loopback import Loopback
 from rehearsal.servers.realtime_conduct import Desk, RealtimeConduct, RealtimeMode
 from rehearsal.servers.realtime_session import RealtimeSession
 
@@ -31,31 +31,16 @@ class LocalRealtimeServer:
         self.conduct = conduct or RealtimeConduct()
         self._desk = Desk(engines, self.conduct)
         self.sessions = 0
-        self._port = port
+        self._loopback = Loopback("realtime", port=port)
         self._open: set[RealtimeSession] = set()
-        self._runner: web.AppRunner | None = None
 
     @property
     def base_url(self) -> str:
         """Return what `realtime.base_url` must be to reach it."""
-        return f"http://127.0.0.1:{self._port}/v1"
+        return self._loopback.base_url
 
     async def __aenter__(self) -> Self:
-        app = web.Application()
-        app.router.add_get("/v1/realtime", self._serve)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self._port)
-        try:
-            await site.start()
-        except OSError as error:
-            await runner.cleanup()
-            raise RehearsalError(
-                f"The local realtime server cannot listen on port {self._port}: {error.strerror}. "
-                "Choose another port, or end what uses it."
-            ) from error
-        self._port = runner.addresses[0][1]
-        self._runner = runner
+        await self._loopback.open([web.get("/v1/realtime", self._serve)])
         return self
 
     async def __aexit__(
@@ -63,8 +48,7 @@ class LocalRealtimeServer:
     ) -> None:
         for session in list(self._open):
             await session.hang_up("The server is going away.")
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._loopback.close()
 
     @property
     def received(self) -> list[dict[str, Any]]:

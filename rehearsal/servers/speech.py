@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from aiohttp import web
 
-from rehearsal.errors import RehearsalError
 from rehearsal.people.clip import RATE_HZ, encode_ogg
+from rehearsal.servers.loopback import Loopback
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -81,38 +81,23 @@ class LocalSpeechServer:
         """`port`: 0 takes a free one."""
         self.conduct = conduct
         self.calls: list[Mapping[str, Any]] = []
-        self._port = port
-        self._runner: web.AppRunner | None = None
+        self._loopback = Loopback("speech", port=port)
         self._released = asyncio.Event()
 
     @property
     def base_url(self) -> str:
         """Return what belongs into `speaking.base_url`."""
-        return f"http://127.0.0.1:{self._port}/v1"
+        return self._loopback.base_url
 
     async def __aenter__(self) -> Self:
-        app = web.Application()
-        app.router.add_post("/v1/audio/speech", self._speak)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", self._port).start()
-        except OSError as error:
-            await runner.cleanup()
-            raise RehearsalError(
-                f"The local speech server cannot listen on port {self._port}: {error.strerror}. "
-                "Choose another port, or end what uses it."
-            ) from error
-        self._port = runner.addresses[0][1]
-        self._runner = runner
+        await self._loopback.open([web.post("/v1/audio/speech", self._speak)])
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         self._released.set()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._loopback.close()
 
     async def _speak(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

@@ -1,0 +1,53 @@
+"""Where a local model server listens: on 127.0.0.1 alone, from `open` to `close`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from rehearsal.errors import RehearsalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Answers still running when a server closes have this long to notice.
+_SHUTDOWN_S = 1.0
+
+
+class Loopback:
+    """The socket of one local server. *Ownership*: the server that made it opens and closes it."""
+
+    def __init__(self, name: str, *, port: int) -> None:
+        """`name`: which server it is, for errors. `port`: 0 takes a free one."""
+        self._name = name
+        self._port = port
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def base_url(self) -> str:
+        """Return the address under which OpenAI's client library finds the server."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    async def open(self, routes: Iterable[web.RouteDef]) -> None:
+        """Listen. Raises `RehearsalError` when the port is taken."""
+        app = web.Application()
+        app.add_routes(routes)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_S)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", self._port).start()
+        except OSError as error:
+            await runner.cleanup()
+            raise RehearsalError(
+                f"The local {self._name} server cannot listen on port {self._port}: {error.strerror}. "
+                "Choose another port, or end what uses it."
+            ) from error
+        self._port = runner.addresses[0][1]
+        self._runner = runner
+
+    async def close(self) -> None:
+        """Stop listening and end the running answers; a second time, or before `open`, does nothing."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
