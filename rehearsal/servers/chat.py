@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 MODEL = "local-chat"
 # Words a minute of a fast local model do not matter here: pieces leave as fast as the client reads them.
 PIECE_WORDS = 2
-# A stalled answer never goes on; the client's own deadline must end it. Past this the server lets go.
-STALL_S = 120.0
 
 
 class ChatMode(StrEnum):
@@ -91,7 +89,6 @@ class LocalChatServer:
         self.conduct = conduct or ChatConduct(answer=_say_hello)
         self.calls: list[ChatCall] = []
         self._loopback = Loopback("chat", port=port)
-        self._released = asyncio.Event()
 
     @property
     def base_url(self) -> str:
@@ -107,7 +104,6 @@ class LocalChatServer:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        self._released.set()
         await self._loopback.close()
 
     async def _models(self, request: web.Request) -> web.Response:
@@ -121,7 +117,7 @@ class LocalChatServer:
         if refusal is not None:
             return refusal
         if self.conduct.mode is ChatMode.STALL:
-            await self._stall()
+            await self._loopback.stall()
         if self.conduct.first_token_delay_s:
             await asyncio.sleep(self.conduct.first_token_delay_s)
         if self.conduct.mode is ChatMode.GARBAGE:
@@ -144,7 +140,7 @@ class LocalChatServer:
                 continue
             match self.conduct.mode:
                 case ChatMode.STALL_AFTER_FIRST:
-                    await self._stall()
+                    await self._loopback.stall()
                 case ChatMode.CUT:
                     assert request.transport is not None
                     request.transport.abort()
@@ -160,13 +156,6 @@ class LocalChatServer:
             await response.write(_event(_chunk("") | {"choices": [], "usage": _usage(words, self.conduct)}))
         await response.write(b"data: [DONE]\n\n")
         return response
-
-    async def _stall(self) -> None:
-        try:
-            async with asyncio.timeout(STALL_S):
-                await self._released.wait()
-        except TimeoutError:
-            return
 
 
 def _refusal(conduct: ChatConduct, call: ChatCall) -> web.Response | None:

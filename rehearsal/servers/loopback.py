@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 # Answers still running when a server closes have this long to notice.
 _SHUTDOWN_S = 1.0
+# A stalled answer never goes on; the client's own deadline must end it. Past this the server lets go.
+_STALL_S = 120.0
 
 
 class Loopback:
@@ -22,6 +25,7 @@ class Loopback:
         """`name`: which server it is, for errors. `port`: 0 takes a free one."""
         self._name = name
         self._port = port
+        self._released = asyncio.Event()
         self._runner: web.AppRunner | None = None
 
     @property
@@ -46,8 +50,17 @@ class Loopback:
         self._port = runner.addresses[0][1]
         self._runner = runner
 
+    async def stall(self) -> None:
+        """Keep one answer waiting until the server closes."""
+        try:
+            async with asyncio.timeout(_STALL_S):
+                await self._released.wait()
+        except TimeoutError:
+            return
+
     async def close(self) -> None:
         """Stop listening and end the running answers; a second time, or before `open`, does nothing."""
+        self._released.set()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

@@ -5,7 +5,6 @@ It stands for OpenAI or any server that does as OpenAI does. It has no voice ins
 
 from __future__ import annotations
 
-import asyncio
 import io
 import wave
 from dataclasses import dataclass
@@ -29,8 +28,6 @@ MODEL = "local-speech"
 PCM_RATE_HZ = 24_000
 # Sound leaves in pieces, as from an engine that speaks while it thinks.
 PIECE_BYTES = 4_800
-# A stalled answer never goes on; the client's own deadline must end it. Past this the server lets go.
-STALL_S = 120.0
 
 Engine: TypeAlias = "Callable[[str], Awaitable[tuple[NDArray[np.int16], int]]]"
 
@@ -82,7 +79,6 @@ class LocalSpeechServer:
         self.conduct = conduct
         self.calls: list[Mapping[str, Any]] = []
         self._loopback = Loopback("speech", port=port)
-        self._released = asyncio.Event()
 
     @property
     def base_url(self) -> str:
@@ -96,7 +92,6 @@ class LocalSpeechServer:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        self._released.set()
         await self._loopback.close()
 
     async def _speak(self, request: web.Request) -> web.StreamResponse:
@@ -107,7 +102,7 @@ class LocalSpeechServer:
             status, message = _REFUSALS[mode]
             return web.json_response({"error": {"message": message, "type": "error"}}, status=status)
         if mode is SpeechMode.STALL:
-            await self._stall()
+            await self._loopback.stall()
         if mode is SpeechMode.GARBAGE:
             return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
         if mode is SpeechMode.BROKEN_SOUND:
@@ -134,19 +129,12 @@ class LocalSpeechServer:
         for start in range(0, len(sound), PIECE_BYTES):
             await response.write(sound[start : start + PIECE_BYTES])
             if self.conduct.mode is SpeechMode.STALL_AFTER_FIRST:
-                await self._stall()
+                await self._loopback.stall()
             elif self.conduct.mode is SpeechMode.CUT:
                 assert request.transport is not None
                 request.transport.abort()
                 break
         return response
-
-    async def _stall(self) -> None:
-        try:
-            async with asyncio.timeout(STALL_S):
-                await self._released.wait()
-        except TimeoutError:
-            return
 
 
 def _at(pcm: NDArray[np.int16], from_hz: int, to_hz: int) -> NDArray[np.int16]:
