@@ -1,24 +1,23 @@
-"""Carrying out an answer: model stream, sentences, voice, playback, and what was really heard of it.
+"""Carrying out an answer: it is thought (`thinking`), spoken (`speaking`), and recorded as far as it was heard.
 
 One answer is in the works at a time and at most one question waits; a newer question takes the waiting one's
-place. Whether to answer is decided in `decider`; this shell only carries out, times, and tells of failures.
+place. Whether to answer is decided in `decider`; this shell only conducts, times, and tells how it went.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.llm.port import ChatModelError
+from bot.brain.progress import Progress, elapsed_ms
+from bot.brain.speaking import Speaking
+from bot.brain.thinking import Thinking, new_thoughts
 from compaction.errors import CompactionError, ContextOverflowError
-from voice.errors import RealtimeError, SynthesisError
-from voice.speaking.moderation import ModerationError, WordList
-from voice.speaking.sentences import SentenceSplitter
-from voice.speaking.spoken import Spoken
+from voice.errors import RealtimeError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -28,26 +27,12 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from compaction.model import Turn
     from voice.speaking.moderation import Moderator
-    from voice.speaking.playback import Playback, Played
+    from voice.speaking.playback import Playback
     from voice.speaking.port import Speech, Synthesizer
-
-    # A sentence to be spoken, what went wrong instead, or the end.
-    _Item: TypeAlias = str | ChatModelError | ContextOverflowError | None
 
 log = structlog.get_logger()
 
-# Sentences a fast model may be ahead of the voice; more would be thought in vain if people speak on.
-SENTENCES_AHEAD = 4
-# Playback drains in real time. A piece that waits longer than this behind two others is not being played at all.
-QUEUE_TIMEOUT_S = 60.0
-# What the sender may lag behind the sound's own length before it counts as gone.
-PLAYBACK_SLACK_S = 10.0
-
-MODEL_FAILED = "Sorry, the language model did not answer."
-TOO_MUCH = "That is more than I can take in at once. Ask me for less at a time."
 TOO_SLOW = "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow."
-BLOCKED = "I left out something that I must not say here."
-NOT_PLAYED = "My answer did not get through to the voice channel. `/leave` and `/join` connect me anew."
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +75,6 @@ class Direct(Protocol):
         """Take note of how much of the answer was heard. Called once after each `speak`."""
 
 
-@dataclass(slots=True)
-class _Progress:
-    """What is known of the answer being carried out."""
-
-    begun_at: float
-    pieces: list[asyncio.Future[Played]] = field(default_factory=list)
-    audio_s: float = 0.0
-    unsaid: list[str] = field(default_factory=list)
-    model_first_token_ms: float | None = None
-    synthesis_first_audio_ms: float | None = None
-    failure: str | None = None
-    # Whether speech-to-speech was asked, and so must be told how far it was heard.
-    direct: bool = False
-
-    def fail(self, stage: str, sentence: str) -> None:
-        """Note what failed, for the log and for the people; of several failures the last one is told to them."""
-        log.error("reply_failed", stage=stage, problem=sentence)
-        self.failure = sentence
-
-
 class Replier:
     """Carries out answers one after the other. `run` is its task, owned by the room.
 
@@ -133,16 +98,21 @@ class Replier:
         direct: Direct | None = None,
     ) -> None:
         self._build_context = build_context
-        self._responder = responder
-        self._synthesizer = synthesizer
         self._playback = playback
         self._clock = clock
         self._timeout_s = timeout_s
         self._on_reply = on_reply
-        self._pronunciations = pronunciations
-        self._blocked_words = WordList(blocked_words)
-        self._moderator = moderator
         self._direct = direct
+        self._thinking = Thinking(responder, clock)
+        self._speaking = Speaking(
+            synthesizer=synthesizer,
+            playback=playback,
+            clock=clock,
+            on_queued=self._sounds,
+            pronunciations=pronunciations,
+            blocked_words=blocked_words,
+            moderator=moderator,
+        )
         self._waiting: Question | None = None
         self._asked = asyncio.Event()
         self._idle = asyncio.Event()
@@ -153,7 +123,7 @@ class Replier:
         self._interrupted = False
         self._settled = asyncio.Event()
         self._settled.set()
-        self._progress: _Progress | None = None
+        self._progress: Progress | None = None
 
     @property
     def queued(self) -> bool:
@@ -221,7 +191,7 @@ class Replier:
                     self._idle.set()
 
     async def _answer(self, question: Question) -> Reply:
-        progress = self._progress = _Progress(begun_at=self._clock.monotonic())
+        progress = self._progress = Progress(begun_at=self._clock.monotonic())
         self._interrupted = False
         try:
             async with asyncio.timeout(self._timeout_s) as self._scope:
@@ -242,12 +212,11 @@ class Replier:
             # However this ends, nothing of this answer may sound later. Pieces played out are not touched.
             self._playback.stop()
         if progress.direct and self._direct is not None:
-            played = [piece.result() for piece in progress.pieces if piece.done() and not piece.cancelled()]
-            complete = all(piece.complete for piece in played) and not self._broken_off
-            self._direct.spoken(sum(piece.played_s for piece in played), complete=complete)
+            complete = all(piece.complete for piece in progress.played) and not self._broken_off
+            self._direct.spoken(sum(piece.played_s for piece in progress.played), complete=complete)
         return self._reply(question, progress)
 
-    async def _speak_directly(self, question: Question, progress: _Progress) -> bool:
+    async def _speak_directly(self, question: Question, progress: Progress) -> bool:
         """Let speech-to-speech answer; return whether it did, at least in part."""
         direct = self._direct
         if direct is None or not direct.usable:
@@ -257,8 +226,8 @@ class Replier:
             async with aclosing(direct.speak(question)) as stream:
                 async for speech in stream:
                     if progress.model_first_token_ms is None:
-                        progress.model_first_token_ms = self._elapsed_ms(progress.begun_at)
-                    if not await self._queue(speech, progress):
+                        progress.model_first_token_ms = elapsed_ms(progress.begun_at, self._clock.monotonic())
+                    if not await self._speaking.queue(speech, progress):
                         break
         except RealtimeError as error:
             if not progress.pieces:
@@ -268,109 +237,33 @@ class Replier:
                 direct.spoken(0.0, complete=False)
                 return False
             progress.fail("model", str(error))
-        await self._play_out(progress)
+        await self._speaking.play_out(progress)
         return True
 
-    async def _queue(self, speech: Speech, progress: _Progress) -> bool:
-        """Queue a piece for playback; return whether playback takes more."""
-        try:
-            async with asyncio.timeout(QUEUE_TIMEOUT_S):
-                progress.pieces.append(await self._playback.queue(speech))
-        except TimeoutError:
-            progress.fail("playback", NOT_PLAYED)
-            return False
-        progress.audio_s += len(speech.pcm) / speech.rate_hz
+    def _sounds(self) -> None:
+        """From here on the sound's own length is the bound."""
         if self._scope is not None and not self._broken_off:
-            # It sounds: from here on the sound's own length is the bound.
             self._scope.reschedule(None)
-        return True
 
-    async def _refuse(self, error: ContextOverflowError, progress: _Progress) -> None:
+    async def _refuse(self, error: ContextOverflowError, progress: Progress) -> None:
         """Say aloud what to do about a question that is too much; the figures are written."""
-        sentences: asyncio.Queue[_Item] = asyncio.Queue(SENTENCES_AHEAD)
-        for item in (error, None):
-            sentences.put_nowait(item)
-        await self._speak(sentences, progress)
-        await self._play_out(progress)
+        thoughts = new_thoughts()
+        for thought in (error, None):
+            thoughts.put_nowait(thought)
+        await self._speaking.speak(thoughts, progress)
+        await self._speaking.play_out(progress)
 
-    async def _think_and_speak(self, context: ModelContext, progress: _Progress) -> None:
-        sentences: asyncio.Queue[_Item] = asyncio.Queue(SENTENCES_AHEAD)
+    async def _think_and_speak(self, context: ModelContext, progress: Progress) -> None:
+        thoughts = new_thoughts()
         async with asyncio.TaskGroup() as tasks:
-            thinking = tasks.create_task(self._think(context, sentences, progress), name="think")
-            await self._speak(sentences, progress)
+            thinking = tasks.create_task(self._thinking.think(context, thoughts, progress), name="think")
+            await self._speaking.speak(thoughts, progress)
             # After a failure of the voice there may be nobody left to take sentences.
             thinking.cancel()
-        await self._play_out(progress)
+        await self._speaking.play_out(progress)
 
-    async def _think(self, context: ModelContext, sentences: asyncio.Queue[_Item], progress: _Progress) -> None:
-        """Cut the responder's stream into sentences; a failure is handed on like one."""
-        splitter = SentenceSplitter()
-        try:
-            async with aclosing(self._responder.respond(context)) as stream:
-                async for piece in stream:
-                    if progress.model_first_token_ms is None:
-                        progress.model_first_token_ms = self._elapsed_ms(progress.begun_at)
-                    for sentence in splitter.feed(piece):
-                        await sentences.put(sentence)
-            for sentence in splitter.flush():
-                await sentences.put(sentence)
-        except (ChatModelError, ContextOverflowError) as error:
-            # What the model had begun to say is half a sentence: better left out.
-            await sentences.put(error)
-        await sentences.put(None)
-
-    async def _speak(self, sentences: asyncio.Queue[_Item], progress: _Progress) -> None:
-        """Speak of each sentence what can be spoken; the next is made while one plays."""
-        spoken = Spoken(self._pronunciations)
-        while (item := await sentences.get()) is not None:
-            if not isinstance(item, str):
-                overflow = isinstance(item, ContextOverflowError)
-                progress.fail("context" if overflow else "model", str(item))
-                if progress.pieces:
-                    return
-                item = TOO_MUCH if overflow else MODEL_FAILED
-            said = spoken.piece(item)
-            if said is None or not await self._may_say(said.text, progress):
-                continue
-            begun = self._clock.monotonic()
-            try:
-                speech = await self._synthesizer.synthesize(said.aloud)
-            except SynthesisError as error:
-                progress.unsaid.append(said.text)
-                progress.fail("voice", str(error))
-                continue
-            if progress.synthesis_first_audio_ms is None:
-                progress.synthesis_first_audio_ms = self._elapsed_ms(begun)
-            # What is remembered is the text, not the way it is pronounced.
-            if not await self._queue(replace(speech, text=said.text), progress):
-                return
-
-    async def _may_say(self, text: str, progress: _Progress) -> bool:
-        """Return whether `text` may be spoken; if not, log why and let the people be told."""
-        try:
-            objection = "word_list" if self._blocked_words.forbids(text) else None
-            if objection is None and self._moderator is not None:
-                objection = await self._moderator.objection(text)
-        except ModerationError as error:
-            progress.fail("moderation", str(error))
-            return False
-        if objection is None:
-            return True
-        log.warning("sentence_blocked", reason=objection, char_count=len(text))
-        progress.failure = BLOCKED
-        return False
-
-    async def _play_out(self, progress: _Progress) -> None:
-        if not progress.pieces:
-            return
-        try:
-            async with asyncio.timeout(progress.audio_s + PLAYBACK_SLACK_S):
-                await asyncio.wait(progress.pieces)
-        except TimeoutError:
-            progress.fail("playback", NOT_PLAYED)
-
-    def _reply(self, question: Question, progress: _Progress) -> Reply:
-        played = [piece.result() for piece in progress.pieces if piece.done() and not piece.cancelled()]
+    def _reply(self, question: Question, progress: Progress) -> Reply:
+        played = progress.played
         starts = [piece.first_frame_at for piece in played if piece.first_frame_at is not None]
         return Reply(
             question=question,
@@ -387,6 +280,3 @@ class Replier:
     @property
     def _broken_off(self) -> bool:
         return self._hushed or self._interrupted
-
-    def _elapsed_ms(self, since: float) -> float:
-        return round(1000 * (self._clock.monotonic() - since), 1)

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from bot import events
 from bot.brain.instructions import Instructions
-from bot.brain.reply import TOO_MUCH
+from bot.brain.speaking import TOO_MUCH
 from bot.llm.budget import Budget
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
 from bot.place import Moved

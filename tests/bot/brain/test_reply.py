@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.reply import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH, TOO_SLOW, Question, Replier, Reply
+from bot.brain.reply import TOO_SLOW, Question, Replier, Reply
+from bot.brain.speaking import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
 from bot.llm.port import ChatModelError
 from compaction.context import SessionContext
 from compaction.errors import ContextOverflowError, StoreError
@@ -222,7 +223,7 @@ async def test_hushed_in_the_middle_only_what_was_heard_is_kept() -> None:
 @pytest.mark.asyncio
 async def test_sound_that_nobody_pulls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dead voice connection takes no frames: the answer ends, and says so."""
-    monkeypatch.setattr("bot.brain.reply.PLAYBACK_SLACK_S", 0.01)
+    monkeypatch.setattr("bot.brain.speaking.PLAYBACK_SLACK_S", 0.01)
     bench = Bench(ScriptedResponder("Hm."))
     async with bench.running():
         bench.replier.ask(FIRST)

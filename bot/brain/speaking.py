@@ -1,0 +1,126 @@
+"""Speaking an answer: each sentence is cleaned, judged, given its sound and queued, while the one before it plays.
+
+It says what it is handed and notes what became of it; when an answer begins and ends is its conductor's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.brain.progress import elapsed_ms
+from compaction.errors import ContextOverflowError
+from voice.errors import SynthesisError
+from voice.speaking.moderation import ModerationError, WordList
+from voice.speaking.spoken import Spoken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bot.brain.progress import Progress
+    from bot.brain.thinking import Thought
+    from bot.clock import Clock
+    from voice.speaking.moderation import Moderator
+    from voice.speaking.playback import Playback
+    from voice.speaking.port import Speech, Synthesizer
+
+log = structlog.get_logger()
+
+# Playback drains in real time. A piece that waits longer than this behind two others is not being played at all.
+QUEUE_TIMEOUT_S = 60.0
+# What the sender may lag behind the sound's own length before it counts as gone.
+PLAYBACK_SLACK_S = 10.0
+
+MODEL_FAILED = "Sorry, the language model did not answer."
+TOO_MUCH = "That is more than I can take in at once. Ask me for less at a time."
+BLOCKED = "I left out something that I must not say here."
+NOT_PLAYED = "My answer did not get through to the voice channel. `/leave` and `/join` connect me anew."
+
+
+class Speaking:
+    """The way from a sentence to the voice channel. One a room; `on_queued` is told of each piece that will sound."""
+
+    def __init__(
+        self,
+        *,
+        synthesizer: Synthesizer,
+        playback: Playback,
+        clock: Clock,
+        on_queued: Callable[[], None],
+        pronunciations: Mapping[str, str] | None = None,
+        blocked_words: Sequence[str] = (),
+        moderator: Moderator | None = None,
+    ) -> None:
+        self._synthesizer = synthesizer
+        self._playback = playback
+        self._clock = clock
+        self._on_queued = on_queued
+        self._pronunciations = pronunciations
+        self._blocked_words = WordList(blocked_words)
+        self._moderator = moderator
+
+    async def speak(self, thoughts: asyncio.Queue[Thought], progress: Progress) -> None:
+        """Speak of each sentence what can be spoken, until the end; the next is made while one plays."""
+        spoken = Spoken(self._pronunciations)
+        while (item := await thoughts.get()) is not None:
+            if not isinstance(item, str):
+                overflow = isinstance(item, ContextOverflowError)
+                progress.fail("context" if overflow else "model", str(item))
+                if progress.pieces:
+                    return
+                item = TOO_MUCH if overflow else MODEL_FAILED
+            said = spoken.piece(item)
+            if said is None or not await self._may_say(said.text, progress):
+                continue
+            begun = self._clock.monotonic()
+            try:
+                speech = await self._synthesizer.synthesize(said.aloud)
+            except SynthesisError as error:
+                progress.unsaid.append(said.text)
+                progress.fail("voice", str(error))
+                continue
+            if progress.synthesis_first_audio_ms is None:
+                progress.synthesis_first_audio_ms = elapsed_ms(begun, self._clock.monotonic())
+            # What is remembered is the text, not the way it is pronounced.
+            if not await self.queue(replace(speech, text=said.text), progress):
+                return
+
+    async def queue(self, speech: Speech, progress: Progress) -> bool:
+        """Queue a piece for playback; return whether playback takes more."""
+        try:
+            async with asyncio.timeout(QUEUE_TIMEOUT_S):
+                progress.pieces.append(await self._playback.queue(speech))
+        except TimeoutError:
+            progress.fail("playback", NOT_PLAYED)
+            return False
+        progress.audio_s += len(speech.pcm) / speech.rate_hz
+        self._on_queued()
+        return True
+
+    async def play_out(self, progress: Progress) -> None:
+        """Wait until all that was queued has sounded."""
+        if not progress.pieces:
+            return
+        try:
+            async with asyncio.timeout(progress.audio_s + PLAYBACK_SLACK_S):
+                await asyncio.wait(progress.pieces)
+        except TimeoutError:
+            progress.fail("playback", NOT_PLAYED)
+
+    async def _may_say(self, text: str, progress: Progress) -> bool:
+        """Return whether `text` may be spoken; if not, log why and let the people be told."""
+        try:
+            objection = "word_list" if self._blocked_words.forbids(text) else None
+            if objection is None and self._moderator is not None:
+                objection = await self._moderator.objection(text)
+        except ModerationError as error:
+            progress.fail("moderation", str(error))
+            return False
+        if objection is None:
+            return True
+        log.warning("sentence_blocked", reason=objection, char_count=len(text))
+        progress.failure = BLOCKED
+        return False

@@ -1,0 +1,57 @@
+"""Thinking an answer: the responder's stream becomes whole sentences for the one who speaks.
+
+It does not decide what is asked or how it is said aloud.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, TypeAlias
+
+from bot.brain.progress import elapsed_ms
+from bot.llm.port import ChatModelError
+from compaction.errors import ContextOverflowError
+from voice.speaking.sentences import SentenceSplitter
+
+if TYPE_CHECKING:
+    from bot.brain.context import ModelContext
+    from bot.brain.progress import Progress
+    from bot.brain.responder import Responder
+    from bot.clock import Clock
+
+# A sentence to be spoken, what went wrong instead, or the end.
+Thought: TypeAlias = str | ChatModelError | ContextOverflowError | None
+
+# Sentences a fast model may be ahead of the voice; more would be thought in vain if people speak on.
+SENTENCES_AHEAD = 4
+
+
+def new_thoughts() -> asyncio.Queue[Thought]:
+    """Return the queue between thinking and speaking."""
+    return asyncio.Queue(SENTENCES_AHEAD)
+
+
+class Thinking:
+    """Asks the responder. One a room."""
+
+    def __init__(self, responder: Responder, clock: Clock) -> None:
+        self._responder = responder
+        self._clock = clock
+
+    async def think(self, context: ModelContext, thoughts: asyncio.Queue[Thought], progress: Progress) -> None:
+        """Cut the responder's stream into sentences; a failure is handed on like one, and the end at last."""
+        splitter = SentenceSplitter()
+        try:
+            async with aclosing(self._responder.respond(context)) as stream:
+                async for piece in stream:
+                    if progress.model_first_token_ms is None:
+                        progress.model_first_token_ms = elapsed_ms(progress.begun_at, self._clock.monotonic())
+                    for sentence in splitter.feed(piece):
+                        await thoughts.put(sentence)
+            for sentence in splitter.flush():
+                await thoughts.put(sentence)
+        except (ChatModelError, ContextOverflowError) as error:
+            # What the model had begun to say is half a sentence: better left out.
+            await thoughts.put(error)
+        await thoughts.put(None)
