@@ -33,6 +33,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "faster_whisper": ("voice.asr",),
     "ctranslate2": ("voice.asr",),
     "openai": ("bot.llm", "voice.asr.remote", "voice.speaking", "voice.realtime"),
+    "jsonschema": ("bot.brain.tools",),
+    "mcp": ("bot.mcp",),
     "piper": ("voice.speaking",),
     "tiktoken": ("bot.llm",),
     "sqlalchemy": ("bot.store",),
