@@ -28,11 +28,12 @@ from bot.keeper import Keeper
 from bot.listening import open_detector, open_judge
 from bot.llm.embedded import EmbeddedResponder
 from bot.llm.opening import open_budget, open_model
+from bot.means import Means
 from bot.people import PeopleBook
 from bot.policy import GuildPolicy
 from bot.realtime import talks
 from bot.recall import Recall, RoomRecall
-from bot.room import Means, Room
+from bot.room import Room
 from bot.store.database import open_database
 from bot.store.guilds import Guilds
 from bot.store.people import PeopleStore

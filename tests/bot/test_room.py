@@ -15,9 +15,10 @@ from bot.brain.instructions import Instructions
 from bot.brain.speaking import TOO_MUCH
 from bot.llm.budget import Budget
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
+from bot.means import Means
 from bot.place import Moved
 from bot.policy import GuildPolicy
-from bot.room import LOOK_AROUND_S, Means, Room
+from bot.room import LOOK_AROUND_S, Room
 from bot.settings import BrainSettings, RoomSettings
 from bot.store.database import open_database
 from bot.store.guilds import GuildChoice, Guilds

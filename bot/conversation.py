@@ -1,0 +1,276 @@
+"""The conversation of one room: what is heard becomes turns, each is judged, and what deserves it is answered.
+
+It owns the senses and the voice of its room. How long the room lives, and where, is `bot.room`'s business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from bot.brain.decider import Said, decide
+from bot.brain.reply import Question, Replier, Reply
+from bot.brain.wakeword import is_addressed
+from bot.company import Company
+from bot.hearing import Hearing, SpokenText
+from bot.interruption import Interruption
+from bot.minutes import Minutes
+from bot.prompting import Prompting
+from voice.asr.glossary import choose_glossary
+from voice.listening.ears import Ears
+from voice.speaking.playback import Playback
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Sequence
+
+    from bot.brain.decider import Decision
+    from bot.brain.quoting import Quoting
+    from bot.brain.tools.tool import Tool
+    from bot.keeper import Keeper
+    from bot.means import Means
+    from bot.place import Moved, Place
+    from bot.realtime import RealtimeTalk
+    from compaction.session import SessionMemory
+    from voice.transport.heard import Heard
+
+log = structlog.get_logger()
+
+# An ending conversation's time for its last words to become turns, and for the reply it breaks off to be recorded.
+LAST_WORDS_S = 6.0
+HUSH_S = 2.0
+# What is said over a reply waits so long for the broken-off reply to become a turn before it.
+SETTLE_S = 1.0
+
+
+class Conversation:
+    """One session's talk in `place`, written into `memory`.
+
+    `report` tells a trouble to the log and to whoever watches: where, and a plain sentence. *Ownership*: `run` is the
+    room's task; everything is called on its loop. *Cancellation* of `run`: `finish` first, to keep what was said.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        means: Means,
+        *,
+        memory: SessionMemory,
+        keeper: Keeper | None,
+        quoting: Quoting | None,
+        tools: tuple[Tool, ...],
+        report: Callable[[str, str], None],
+    ) -> None:
+        self._place = place
+        self._means = means
+        self._clock = means.clock
+        self._observe = means.observe
+        self._keeper = keeper
+        self._company = Company(place)
+        self._finishing = False
+        self._minutes = Minutes(memory, place, own_name=means.brain.name, clock=means.clock, observe=self._recorded)
+        self._prompting = Prompting(
+            means,
+            guild_id=place.guild_id,
+            memory=memory,
+            company=self._company,
+            keeper=keeper,
+            quoting=quoting,
+            report=report,
+        )
+        self.playback = Playback(volume=means.speaking.volume, monotonic=self._clock.monotonic)
+        self._ears = Ears(means.detector, means.listening, judged=means.judge is not None)
+        self._talk = self._new_talk()
+        if self._talk is not None:
+            self._talk.open(memory, tools)
+        self._hearing = self._new_hearing()
+        self._replier = self._new_replier()
+        self._interruption = Interruption(
+            voiced_s=lambda: self._ears.voiced_s,
+            playback=self.playback,
+            replier=self._replier,
+            settings=means.speaking,
+            wake_names=means.brain.wake_names,
+            clock=means.clock,
+        )
+
+    # -- life -----------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Listen and take part, for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._hearing.run(), name="hearing")
+            tasks.create_task(self._replier.run(), name="replies")
+            tasks.create_task(self._interruption.run(), name="interruption")
+            if self._talk is not None:
+                tasks.create_task(self._talk.run(), name="speech-to-speech")
+
+    async def finish(self) -> None:
+        """Let what was just said become turns, and what was just being said be recorded as far as it was heard."""
+        self._finishing = True
+        await self._replier.hush(within_s=HUSH_S)
+        await self._hearing.finish([person.id for person in self._place.company()], within_s=LAST_WORDS_S)
+
+    # -- what the room asks and tells -------------------------------------------------------------------------
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Return what was heard and is no turn, by reason."""
+        return self._hearing.dropped
+
+    @property
+    def mind(self) -> str:
+        """Return what answers, in the words of /status."""
+        return self._means.mind if self._talk is None else self._talk.mind
+
+    def take(self, batch: Sequence[Heard]) -> None:
+        """Take what the voice connection handed on. Called on the event loop."""
+        self._hearing.take(batch)
+        self._interruption.heard()
+
+    async def moved(self, moved: Moved) -> None:
+        """Record that somebody came or went."""
+        self._company.note(moved.person)
+        if not moved.joined:
+            self._hearing.forget(moved.person.id)
+        elif self._keeper is not None:
+            self._keeper.came([str(moved.person.id)])
+        await self._minutes.moved(moved)
+
+    def landed(self) -> None:
+        """Take note that a batch was folded."""
+        if self._talk is not None:
+            # The session is still telling what has landed; it can be asked a moment later.
+            asyncio.get_running_loop().call_soon(self._talk.landed)
+
+    def _recorded(self, event: events.Event) -> None:
+        """Tell what the minutes recorded to whoever watches, and to who tends the memory."""
+        if self._keeper is not None and isinstance(event, events.TurnRecorded):
+            self._keeper.turned()
+        if self._talk is not None and isinstance(event, events.TurnRecorded):
+            self._talk.recorded(event.turn)
+        self._observe(event)
+
+    # -- speech becomes turns -------------------------------------------------------------------------------
+
+    def _new_hearing(self) -> Hearing:
+        means = self._means
+        return Hearing(
+            ears=self._ears,
+            recognizer=self._talk or means.recognizer,
+            glossary=self._glossary,
+            language=None if means.asr.language == "auto" else means.asr.language,
+            settings=means.listening,
+            clock=means.clock,
+            observe=self._overhear,
+            on_moment=self._on_moment,
+            judge=means.judge,
+            urgent=lambda text: is_addressed(text, means.brain.wake_names),
+            own_words=self.playback.words_between,
+        )
+
+    def _glossary(self) -> tuple[str, ...]:
+        return choose_glossary(
+            wake_names=self._means.brain.wake_names,
+            display_names=[person.name for person in self._place.company()],
+            words=(*self._means.asr.glossary_words, self._place.guild_name, self._place.name),
+            max_chars=self._means.asr.glossary_max_chars,
+        )
+
+    def _overhear(self, event: events.Event) -> None:
+        """Tell what hearing found to whoever watches, and at once to whom it may interrupt."""
+        self._observe(event)
+        self._interruption.understood(event)
+
+    async def _on_moment(self, moment: tuple[SpokenText, ...]) -> None:
+        """Record what was said, decide whether to answer, and write the turn's one log line."""
+        await self._replier.settled(within_s=SETTLE_S)
+        moment_at = self._clock.monotonic()
+        if self._talk is not None:
+            self._talk.saying(moment)
+        turn = await self._minutes.said(moment, [self._company.name(spoken.user_id) for spoken in moment])
+        spoken, decision = self._judge(moment)
+        if decision.answer and not self._finishing:
+            self._replier.ask(Question(turn, spoken.utterance.id, spoken.ended_at))
+        self._minutes.log_said(moment, turn, moment_at=moment_at, answered=spoken, decision=decision)
+
+    def _judge(self, moment: tuple[SpokenText, ...]) -> tuple[SpokenText, Decision]:
+        """Return what of a moment is to be answered, the last of it first, and why; or the last thing said."""
+        decisions = [(spoken, self._decide(spoken.user_id, spoken.text)) for spoken in reversed(moment)]
+        return next((found for found in decisions if found[1].answer), decisions[0])
+
+    def _decide(self, user_id: int, text: str) -> Decision:
+        speaker = self._company.find(user_id)
+        said = Said(
+            text,
+            by_bot=speaker is not None and speaker.is_bot,
+            people=len(self._company.people),
+            reply_queued=self._replier.queued,
+        )
+        return decide(said, wake_names=self._means.brain.wake_names)
+
+    # -- answers --------------------------------------------------------------------------------------------
+
+    def _new_replier(self) -> Replier:
+        return Replier(
+            build_context=self._prompting.context,
+            responder=self._means.new_responder(),
+            synthesizer=self._means.synthesizer,
+            playback=self.playback,
+            clock=self._clock,
+            timeout_s=self._means.brain.reply_timeout_s,
+            on_reply=self._on_reply,
+            pronunciations=self._means.speaking.pronounced_in(self._place.guild_id),
+            blocked_words=self._means.speaking.blocked_in(self._place.guild_id),
+            moderator=self._means.moderator,
+            direct=self._talk,
+        )
+
+    def _new_talk(self) -> RealtimeTalk | None:
+        means = self._means
+        if means.talk is None:
+            return None
+        return means.talk(
+            instructions=means.instructions,
+            recognizer=means.recognizer,
+            name_of=self._company.name,
+            present=self._introductions,
+            write=self._place.write,
+            mind=means.mind,
+            max_input_tokens=means.max_input_tokens,
+            zone=means.zone,
+            observe=self._observe,
+        )
+
+    def _introductions(self) -> list[str]:
+        """Return a line on each person who is here, with what they have said of themselves at other times."""
+        present = self._company.present()
+        if self._keeper is None:
+            return [name for _, name in present]
+        return self._keeper.introductions(present)
+
+    async def _on_reply(self, reply: Reply) -> None:
+        """Record what was heard of an answer, and write what failed into the channel."""
+        if reply.failure is not None:
+            self._observe(events.Problem("reply", reply.failure, self._clock.monotonic()))
+            # The people asked for an answer: what could not be spoken can be read.
+            unsaid = f"\nI wanted to say: {reply.unsaid}" if reply.unsaid else ""
+            await self._place.write(reply.failure + unsaid)
+        if not reply.text or reply.first_audio_at is None:
+            return
+        await self._minutes.answered(reply, reply.first_audio_at)
+        self._observe(
+            events.ReplySpoken(
+                text=reply.text,
+                answer_to=reply.question.turn.seq,
+                utterance_id=reply.question.utterance_id,
+                first_audio_at=reply.first_audio_at,
+                ended_at=reply.ended_at,
+                interrupted=reply.interrupted,
+                model_first_token_ms=reply.model_first_token_ms,
+                synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
+            )
+        )

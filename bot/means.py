@@ -1,0 +1,76 @@
+"""What every room of the process works with: models, store, settings. Made and closed by the composition root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+    from datetime import tzinfo
+
+    from bot import events
+    from bot.brain.instructions import Instructions
+    from bot.brain.quoting import Quoting
+    from bot.brain.responder import Responder
+    from bot.brain.tools.tool import Tool
+    from bot.clock import Clock
+    from bot.keeper import Keeper
+    from bot.policy import GuildPolicy
+    from bot.realtime import RealtimeTalk
+    from bot.recall import Place as RecallPlace
+    from bot.settings import BrainSettings, RoomSettings
+    from bot.store.sessions import Sessions
+    from compaction.events import CompactionEvent
+    from compaction.model import SessionId
+    from compaction.session import SessionMemory
+    from voice.asr.port import Recognizer
+    from voice.listening.turn import TurnJudge
+    from voice.listening.vad import SpeechProbability
+    from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings
+    from voice.speaking.moderation import Moderator
+    from voice.speaking.port import Synthesizer
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Everything that rooms share, and what makes what each has for itself."""
+
+    sessions: Sessions
+    # Opens a session's memory and tells its compaction events to the second argument.
+    open_memory: Callable[
+        [SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
+    ]
+    recognizer: Recognizer
+    detector: SpeechProbability
+    synthesizer: Synthesizer
+    # One a room: the embedded responder remembers whether it has introduced itself.
+    new_responder: Callable[[], Responder]
+    instructions: Instructions
+    max_input_tokens: int
+    # Whose clock the model and the people are told times in.
+    zone: tzinfo
+    clock: Clock
+    observe: events.Observer
+    room: RoomSettings
+    brain: BrainSettings
+    listening: ListeningSettings
+    asr: AsrSettings
+    speaking: SpeakingSettings
+    # What /status says it thinks with, for example `the language model gpt-4.1-mini`.
+    mind: str
+    # Who tends a session's memory beside the conversation; None: nobody does.
+    keeping: Callable[[SessionId, int, SessionMemory], Keeper | None] = lambda *_: None
+    # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
+    quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
+    # What a model may call while it answers, for a session.
+    tools: Callable[[RecallPlace], tuple[Tool, ...]] = lambda _: ()
+    # Judges what the bot wants to say before it is spoken; None: nobody does.
+    moderator: Moderator | None = None
+    # Says in pauses who sounds finished; without one silence alone ends speech.
+    judge: TurnJudge | None = None
+    # Makes a room's speech-to-speech out of the room's own parts; None: recogniser, responder and voice serve.
+    talk: Callable[..., RealtimeTalk] | None = None
+    # What the guild has chosen of mode and budget; None: `max_input_tokens` and the session's own mode hold.
+    policy: GuildPolicy | None = None

@@ -1,0 +1,77 @@
+"""What the model is given to answer one question: memory, people and quotes of one session, on the guild's terms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot import events
+from bot.brain.context import build_context_messages
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.brain.context import ModelContext
+    from bot.brain.quoting import Quoting
+    from bot.brain.reply import Question
+    from bot.company import Company
+    from bot.keeper import Keeper
+    from bot.means import Means
+    from bot.policy import Terms
+    from compaction.session import SessionMemory
+
+
+class Prompting:
+    """Builds the contexts of one room's answers. `report` tells a trouble that costs no answer: where, and what."""
+
+    def __init__(
+        self,
+        means: Means,
+        *,
+        guild_id: int,
+        memory: SessionMemory,
+        company: Company,
+        keeper: Keeper | None,
+        quoting: Quoting | None,
+        report: Callable[[str, str], None],
+    ) -> None:
+        self._means = means
+        self._guild_id = guild_id
+        self._memory = memory
+        self._company = company
+        self._keeper = keeper
+        self._quoting = quoting
+        self._report = report
+
+    async def context(self, question: Question) -> ModelContext:
+        """Return what is sent to answer `question`. Raises `CompactionError`."""
+        means = self._means
+        terms = await self._terms()
+        quotes = () if self._quoting is None else await self._quoting.quotes(question.turn, self._memory)
+        context = build_context_messages(
+            self._memory,
+            question.turn,
+            system=(means.instructions.text(),),
+            max_input_tokens=means.max_input_tokens if terms is None else terms.max_input_tokens,
+            now=means.clock.now(),
+            zone=means.zone,
+            quotes=quotes,
+            participants=() if self._keeper is None else self._keeper.participants(self._company.present()),
+            terms=terms,
+        )
+        if self._keeper is not None:
+            self._keeper.sent(context.parts)
+        means.observe(events.ContextBuilt(context.parts, question.turn.seq, means.clock.monotonic()))
+        return context
+
+    async def _terms(self) -> Terms | None:
+        """Return on what terms the guild's prompts are built, and go over to its mode if that has changed."""
+        if self._means.policy is None:
+            return None
+        terms = await self._means.policy.terms(self._guild_id)
+        try:
+            await self._memory.choose(terms.mode)
+        except StoreError as error:
+            # The old mode goes on; the next reply tries again.
+            self._report("memory_mode", str(error))
+        return terms
