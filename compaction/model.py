@@ -134,7 +134,7 @@ class Segment:
     """The stored record of one folded batch: turns `start <= seq < end`. Times are UTC epoch seconds.
 
     The range is empty (`start == end == cursor`) when a run folded notes alone. `summariser` says what made it: the
-    kind and, where there is one, the version of the prompt (`llm ledger.v1`, `extractive`, `llm recursive.v1`).
+    kind and, where there is one, the version of the prompt (`llm ledger.v2`, `extractive`, `llm recursive.v2`).
     """
 
     id: SegmentId

@@ -46,17 +46,24 @@ class LedgerPrompts:
         self._lines = texts.whole(f"{LEDGER_VERSION}.lines.txt")
         self.version = texts.version(LEDGER_VERSION)
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return what stands above the sections, and never belongs into an answer."""
+        return self._user.labels
+
     def write(self, fold: FoldRequest, *, structured: bool, max_output_tokens: int) -> LedgerPrompt:
         """Return the request for one batch. `structured` asks for JSON, else for plain lines."""
         offered = _offered(fold)
         limits = {"gist_chars": MAX_GIST_CHARS, "fact_chars": MAX_FACT_CHARS // 2, "max_facts": MODEL_FACTS}
         output = (self._json if structured else self._lines).substitute(limits)
         numbered = [f"({number}) {plain(each.claim.fact.told)}" for number, each in enumerate(offered, start=1)]
-        prompt = self._user.substitute(
-            previous=fold.previous or "Nothing; these are the first turns.",
-            known="\n".join(numbered) or "None.",
-            notes=notes_text(fold.notes) or "Nothing.",
-            turns="\n".join(turn_lines(fold.turns)) or "None; only the notes are new.",
+        prompt = self._user.told(
+            {
+                "previous": fold.previous or "",
+                "known": "\n".join(numbered),
+                "notes": notes_text(fold.notes),
+                "turns": "\n".join(turn_lines(fold.turns)),
+            }
         )
         return LedgerPrompt(
             CompletionRequest(

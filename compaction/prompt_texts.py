@@ -1,24 +1,32 @@
 """The summarising prompts as texts: the package's own files under `prompts/`, or an operator's in their place.
 
-A file of the operator's has the name of the one that it replaces (`ledger.v1.txt`, say); what isn't there stays the
+A file of the operator's has the name of the one that it replaces (`ledger.v2.txt`, say); what isn't there stays the
 package's. Which texts were used can be told from the version that each segment records.
+
+A section of a user part (what stands between blank lines) is told only when there is something to tell in it: a small
+model copies the heading of an empty one into its answer.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 # The version is part of the file names; a changed text is a new version, so that results can be told apart.
-LEDGER_VERSION = "ledger.v1"
-RECURSIVE_VERSION = "recursive.v1"
+LEDGER_VERSION = "ledger.v2"
+RECURSIVE_VERSION = "recursive.v2"
 _SEPARATOR = "\n=====\n"
+_BLANK_LINES = re.compile(r"\n\s*\n")
+# 'Previous summary (take it up and condense it):' is the label 'Previous summary'.
+_LABEL = re.compile(r"^([^\n:(]+?)\s*(?:\([^)\n]*\))?:[ \t]*\n")
 # Longer files are no prompts.
 _MAX_CHARS = 20_000
 
@@ -47,6 +55,23 @@ _FORMS = {
 }
 
 
+class UserPart:
+    """What the model is given to work on, in sections."""
+
+    def __init__(self, text: str) -> None:
+        self._sections = tuple(Template(section) for section in _BLANK_LINES.split(text.strip("\n")))
+        found = (_LABEL.match(section.template) for section in self._sections)
+        self.labels: tuple[str, ...] = tuple(label[1] for label in found if label is not None)
+
+    def told(self, values: Mapping[str, str | int]) -> str:
+        """Return the sections with these values, without those that only name empty ones."""
+        return "\n\n".join(
+            section.substitute(values)
+            for section in self._sections
+            if not section.get_identifiers() or any(values[name] != "" for name in section.get_identifiers())
+        )
+
+
 class PromptTexts:
     """The texts, read once. `folder`: the operator's files, None for the package's alone.
 
@@ -63,13 +88,13 @@ class PromptTexts:
         """Return the text of a file that has one part."""
         return Template(self._texts[name])
 
-    def halves(self, version: str) -> tuple[Template, Template]:
+    def halves(self, version: str) -> tuple[Template, UserPart]:
         """Return system and user part of a version's main file."""
         system, user = self._texts[f"{version}.txt"].split(_SEPARATOR, 1)
-        return Template(system), Template(user)
+        return Template(system), UserPart(user)
 
     def version(self, version: str) -> str:
-        """Return the version, with a mark of the operator's texts where it has such: `ledger.v1+3f9a1c20`."""
+        """Return the version, with a mark of the operator's texts where it has such: `ledger.v2+3f9a1c20`."""
         own = "".join(text for name, text in sorted(self._changed.items()) if name.startswith(version))
         return f"{version}+{hashlib.sha256(own.encode()).hexdigest()[:8]}" if own else version
 

@@ -25,21 +25,27 @@ class RetellingPrompts:
     """The prompt of the recursive strategy. `version` tells which texts it is made of."""
 
     def __init__(self, texts: PromptTexts) -> None:
-        self._text = texts.halves(RECURSIVE_VERSION)
+        self._system, self._user = texts.halves(RECURSIVE_VERSION)
         self.version = texts.version(RECURSIVE_VERSION)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return what stands above the sections, and never belongs into an answer."""
+        return self._user.labels
 
     def write(self, fold: FoldRequest, *, max_output_tokens: int, correction: str = "") -> CompletionRequest:
         """Return the request for one paragraph. `correction` says what was wrong with the last one."""
-        system, user = self._text
         turns = "\n".join(turn_lines(fold.turns))
         return CompletionRequest(
-            system=system.substitute(summary_chars=ASKED_CHARS),
-            prompt=user.substitute(
-                previous=fold.previous or "Nothing; these are the first turns.",
-                notes=notes_text(fold.notes) or "Nothing.",
-                turns=turns or "None.",
-                correction=correction,
-                summary_chars=ASKED_CHARS,
+            system=self._system.substitute(summary_chars=ASKED_CHARS),
+            prompt=self._user.told(
+                {
+                    "previous": fold.previous or "",
+                    "notes": notes_text(fold.notes),
+                    "turns": turns,
+                    "correction": correction,
+                    "summary_chars": ASKED_CHARS,
+                }
             ),
             max_output_tokens=min(max_output_tokens, _cap_tokens(f"{fold.previous or ''} {turns}")),
         )

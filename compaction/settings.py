@@ -85,7 +85,7 @@ class CompactionSettings(BaseModel):
         default=None,
         examples=["data/prompts"],
         description="Folder with prompts of one's own for the summarising model, named as in compaction/prompts "
-        "(ledger.v1.txt, ledger.v1.json.txt, ledger.v1.lines.txt, recursive.v1.txt); what isn't there stays as it "
+        "(ledger.v2.txt, ledger.v2.json.txt, ledger.v2.lines.txt, recursive.v2.txt); what isn't there stays as it "
         "is. Takes effect after a restart.",
     )
     timeout_s: float = Field(

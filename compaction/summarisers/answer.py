@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
@@ -16,7 +16,7 @@ from compaction.model import Slot
 from compaction.wording import as_sentence, ends_a_sentence, plain, sentences, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from compaction.model import Turn
     from compaction.ports import CompletionAnswer
@@ -74,8 +74,8 @@ class Told:
     structured: bool
 
 
-def read_answer(answer: CompletionAnswer, turns: Sequence[Turn]) -> Told:
-    """Return what the model told of these turns.
+def read_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> Told:
+    """Return what the model told of these turns. `labels` of the prompt's sections are taken out of the gist.
 
     Raises SummaryRefusedError for an answer that is blank, cut off, an error, a refusal, part of the conversation,
     a copy of the prompt, or nothing that can be read.
@@ -94,6 +94,7 @@ def read_answer(answer: CompletionAnswer, turns: Sequence[Turn]) -> Told:
         # Prose around no JSON is judged as a whole; a model that kept to the form is judged by its gist.
         _refuse_gist(text, turns)
         told = _from_lines(text.splitlines())
+    told = replace(told, gist=_without_labels(told.gist, labels))
     if told.gist:
         _refuse_gist(told.gist, turns)
     if not told.gist and not told.facts:
@@ -101,13 +102,14 @@ def read_answer(answer: CompletionAnswer, turns: Sequence[Turn]) -> Told:
     return told
 
 
-def read_paragraph(answer: CompletionAnswer, turns: Sequence[Turn]) -> str:
-    """Return the paragraph that the model told, as whole sentences on one line, without a heading before it.
+def read_paragraph(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> str:
+    """Return the paragraph that the model told, as whole sentences on one line, without a heading before it and
+    without `labels` of the prompt's sections in it.
 
     Raises SummaryRefusedError as `read_answer` does, but not for an answer that was cut off: the caller has a second
     pass for it.
     """
-    text = _without_heading(answer.text.strip())
+    text = _without_labels(_without_heading(answer.text.strip()), labels)
     if not text:
         raise SummaryRefusedError("The model gave a blank answer.")
     if answer.finish_reason == "content_filter":
@@ -125,6 +127,14 @@ def _without_heading(text: str) -> str:
     """Return the text without a first line, or words before a colon, that only announce it."""
     text = _FENCE.sub("", text).strip()
     return _HEADING.sub("", text, count=1).strip()
+
+
+def _without_labels(text: str, labels: Collection[str]) -> str:
+    """Return the text without the prompt's labels, which small models copy: what stands under them stays."""
+    if not labels:
+        return text
+    either = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
+    return re.sub(rf"(?:^|(?<=\W))(?:{either})(?: \([^)]*\))?\s*:\s*", "", text, flags=re.IGNORECASE).strip()
 
 
 def _refuse_gist(gist: str, turns: Sequence[Turn]) -> None:

@@ -69,7 +69,7 @@ class LlmSummariser:
         prompt = self._prompts.write(request, structured=self._structured, max_output_tokens=self._max_output_tokens)
         answer = await self._completion.complete(prompt.request)
         try:
-            told = read_answer(answer, request.turns)
+            told = read_answer(answer, request.turns, labels=self._prompts.labels)
         except SummaryRefusedError:
             # An endpoint without structured output may do better with lines, and the other way round.
             self._structured = not self._structured

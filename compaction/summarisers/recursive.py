@@ -129,7 +129,9 @@ class Retelling:
         answer = await self._completion.complete(asked)
         self._prompt_tokens = _sum(self._prompt_tokens, answer.prompt_tokens)
         self._completion_tokens = _sum(self._completion_tokens, answer.completion_tokens)
-        return _Draft(read_paragraph(answer, request.turns), cut=answer.finish_reason == "length")
+        return _Draft(
+            read_paragraph(answer, request.turns, labels=self._prompts.labels), cut=answer.finish_reason == "length"
+        )
 
     def _refuse_copy(self, paragraph: str) -> None:
         """Refuse the summary so far, word for word, when there was something to add to it."""

@@ -7,6 +7,7 @@ import json
 from compaction.model import Fact, Seq, Slot
 from compaction.prompt import LedgerPrompts, notes_text
 from compaction.prompt_texts import PromptTexts
+from compaction.retelling import RetellingPrompts
 from compaction.summarisers.claims import claim_of
 from compaction.summarisers.port import FoldRequest, KnownFact
 from tests.compaction.turn_store_contract import T0, note, turn
@@ -59,7 +60,20 @@ def test_schema_allows_only_what_can_be_true() -> None:
     lines = prompts.write(fold, structured=False, max_output_tokens=700).request
     assert lines.schema is None
     assert "turn number | slot |" in lines.system
-    assert "None." in lines.prompt
+    assert lines.prompt.startswith("New turns"), "a section with nothing in it is left out"
+
+
+def test_first_batch_without_notes_has_no_empty_headings() -> None:
+    """Neither strategy's prompt names a screen, a summary or a correction that there isn't."""
+    fold = FoldRequest(Seq(20), TURNS, (), None)
+    asked = LedgerPrompts(PromptTexts()).write(fold, structured=True, max_output_tokens=700).request.prompt
+    retold = RetellingPrompts(PromptTexts()).write(fold, max_output_tokens=700).prompt
+    for prompt in (asked, retold):
+        assert "screen" not in prompt
+        assert "revious" not in prompt
+        assert "known" not in prompt
+        assert prompt.startswith("New turns")
+        assert "\n\n\n" not in prompt
 
 
 def test_notes_keep_their_limit_and_their_newest() -> None:

@@ -24,21 +24,34 @@ OWN = "Keep the record of a role-playing game. $output\n=====\nNew turns:\n$turn
 def test_package_has_its_own() -> None:
     """Both strategies, in the plain version."""
     texts = PromptTexts()
-    assert (texts.version(LEDGER_VERSION), texts.version(RECURSIVE_VERSION)) == ("ledger.v1", "recursive.v1")
+    assert (texts.version(LEDGER_VERSION), texts.version(RECURSIVE_VERSION)) == ("ledger.v2", "recursive.v2")
 
 
 def test_operators_file_replaces_one_and_changes_the_version(tmp_path: Path) -> None:
     """The rest stays as it is, and segments can be told apart by what made them."""
-    (tmp_path / "ledger.v1.txt").write_text(OWN, "utf-8")
+    (tmp_path / "ledger.v2.txt").write_text(OWN, "utf-8")
     texts = PromptTexts(tmp_path)
-    assert re.fullmatch(r"ledger\.v1\+[0-9a-f]{8}", texts.version(LEDGER_VERSION))
-    assert texts.version(RECURSIVE_VERSION) == "recursive.v1"
+    assert re.fullmatch(r"ledger\.v2\+[0-9a-f]{8}", texts.version(LEDGER_VERSION))
+    assert texts.version(RECURSIVE_VERSION) == "recursive.v2"
     assert texts.halves(LEDGER_VERSION)[0].template == "Keep the record of a role-playing game. $output"
+
+
+def test_section_with_nothing_in_it_is_left_out(tmp_path: Path) -> None:
+    """With its heading, which a small model would copy; in an operator's words too. Text of its own always stays."""
+    (tmp_path / "recursive.v2.txt").write_text(
+        "Keep it short.\n=====\n\nEarlier (condense it):\n$previous\n\nScreens: $notes\n\nNow:\n$turns\n\nGo on.\n",
+        "utf-8",
+    )
+    _, user = PromptTexts(tmp_path).halves(RECURSIVE_VERSION)
+    assert user.told({"previous": "", "notes": "", "turns": "Ada: Hello."}) == "Now:\nAda: Hello.\n\nGo on.\n".rstrip()
+    whole = user.told({"previous": "They met.", "notes": "a map", "turns": "Ada: Hello."})
+    assert whole.startswith("Earlier (condense it):\nThey met.\n\nScreens: a map\n\nNow:")
+    assert user.labels == ("Earlier", "Now")
 
 
 def test_segment_records_the_operators_version(tmp_path: Path) -> None:
     """And the model is asked in the operator's words."""
-    (tmp_path / "ledger.v1.txt").write_text(OWN, "utf-8")
+    (tmp_path / "ledger.v2.txt").write_text(OWN, "utf-8")
 
     async def main() -> None:
         model = MoodyModel()
@@ -48,7 +61,7 @@ def test_segment_records_the_operators_version(tmp_path: Path) -> None:
             room.sent()
             await room.memory.settle()
             (segment,) = room.memory.segments
-            assert segment.summariser.startswith("llm ledger.v1+")
+            assert segment.summariser.startswith("llm ledger.v2+")
             assert model.calls[0].system.startswith("Keep the record of a role-playing game.")
 
     run_virtually(main())
@@ -57,13 +70,13 @@ def test_segment_records_the_operators_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("ledger.v1.txt", "No parts. $output $turns", "two parts"),
-        ("ledger.v1.txt", "System. $output\n=====\nNothing is told.", r"must say \$turns"),
-        ("recursive.v1.txt", "System.\n=====\n$previous $turns $weather", r"says \$weather, which nothing stands for"),
-        ("recursive.v1.txt", "It costs 5 $.\n=====\n$previous $turns", "begins no word"),
-        ("ledger.v1.lines.txt", "Write $facts.", r"says \$facts"),
-        ("ledger.v1.json.txt", "a" * 30_000, "at most 20000"),
-        ("other.txt", "Hello.", "has no prompt file. They are named ledger.v1.txt"),
+        ("ledger.v2.txt", "No parts. $output $turns", "two parts"),
+        ("ledger.v2.txt", "System. $output\n=====\nNothing is told.", r"must say \$turns"),
+        ("recursive.v2.txt", "System.\n=====\n$previous $turns $weather", r"says \$weather, which nothing stands for"),
+        ("recursive.v2.txt", "It costs 5 $.\n=====\n$previous $turns", "begins no word"),
+        ("ledger.v2.lines.txt", "Write $facts.", r"says \$facts"),
+        ("ledger.v2.json.txt", "a" * 30_000, "at most 20000"),
+        ("other.txt", "Hello.", "has no prompt file. They are named ledger.v2.txt"),
     ],
 )
 def test_what_cannot_be_used_is_said_when_settings_are_read(
@@ -79,6 +92,6 @@ def test_missing_folder_and_unreadable_file_are_said(tmp_path: Path) -> None:
     """With what to do."""
     with pytest.raises(ValidationError, match="is not a folder"):
         CompactionSettings(prompts_dir=tmp_path / "nowhere")
-    (tmp_path / "ledger.v1.txt").write_bytes(b"\xff\xfe\xff")
+    (tmp_path / "ledger.v2.txt").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(ValidationError, match="can't be read as text"):
         CompactionSettings(prompts_dir=tmp_path)

@@ -201,7 +201,7 @@ def test_the_gist_of_a_pruned_segment_stays_in_the_summary() -> None:
 
 def paragraph(number: int, gist: str) -> Segment:
     """A batch that was retold with all before it."""
-    return replace(batch(number, gist=gist), summariser="llm recursive.v1")
+    return replace(batch(number, gist=gist), summariser="llm recursive.v2")
 
 
 def test_newest_paragraph_is_the_summary() -> None:

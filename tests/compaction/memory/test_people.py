@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compaction.memory.people import (
@@ -195,6 +195,14 @@ SAYINGS = (
 )
 
 
+# Berlin, said twice, is ended by Lisbon, which is taken back: drawn again, its second saying has no rival to end it.
+@example(
+    [
+        [("I live in Berlin.", "Ada")],
+        [("I live in Berlin.", "Ada")],
+        [("I live in Lisbon.", "Ada"), ("I don't live in Lisbon any more.", "Ada")],
+    ]
+)
 @settings(max_examples=300)
 @given(st.lists(st.lists(st.tuples(st.sampled_from(SAYINGS), st.sampled_from(["Ada", "Bob"])), max_size=6), max_size=6))
 def test_at_most_one_value_holds_and_nothing_is_lost(batches: list[list[tuple[str, str]]]) -> None:

@@ -55,7 +55,7 @@ def test_good_paragraph_is_taken_whole() -> None:
     """One call, no facts, and the fold says which prompt made it."""
     model = Says(GOOD)
     result = fold(model)
-    assert (result.gist, result.facts, result.form) == (GOOD, (), "recursive.v1")
+    assert (result.gist, result.facts, result.form) == (GOOD, (), "recursive.v2")
     assert (result.prompt_tokens, result.completion_tokens) == (300, 40)
     assert len(model.requests) == 1
 
@@ -184,6 +184,13 @@ def test_what_is_no_summary_is_refused(text: str, reason: str) -> None:
 def test_heading_is_taken_off(heading: str) -> None:
     """Small models announce what they write."""
     assert fold(Says(heading + GOOD)).gist == GOOD
+
+
+def test_headings_of_the_prompt_are_taken_out() -> None:
+    """A small model copies them; what it says under them is its own."""
+    first, rest = GOOD.split(". ", 1)
+    said = f"Previous summary: {first}. On shared screens meanwhile: {rest}"
+    assert fold(Says(said)).gist == GOOD
 
 
 def test_last_sentence_without_a_stop_gets_one() -> None:
