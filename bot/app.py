@@ -33,6 +33,7 @@ from bot.people import PeopleBook
 from bot.policy import GuildPolicy
 from bot.realtime import talks
 from bot.recall import Recall, RoomRecall
+from bot.recognisers import chosen_recognizer
 from bot.room import Room
 from bot.store.database import open_database
 from bot.store.guilds import Guilds
@@ -48,8 +49,6 @@ from bot.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.voices import chosen_voice
 from compaction.session import SessionMemory
 from compaction.summarisers.extractive import ExtractiveSummariser
-from voice.asr.scheduler import QueuedRecognizer
-from voice.asr.whisper import WhisperEngine
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -160,9 +159,7 @@ async def running_bot(
         store = SqlTurnStore(database, clock)
         people = PeopleBook(PeopleStore(database), settings.people)
         accesses = AccessBook(SegmentShelf(database), clock)
-        recognizer = await stack.enter_async_context(
-            QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr)
-        )
+        recognizer = await stack.enter_async_context(chosen_recognizer(settings.asr, llm=settings.llm))
         judge = await open_judge(stack, settings.models, settings.listening)
         synthesizer = await stack.enter_async_context(
             chosen_voice(settings.speaking, models=settings.models, llm=settings.llm)

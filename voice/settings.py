@@ -136,6 +136,33 @@ class AsrSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    engine: Literal["local", "endpoint"] = Field(
+        default="local",
+        description="Who recognises speech: local (the model in asr.model_dir; no sound leaves the machine), endpoint "
+        "(asr.base_url: everybody's speech is sent there). Where the endpoint fails the local model takes over, if it "
+        "is there.",
+    )
+    base_url: str = Field(
+        default="",
+        description="URL of an endpoint that serves OpenAI's /audio/transcriptions, for example "
+        "http://127.0.0.1:8000/v1; empty with asr.engine = endpoint means OpenAI itself.",
+    )
+    api_key: SecretStr | None = Field(
+        default=None,
+        description="The endpoint's key; without one llm.api_key serves where both are at the same address.",
+    )
+    model: str = Field(
+        default="whisper-1",
+        min_length=1,
+        description="The endpoint's model. whisper-1 and other Whispers tell how sure they are and which language they "
+        "heard, by which noise is told from speech; OpenAI's later ones tell less.",
+    )
+    timeout_s: float = Field(
+        default=6.0,
+        gt=0,
+        le=120,
+        description="Seconds that the endpoint may take over one utterance; then the local model hears it.",
+    )
     model_dir: Path = Field(
         default=Path("data/models/whisper-base"),
         description="Directory of a CTranslate2 Whisper model; `roomtone models pull whisper` fills the default.",

@@ -97,7 +97,21 @@ def check_opus(load: Callable[[], object]) -> Finding:
 
 
 def check_recogniser(settings: AsrSettings) -> Finding:
-    """Judge the Whisper model: there, readable, and of a known model every byte as it should be."""
+    """Judge the Whisper model: there, readable, and of a known model every byte as it should be.
+
+    Behind an endpoint it is what takes over when that fails, so nothing ends without it.
+    """
+    finding = _check_local_recogniser(settings)
+    if settings.engine == "local":
+        return finding
+    where = settings.base_url or "OpenAI"
+    if finding.status is Status.OK:
+        return replace(finding, detail=f"{settings.model} at {where}; behind it {finding.detail}")
+    detail = f"{settings.model} at {where}, with nothing behind it: {finding.detail}"
+    return replace(finding, status=Status.WARNING, detail=detail)
+
+
+def _check_local_recogniser(settings: AsrSettings) -> Finding:
     folder = settings.model_dir
     entry = next((each for each in CATALOGUE if each.name == folder.name), None)
     pull = f"Run `roomtone models pull {entry.name if entry else WHISPER_BASE.name}`" + (

@@ -44,7 +44,12 @@ class SpeakerLanguages:
         return person.settled
 
     def observed(self, user_id: int, language: str, *, probability: float, speech_s: float, detected: bool) -> None:
-        """Take note of the language of an utterance: `detected` by the model, or the one it was told to expect."""
+        """Take note of the language of an utterance: `detected` by the model, or the one it was told to expect.
+
+        Empty: the recogniser does not tell; then nothing is known of it.
+        """
+        if not language:
+            return
         person = self._people.setdefault(user_id, _Person())
         if not detected:
             person.since_confirmed += 1

@@ -1,4 +1,4 @@
-"""Undoing the recogniser's stutter: an answer that hit its token cap repeats one phrase until there.
+"""The recogniser's stutter: telling it, and undoing it in an answer that hit its token cap and repeats one phrase.
 
 Whisper rarely falls into a loop on a short window; when it does, what was said stands before the loop and is worth
 keeping. Only a capped answer is touched: people repeat themselves too.
@@ -6,12 +6,20 @@ keeping. Only a capped answer is touched: people repeat themselves too.
 
 from __future__ import annotations
 
+import zlib
+
 # A whole sentence comes twice within the cap, said slowly; what is longer than this was never heard to.
 LONGEST_PHRASE_WORDS = 40
 # Nobody says so many words over again to the letter; of a longer phrase the repetition may be broken off after them.
 SURELY_REPEATED_WORDS = 8
 # 'No, no' is no loop.
 FEWEST_REPEATED_WORDS = 2
+
+
+def compression_ratio(text: str) -> float:
+    """Return how far `text` compresses: over 2.4 it repeats itself (Whisper's own measure)."""
+    raw = text.encode()
+    return len(raw) / len(zlib.compress(raw))
 
 
 def without_loop(text: str) -> str:

@@ -14,6 +14,7 @@ class Recognition:
     """What the recogniser made of one piece of audio, with what the guards need to judge it."""
 
     text: str
+    # A code such as `en`; empty where it was left open and the recogniser does not tell.
     language: str
     mean_logprob: float
     compression_ratio: float

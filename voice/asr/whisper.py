@@ -8,7 +8,6 @@ third of the CPU of a recognition and gives nothing.
 from __future__ import annotations
 
 import time
-import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.transcribe import get_suppressed_tokens
 
 from voice.asr.glossary import glossary_prompt
-from voice.asr.loops import without_loop
+from voice.asr.loops import compression_ratio, without_loop
 from voice.asr.port import Recognition
 from voice.asr.window import FULL_WINDOW_S, MAX_TOKENS, encoder_window
 from voice.audio import LISTEN_RATE_HZ, duration_s
@@ -193,12 +192,6 @@ def _max_length(prompt_tokens: int, token_cap: int) -> int:
     (src/models/whisper.cc), so the prompt's length plus the cap would halve the cap and cut off fast speakers.
     """
     return min(MAX_TOKENS, max(2 * token_cap, prompt_tokens + token_cap))
-
-
-def compression_ratio(text: str) -> float:
-    """Return how far `text` compresses: over 2.4 it repeats itself (Whisper's own measure)."""
-    raw = text.encode()
-    return len(raw) / len(zlib.compress(raw))
 
 
 def _check_model_dir(model_dir: Path) -> None:

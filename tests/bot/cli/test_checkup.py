@@ -117,6 +117,16 @@ def test_absent_recogniser_names_the_command(tmp_path: Path) -> None:
     assert check_recogniser(settings).status is Status.OK
 
 
+def test_a_recogniser_elsewhere_does_without_the_model_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Absent it is a warning, for it takes over when the endpoint fails; there it is named as that."""
+    elsewhere = {"engine": "endpoint", "base_url": "http://127.0.0.1:9/v1"}
+    finding = check_recogniser(AsrSettings.model_validate({"model_dir": tmp_path / "none", **elsewhere}))
+    assert finding.status is Status.WARNING
+    assert "whisper-1 at http://127.0.0.1:9/v1, with nothing behind it" in finding.detail
+    finding = check_recogniser(model(tmp_path, monkeypatch).model_copy(update=elsewhere))
+    assert (finding.status, "; behind it " in finding.detail) == (Status.OK, True)
+
+
 def test_unreadable_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that refuses to be read is told as such, not as absent."""
     settings = model(tmp_path, monkeypatch)

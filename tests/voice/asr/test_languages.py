@@ -80,3 +80,11 @@ def test_who_left_is_forgotten() -> None:
     languages.forget(ADA)
     languages.forget(ADA)
     assert languages.expected(ADA) is None
+
+
+def test_a_language_that_is_not_told_settles_nothing() -> None:
+    """Some endpoints give the words alone; what they were in must not be taken for known."""
+    languages = SpeakerLanguages()
+    for _ in range(3):
+        _detected(languages, ADA, "", sure=True)
+    assert languages.expected(ADA) is None

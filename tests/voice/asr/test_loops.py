@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.asr.loops import without_loop
+from voice.asr.loops import compression_ratio, without_loop
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,9 @@ def test_what_is_kept_is_the_beginning(text: str) -> None:
     kept = without_loop(text)
     assert text.startswith(kept)
     assert bool(kept) == bool(text)
+
+
+def test_compression_ratio() -> None:
+    """Repetition compresses."""
+    assert compression_ratio("We leave at nine.") < 1.5
+    assert compression_ratio("we leave " * 20) > 2.4

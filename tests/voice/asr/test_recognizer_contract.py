@@ -1,4 +1,4 @@
-"""The real recogniser and the fake keep the same contract."""
+"""The real recognisers, local and remote, and the fake keep the same contract."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
+from rehearsal.servers.transcription import LocalTranscriptionServer, Transcribed, TranscriptionConduct, Upload
 from tests.fakes.recognizer import FakeRecognizer
 from tests.voice.asr.recognizer_contract import RecognizerContract
+from voice.asr.fallback import FallbackRecognizer
+from voice.asr.remote import RemoteRecognizer, TranscriptionEndpoint
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
 from voice.settings import AsrSettings
@@ -38,3 +41,29 @@ class TestFakeRecognizer(RecognizerContract):
     def recognizer(self) -> Recognizer:
         """A fake that always hears the same."""
         return FakeRecognizer()
+
+
+class TestRemote(RecognizerContract):
+    """An endpoint, through the real client library."""
+
+    @pytest_asyncio.fixture
+    async def recognizer(self) -> AsyncIterator[Recognizer]:
+        """A local server that always hears the same."""
+
+        async def engine(upload: Upload) -> Transcribed:
+            return Transcribed("we leave at nine" if upload.pcm.any() else "")
+
+        async with (
+            LocalTranscriptionServer(TranscriptionConduct(engine)) as server,
+            RemoteRecognizer(TranscriptionEndpoint(server.base_url, "whisper-1")) as recognizer,
+        ):
+            yield recognizer
+
+
+class TestFallback(RecognizerContract):
+    """Two as one."""
+
+    @pytest.fixture
+    def recognizer(self) -> Recognizer:
+        """Two fakes."""
+        return FallbackRecognizer(FakeRecognizer(), FakeRecognizer())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
-from voice.asr.whisper import Placement, WhisperEngine, compression_ratio, placement
+from voice.asr.whisper import Placement, WhisperEngine, placement
 from voice.errors import RecogniserError
 from voice.settings import AsrSettings
 
@@ -117,9 +117,3 @@ def test_cuda_that_is_not_there_is_said() -> None:
     """Asked for by name, it is not silently replaced by the CPU."""
     with pytest.raises(RecogniserError, match="no CUDA device was found"):
         placement(AsrSettings(device="cuda"), cuda_devices=0)
-
-
-def test_compression_ratio() -> None:
-    """Repetition compresses."""
-    assert compression_ratio("We leave at nine.") < 1.5
-    assert compression_ratio("we leave " * 20) > 2.4

@@ -1,0 +1,59 @@
+"""Who recognises speech: an endpoint with the local model behind it, or the local model alone."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from voice.asr.fallback import FallbackRecognizer
+from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.whisper import WhisperEngine
+from voice.errors import RecogniserError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.settings import LlmSettings
+    from voice.asr.port import Recognizer
+    from voice.settings import AsrSettings
+
+log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def chosen_recognizer(settings: AsrSettings, *, llm: LlmSettings) -> AsyncIterator[Recognizer]:
+    """Lend the recogniser that the settings name.
+
+    The local model is loaded beside an endpoint too: what fails in the middle of an evening cannot wait for it.
+    Raises `RecogniserError` when the local model is needed and cannot be loaded.
+    """
+    async with AsyncExitStack() as stack:
+        if settings.engine == "local":
+            yield await _local(stack, settings)
+            return
+        # Imported where it is needed: the library takes a second to load.
+        from voice.asr.remote import RemoteRecognizer, TranscriptionEndpoint
+
+        endpoint = TranscriptionEndpoint(settings.base_url, settings.model, _key(settings, llm), settings.timeout_s)
+        remote = await stack.enter_async_context(RemoteRecognizer(endpoint))
+        try:
+            local = await _local(stack, settings)
+        except RecogniserError as error:
+            log.warning("no_local_recogniser", problem=str(error))
+            yield remote
+            return
+        yield FallbackRecognizer(remote, local)
+
+
+async def _local(stack: AsyncExitStack, settings: AsrSettings) -> Recognizer:
+    return await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings), settings))
+
+
+def _key(settings: AsrSettings, llm: LlmSettings) -> str:
+    """Return the endpoint's key; the chat model's only goes where the chat model is."""
+    if settings.api_key is not None:
+        return settings.api_key.get_secret_value()
+    same_place = settings.base_url.rstrip("/") == llm.base_url.rstrip("/")
+    return llm.api_key.get_secret_value() if llm.api_key is not None and same_place else ""

@@ -1,0 +1,117 @@
+"""A small local server that speaks OpenAI's `/v1/embeddings`, well or badly as asked.
+
+It stands for OpenAI, Ollama, vLLM or llama.cpp where none is. It has no model inside; whoever starts it hands one in.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+from aiohttp import web
+
+from rehearsal.servers.loopback import Loopback
+from rehearsal.servers.refusals import Refusal, problem, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from types import TracebackType
+
+MODEL = "local-embeddings"
+# OpenAI's own limit on the texts of one request.
+MOST_TEXTS = 2_048
+
+# One vector a text, in order; all of the same length.
+Engine: TypeAlias = "Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]"
+
+
+class EmbeddingsMode(StrEnum):
+    """How the server behaves where it refuses nothing."""
+
+    ANSWER = "answer"
+    STALL = "stall"  # accepts the request and never answers
+    GARBAGE = "garbage"  # 200 with a web page
+    FEWER = "fewer"  # a proper answer that leaves the last text out
+
+
+@dataclass(slots=True)
+class EmbeddingsConduct:
+    """How the server answers; may be changed while it runs. `refuses`: everything, with this."""
+
+    engine: Engine
+    mode: EmbeddingsMode = EmbeddingsMode.ANSWER
+    refuses: Refusal | None = None
+
+
+class LocalEmbeddingsServer:
+    """The server on 127.0.0.1.
+
+    *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit.
+    `calls` holds every request's body since the start.
+    """
+
+    def __init__(self, conduct: EmbeddingsConduct, *, port: int = 0) -> None:
+        """`port`: 0 takes a free one."""
+        self.conduct = conduct
+        self.calls: list[Mapping[str, Any]] = []
+        self._loopback = Loopback("embeddings", port=port)
+
+    @property
+    def base_url(self) -> str:
+        """Return what belongs into `recall.base_url`."""
+        return self._loopback.base_url
+
+    async def __aenter__(self) -> Self:
+        await self._loopback.open([web.post("/v1/embeddings", self._embed)])
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._loopback.close()
+
+    async def _embed(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.calls.append(body)
+        if self.conduct.refuses is not None:
+            return refusal(self.conduct.refuses)
+        if self.conduct.mode is EmbeddingsMode.STALL:
+            await self._loopback.stall()
+        if self.conduct.mode is EmbeddingsMode.GARBAGE:
+            return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
+        texts = _texts(body.get("input"))
+        if texts is None:
+            return problem(400, f"'input' must be a text, or a list of 1 to {MOST_TEXTS} texts that are not empty.")
+        vectors = list(await self.conduct.engine(texts))
+        if self.conduct.mode is EmbeddingsMode.FEWER:
+            del vectors[-1]
+        words = sum(len(text.split()) for text in texts)
+        return web.json_response(
+            {
+                "object": "list",
+                "model": body.get("model", MODEL),
+                "data": [
+                    {"object": "embedding", "index": at, "embedding": _encoded(vector, body.get("encoding_format"))}
+                    for at, vector in enumerate(vectors)
+                ],
+                "usage": {"prompt_tokens": words, "total_tokens": words},
+            }
+        )
+
+
+def _texts(given: object) -> list[str] | None:
+    """Return what is to be embedded, or None for what OpenAI refuses."""
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not 1 <= len(texts) <= MOST_TEXTS:
+        return None
+    return texts if all(isinstance(text, str) and text for text in texts) else None
+
+
+def _encoded(vector: Sequence[float], encoding: object) -> str | list[float]:
+    """Return a vector as asked for: OpenAI's client library asks for base64 unless told otherwise."""
+    if encoding == "base64":
+        return base64.b64encode(np.asarray(vector, dtype="<f4").tobytes()).decode("ascii")
+    return [float(value) for value in vector]

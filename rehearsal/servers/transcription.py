@@ -1,0 +1,230 @@
+"""A small local server that speaks OpenAI's `/v1/audio/transcriptions`, well or badly as asked.
+
+It stands for OpenAI, Speaches, vLLM or whisper.cpp where none is. It has no ear inside; whoever starts it hands one in.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+import av
+import numpy as np
+from aiohttp import BodyPartReader, web
+from av.error import FFmpegError
+
+from rehearsal.servers.loopback import Loopback
+from rehearsal.servers.refusals import Refusal, problem, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+MODEL = "local-transcription"
+# What the engine hears, whatever was sent.
+RATE_HZ = 16_000
+# OpenAI's own limit on an upload.
+MOST_BYTES = 25_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Transcribed:
+    """What the engine heard. The figures are Whisper's own; `language` is a code such as `en`."""
+
+    text: str
+    language: str = "en"
+    mean_logprob: float = -0.2
+    compression_ratio: float = 1.0
+    no_speech_probability: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One request. `pcm`: mono int16 at 16 kHz. `language` and `prompt` are empty where nothing was said of them."""
+
+    pcm: NDArray[np.int16]
+    model: str
+    language: str
+    prompt: str
+    response_format: str
+    wants_logprobs: bool
+    key: str
+
+
+Engine: TypeAlias = "Callable[[Upload], Awaitable[Transcribed]]"
+
+
+class TranscriptionMode(StrEnum):
+    """How the server behaves where it refuses nothing."""
+
+    ANSWER = "answer"
+    STALL = "stall"  # accepts the request and never answers
+    CUT = "cut"  # the connection drops without an answer
+    GARBAGE = "garbage"  # 200 with a web page
+    WORDLESS = "wordless"  # a proper answer without the text that belongs into it
+
+
+@dataclass(slots=True)
+class TranscriptionConduct:
+    """How the server answers; may be changed while it runs.
+
+    `refuses`: everything, with this. `formats`: the response formats it takes, another one is refused with 400;
+    OpenAI's newer models take `json` alone. `takes_logprobs`: whether `include[]=logprobs` is known to it, as to those
+    models. `language_names`: languages are told by name (`english`), as OpenAI does, and not by code.
+    """
+
+    engine: Engine
+    mode: TranscriptionMode = TranscriptionMode.ANSWER
+    refuses: Refusal | None = None
+    formats: frozenset[str] = field(default_factory=lambda: frozenset({"json", "text", "verbose_json"}))
+    takes_logprobs: bool = True
+    language_names: dict[str, str] = field(default_factory=dict)
+
+
+class LocalTranscriptionServer:
+    """The server on 127.0.0.1.
+
+    *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit.
+    `calls` holds every request since the start.
+    """
+
+    def __init__(self, conduct: TranscriptionConduct, *, port: int = 0) -> None:
+        """`port`: 0 takes a free one."""
+        self.conduct = conduct
+        self.calls: list[Upload] = []
+        self._loopback = Loopback("transcription", port=port)
+
+    @property
+    def base_url(self) -> str:
+        """Return what belongs into `asr.base_url`."""
+        return self._loopback.base_url
+
+    async def __aenter__(self) -> Self:
+        await self._loopback.open([web.post("/v1/audio/transcriptions", self._transcribe)])
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._loopback.close()
+
+    async def _transcribe(self, request: web.Request) -> web.Response:
+        upload = await _read(request)
+        if isinstance(upload, web.Response):
+            return upload
+        self.calls.append(upload)
+        conduct = self.conduct
+        if conduct.refuses is not None:
+            return refusal(conduct.refuses)
+        if upload.response_format not in conduct.formats:
+            return problem(400, f"response_format '{upload.response_format}' is not compatible with this model.")
+        if upload.wants_logprobs and not conduct.takes_logprobs:
+            return problem(400, "Unknown parameter: 'include[0]'.")
+        match conduct.mode:
+            case TranscriptionMode.STALL:
+                await self._loopback.stall()
+            case TranscriptionMode.CUT:
+                assert request.transport is not None
+                request.transport.abort()
+            case TranscriptionMode.GARBAGE:
+                return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
+            case TranscriptionMode.WORDLESS:
+                return web.json_response({"usage": {"type": "duration", "seconds": 1}})
+            case TranscriptionMode.ANSWER:
+                pass
+        return _answer(upload, await conduct.engine(upload), conduct)
+
+
+async def _read(request: web.Request) -> Upload | web.Response:
+    """Return the multipart form as a request, or what is answered to a form that is none."""
+    if request.content_length is not None and request.content_length > MOST_BYTES:
+        return problem(413, f"Maximum content size limit ({MOST_BYTES}) exceeded.")
+    form: dict[str, str] = {}
+    include: list[str] = []
+    sound = b""
+    async for part in await request.multipart():
+        # A part within a part is nothing that the form has.
+        if not isinstance(part, BodyPartReader):
+            continue
+        name, content = part.name or "", bytes(await part.read(decode=True))
+        if name == "file":
+            sound = content
+        elif name == "include[]":
+            include.append(content.decode("utf-8", "replace"))
+        else:
+            form[name] = content.decode("utf-8", "replace")
+    if not form.get("model"):
+        return problem(400, "you must provide a model parameter")
+    try:
+        pcm = decoded(sound)
+    except (FFmpegError, ValueError, IndexError):
+        return problem(400, "The audio file could not be decoded or its format is not supported.")
+    return Upload(
+        pcm=pcm,
+        model=form["model"],
+        language=form.get("language", ""),
+        prompt=form.get("prompt", ""),
+        response_format=form.get("response_format", "json"),
+        wants_logprobs="logprobs" in include,
+        key=request.headers.get("Authorization", "").removeprefix("Bearer "),
+    )
+
+
+def decoded(sound: bytes) -> NDArray[np.int16]:
+    """Return any file's sound as mono int16 at 16 kHz. Raises what PyAV raises."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE_HZ)
+    with av.open(io.BytesIO(sound), mode="r") as container:
+        if not container.streams.audio:
+            raise ValueError("it holds no sound")
+        blocks = [block for frame in container.decode(audio=0) for block in resampler.resample(frame)]
+    blocks += resampler.resample(None) if blocks else []
+    pieces = [block.to_ndarray().reshape(-1) for block in blocks]
+    return np.concatenate(pieces).astype(np.int16) if pieces else np.zeros(0, np.int16)
+
+
+def _answer(upload: Upload, heard: Transcribed, conduct: TranscriptionConduct) -> web.Response:
+    duration_s = round(len(upload.pcm) / RATE_HZ, 3)
+    match upload.response_format:
+        case "text":
+            return web.Response(text=heard.text + "\n", content_type="text/plain")
+        case "verbose_json":
+            return web.json_response(_verbose(heard, duration_s, conduct.language_names))
+        case _:
+            body: dict[str, object] = {
+                "text": heard.text,
+                "usage": {"type": "duration", "seconds": math.ceil(duration_s)},
+            }
+            if upload.wants_logprobs:
+                body["logprobs"] = [
+                    {"token": word, "logprob": heard.mean_logprob, "bytes": list(word.encode())}
+                    for word in heard.text.split()
+                ]
+            return web.json_response(body)
+
+
+def _verbose(heard: Transcribed, duration_s: float, language_names: dict[str, str]) -> dict[str, object]:
+    """Return the answer with Whisper's figures; silence has no segment, as with Whisper."""
+    segment = {
+        "id": 0,
+        "seek": 0,
+        "start": 0.0,
+        "end": duration_s,
+        "text": heard.text,
+        "tokens": [],
+        "temperature": 0.0,
+        "avg_logprob": heard.mean_logprob,
+        "compression_ratio": heard.compression_ratio,
+        "no_speech_prob": heard.no_speech_probability,
+    }
+    return {
+        "task": "transcribe",
+        "language": language_names.get(heard.language, heard.language),
+        "duration": duration_s,
+        "text": heard.text,
+        "segments": [segment] if heard.text else [],
+    }

@@ -1,0 +1,70 @@
+"""Which recogniser the settings make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import SecretStr
+
+from bot.recognisers import chosen_recognizer
+from bot.settings import LlmSettings
+from rehearsal.servers.refusals import Refusal
+from rehearsal.servers.transcription import LocalTranscriptionServer, Transcribed, TranscriptionConduct, Upload
+from tests.voice.recordings import voiced
+from voice.asr.scheduler import QueuedRecognizer
+from voice.errors import RecogniserError
+from voice.settings import AsrSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def hears(upload: Upload) -> Transcribed:
+    """Hear the same whatever was said."""
+    return Transcribed("from afar")
+
+
+@pytest.mark.asyncio
+async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
+    """An address alone sends nobody's speech away."""
+    settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", base_url="http://127.0.0.1:9/v1")
+    async with chosen_recognizer(settings, llm=LlmSettings()) as recognizer:
+        assert isinstance(recognizer, QueuedRecognizer)
+
+
+@pytest.mark.asyncio
+async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_model_dir: Path) -> None:
+    """Down, it costs its ear and no words; its key is the chat model's where both are at one address."""
+    async with LocalTranscriptionServer(TranscriptionConduct(hears)) as server:
+        settings = AsrSettings(
+            engine="endpoint", base_url=server.base_url, model_dir=whisper_model_dir, device="cpu", language="en"
+        )
+        llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
+        async with chosen_recognizer(settings, llm=llm) as recognizer:
+            assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+            server.conduct.refuses = Refusal.BROKEN
+            assert (await recognizer.recognize(voiced(1), language="en")).text != "from afar"
+    assert server.calls[0].key == "sk-chat"
+
+
+@pytest.mark.asyncio
+async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> None:
+    """Its failure is then the recogniser's; a key goes to nobody else's address."""
+    async with LocalTranscriptionServer(TranscriptionConduct(hears)) as server:
+        settings = AsrSettings(engine="endpoint", base_url=server.base_url, model_dir=tmp_path / "none")
+        llm = LlmSettings(api_key=SecretStr("sk-chat"))
+        async with chosen_recognizer(settings, llm=llm) as recognizer:
+            assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+            server.conduct.refuses = Refusal.BROKEN
+            with pytest.raises(RecogniserError, match="status 500"):
+                await recognizer.recognize(voiced(1), language="en")
+    assert server.calls[0].key == "none"
+
+
+@pytest.mark.asyncio
+async def test_without_any_recogniser_the_reason_is_told(tmp_path: Path) -> None:
+    """The local model is needed and is not there."""
+    with pytest.raises(RecogniserError, match="roomtone models pull whisper"):
+        async with chosen_recognizer(AsrSettings(model_dir=tmp_path / "none"), llm=LlmSettings()):
+            raise AssertionError("nothing was lent")

@@ -1,0 +1,71 @@
+"""The local embeddings server, through the real client library and the bot's own adapter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import openai
+import pytest
+
+from bot.llm.openai_embeddings import EmbeddingsEndpoint, OpenAIEmbeddings
+from compaction.errors import EmbeddingError
+from rehearsal.servers.embeddings import EmbeddingsConduct, EmbeddingsMode, LocalEmbeddingsServer
+from rehearsal.servers.refusals import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+async def lengths(texts: Sequence[str]) -> list[list[float]]:
+    """Point where the text is long."""
+    return [[3.0 * len(text), 4.0 * len(text)] for text in texts]
+
+
+@pytest.mark.asyncio
+async def test_texts_become_vectors_in_order() -> None:
+    """As numbers where asked for, and as base64, which the library asks for by itself."""
+    async with (
+        LocalEmbeddingsServer(EmbeddingsConduct(lengths)) as server,
+        openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client,
+    ):
+        by_default = await client.embeddings.create(model="m", input=["a", "bb"])
+        as_numbers = await client.embeddings.create(model="m", input="ccc", encoding_format="float")
+        assert server.calls[0]["encoding_format"] == "base64"
+    assert [each.embedding for each in by_default.data] == [[3.0, 4.0], [6.0, 8.0]]
+    assert as_numbers.data[0].embedding == [9.0, 12.0]
+    assert by_default.usage.total_tokens == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("given", [[], [""], "", [3], None])
+async def test_what_openai_refuses_is_refused(given: Any) -> None:
+    """No text is no embedding."""
+    async with (
+        LocalEmbeddingsServer(EmbeddingsConduct(lengths)) as server,
+        openai.AsyncOpenAI(base_url=server.base_url, api_key="none", max_retries=0) as client,
+    ):
+        with pytest.raises(openai.BadRequestError, match="input"):
+            await client.embeddings.create(model="m", input=given)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("conduct", "told"),
+    [
+        ({"mode": EmbeddingsMode.STALL}, "recall.timeout_s"),
+        ({"mode": EmbeddingsMode.GARBAGE}, "no embedding"),
+        ({"mode": EmbeddingsMode.FEWER}, "sent 1 embeddings for 2 texts"),
+        ({"refuses": Refusal.WRONG_KEY}, "recall.api_key"),
+        ({"refuses": Refusal.BROKEN}, "status 500"),
+    ],
+)
+async def test_each_conduct_is_what_the_adapter_calls_it(conduct: dict[str, Any], told: str) -> None:
+    """The bot's adapter says of each what it is."""
+    async with (
+        LocalEmbeddingsServer(EmbeddingsConduct(lengths, **conduct)) as server,
+        OpenAIEmbeddings(EmbeddingsEndpoint(server.base_url, "m", timeout_s=0.5)) as embedder,
+    ):
+        with pytest.raises(EmbeddingError, match=told):
+            await embedder.embed(["one", "two"])
+        server.conduct = EmbeddingsConduct(lengths)
+        assert len(await embedder.embed(["one", "two"])) == 2

@@ -1,0 +1,58 @@
+"""The local transcription server itself; its answers are tested through the bot's adapter in tests/voice/asr."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import openai
+import pytest
+
+from rehearsal.people.clip import encode_ogg
+from rehearsal.servers.transcription import (
+    MOST_BYTES,
+    RATE_HZ,
+    LocalTranscriptionServer,
+    Transcribed,
+    TranscriptionConduct,
+    Upload,
+)
+from tests.voice.recordings import voiced
+
+
+async def how_long(upload: Upload) -> Transcribed:
+    """Hear how long it was."""
+    return Transcribed(f"{len(upload.pcm) / RATE_HZ:.1f} seconds")
+
+
+@pytest.mark.asyncio
+async def test_any_container_is_decoded() -> None:
+    """Ogg/Opus at 48 kHz comes to the engine as 16 kHz mono."""
+    sound = encode_ogg(iter([np.repeat(voiced(2), 3)]))
+    async with (
+        LocalTranscriptionServer(TranscriptionConduct(how_long)) as server,
+        openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client,
+    ):
+        text = await client.audio.transcriptions.create(
+            file=("speech.ogg", io.BytesIO(sound)), model="m", response_format="text"
+        )
+        verbose = await client.audio.transcriptions.create(
+            file=("speech.ogg", io.BytesIO(sound)), model="m", response_format="verbose_json"
+        )
+    assert str(text).strip() == "2.0 seconds"
+    assert (verbose.text, verbose.language) == ("2.0 seconds", "en")
+    assert verbose.segments is not None
+    assert verbose.segments[0].avg_logprob == pytest.approx(-0.2)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("sound", [b"", b"<html></html>", b"RIFF and then nothing", bytes(MOST_BYTES + 1)])
+async def test_what_is_no_sound_is_refused(sound: bytes) -> None:
+    """And so is more than OpenAI takes."""
+    async with (
+        LocalTranscriptionServer(TranscriptionConduct(how_long)) as server,
+        openai.AsyncOpenAI(base_url=server.base_url, api_key="none", max_retries=0) as client,
+    ):
+        with pytest.raises(openai.APIStatusError, match=r"decoded|exceeded"):
+            await client.audio.transcriptions.create(file=("speech.wav", sound), model="m")
+    assert server.calls == []

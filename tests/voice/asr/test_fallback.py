@@ -1,0 +1,61 @@
+"""The local model behind the endpoint: what fails is heard all the same, and what keeps failing is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.recognizer import FakeRecognizer
+from tests.voice.recordings import voiced
+from voice.asr.fallback import FallbackRecognizer
+from voice.errors import RecogniserError, RecogniserOverloadedError
+
+BROKEN = RecogniserError("It is down.")
+
+
+def both(*first: str | RecogniserError) -> tuple[FallbackRecognizer, FakeRecognizer, FakeRecognizer, list[float]]:
+    """Return a pair whose first answers so, both of its parts, and its clock."""
+    clock = [0.0]
+    one, two = FakeRecognizer(first, otherwise="from afar"), FakeRecognizer(otherwise="from here")
+    return FallbackRecognizer(one, two, rest_s=60, monotonic=lambda: clock[0]), one, two, clock
+
+
+@pytest.mark.asyncio
+async def test_what_the_first_cannot_hear_the_second_does() -> None:
+    """With the same sound, language and glossary; the next utterance asks the first again."""
+    recognizer, first, second, _ = both(BROKEN)
+    pcm = voiced(1)
+    heard = await recognizer.recognize(pcm, language="en", glossary=("Ada",), speaker_id=1)
+    assert heard.text == "from here"
+    assert second.heard[0] is pcm
+    assert second.glossaries == [("Ada",)]
+    assert (await recognizer.recognize(pcm, language="en")).text == "from afar"
+    assert len(first.heard) == 2
+
+
+@pytest.mark.asyncio
+async def test_who_keeps_failing_is_left_alone_and_tried_again_later() -> None:
+    """After two failures nobody waits for it for a minute; then one utterance tries, and success ends the rest."""
+    recognizer, first, _, clock = both(BROKEN, BROKEN)
+    said = [(await recognizer.recognize(voiced(1), language="en")).text for _ in range(4)]
+    assert said == ["from here"] * 4
+    assert len(first.heard) == 2
+    clock[0] = 61
+    assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+    assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+
+
+@pytest.mark.asyncio
+async def test_a_guess_that_was_shed_is_no_failure() -> None:
+    """It goes, as under any load, and costs the second nothing."""
+    recognizer, _, second, _ = both(RecogniserOverloadedError("Busy."))
+    with pytest.raises(RecogniserOverloadedError):
+        await recognizer.recognize(voiced(1), interim=True)
+    assert second.heard == []
+
+
+@pytest.mark.asyncio
+async def test_a_right_guess_is_told_to_both() -> None:
+    """Either may have it."""
+    recognizer, first, second, _ = both()
+    recognizer.confirm(7)
+    assert (first.confirmed, second.confirmed) == ([7], [7])

@@ -1,0 +1,80 @@
+"""What languages are called by those who do not use codes: OpenAI's endpoint says `english`, others say `en`.
+
+Source: the languages that OpenAI's transcription API supports, by the names of Whisper's tokeniser.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CODE = re.compile(r"[a-z]{2,3}")
+
+LANGUAGE_CODES = {
+    "afrikaans": "af",
+    "arabic": "ar",
+    "armenian": "hy",
+    "azerbaijani": "az",
+    "belarusian": "be",
+    "bosnian": "bs",
+    "bulgarian": "bg",
+    "cantonese": "yue",
+    "catalan": "ca",
+    "chinese": "zh",
+    "croatian": "hr",
+    "czech": "cs",
+    "danish": "da",
+    "dutch": "nl",
+    "english": "en",
+    "estonian": "et",
+    "finnish": "fi",
+    "french": "fr",
+    "galician": "gl",
+    "german": "de",
+    "greek": "el",
+    "hebrew": "he",
+    "hindi": "hi",
+    "hungarian": "hu",
+    "icelandic": "is",
+    "indonesian": "id",
+    "italian": "it",
+    "japanese": "ja",
+    "kannada": "kn",
+    "kazakh": "kk",
+    "korean": "ko",
+    "latvian": "lv",
+    "lithuanian": "lt",
+    "macedonian": "mk",
+    "malay": "ms",
+    "maori": "mi",
+    "marathi": "mr",
+    "nepali": "ne",
+    "norwegian": "no",
+    "persian": "fa",
+    "polish": "pl",
+    "portuguese": "pt",
+    "romanian": "ro",
+    "russian": "ru",
+    "serbian": "sr",
+    "slovak": "sk",
+    "slovenian": "sl",
+    "spanish": "es",
+    "swahili": "sw",
+    "swedish": "sv",
+    "tagalog": "tl",
+    "tamil": "ta",
+    "thai": "th",
+    "turkish": "tr",
+    "ukrainian": "uk",
+    "urdu": "ur",
+    "vietnamese": "vi",
+    "welsh": "cy",
+}
+
+
+def language_code(told: str) -> str:
+    """Return the code of a language told by name (`english`), code (`en`) or locale (`en-GB`); empty if it is none."""
+    name = told.strip().casefold()
+    if name in LANGUAGE_CODES:
+        return LANGUAGE_CODES[name]
+    code = name.replace("_", "-").partition("-")[0]
+    return code if _CODE.fullmatch(code) else ""
