@@ -40,6 +40,8 @@ class ModelResponder:
         )
         async with aclosing(stream):
             async for piece in stream:
+                if not isinstance(piece, str):
+                    continue
                 if opening is None:
                     yield piece
                     continue

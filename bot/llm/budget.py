@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from compaction.budget.estimator import Estimator
@@ -12,9 +13,13 @@ from compaction.budget.trim import TrimOptions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bot.llm.port import ToolOffer, Tools
     from compaction.budget.messages import Message
     from compaction.budget.prompt import FinalPrompt
     from compaction.settings import BudgetSettings
+
+# The frame that a chat template puts around one tool.
+OFFER_OVERHEAD_TOKENS = 12
 
 
 class Budget:
@@ -36,10 +41,21 @@ class Budget:
         longer_answer = max(0, max_output_tokens - self.settings.reserved)
         return self.estimator.room(max(0, self.settings.max_input_tokens - longer_answer))
 
+    def cost_of(self, tools: Tools) -> int:
+        """Return how many tokens the tools of a call are, raw."""
+        return sum(OFFER_OVERHEAD_TOKENS + self.count(_text_of(offer)) for offer in tools.offers)
+
     def final_prompt(
-        self, messages: Sequence[Message], *, max_output_tokens: int, enforce: bool = True, searchable: bool = False
+        self,
+        messages: Sequence[Message],
+        *,
+        max_output_tokens: int,
+        enforce: bool = True,
+        searchable: bool = False,
+        tool_tokens: int = 0,
     ) -> FinalPrompt:
-        """Return what is sent. Raises `ContextOverflowError` when it can't be made to fit."""
+        """Return what is sent besides tools that cost `tool_tokens`. Raises `ContextOverflowError` when it can't be
+        made to fit."""
         settings = self.settings
         trim = TrimOptions(
             trim_strategy=settings.trim_strategy,
@@ -55,7 +71,7 @@ class Budget:
             preserve_recent_files=settings.preserve_recent_files,
             count=self.count,
         )
-        room = self.room(max_output_tokens=max_output_tokens)
+        room = max(0, self.room(max_output_tokens=max_output_tokens) - tool_tokens)
         config = ContextConfig(
             max_context_tokens=room,
             reserved_output_tokens=0,
@@ -64,3 +80,7 @@ class Budget:
             tool_outputs=tool_outputs,
         )
         return build_final_prompt(messages, config)
+
+
+def _text_of(offer: ToolOffer) -> str:
+    return f"{offer.name} {offer.description} {json.dumps(offer.parameters)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.llm.port import ChatMessage, Role, Usage
+from bot.llm.port import NO_TOOLS, ChatMessage, Ended, Role, Usage
 from compaction.budget.messages import Message
 from compaction.errors import CompletionError, ContextOverflowError
 
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from bot.llm.budget import Budget
-    from bot.llm.port import Endpoint
+    from bot.llm.port import Endpoint, Streamed, Tools
     from compaction.budget.prompt import FinalPrompt
     from compaction.ports import CompletionAnswer, CompletionRequest
 
 log = structlog.get_logger()
+
+# The tool that finds what a note says was left out.
+MEMORY_SEARCH = "memory_search"
 
 
 @dataclass(slots=True)
@@ -35,7 +38,9 @@ class _Call:
     purpose: str
     prompt: FinalPrompt
     begun_at: float
+    tool_tokens: int = 0
     usage: Usage | None = None
+    ended: Ended | None = None
     first_token_at: float | None = None
     outcome: str = "cancelled"
 
@@ -62,20 +67,37 @@ class BudgetedModel:
         return self._budget
 
     async def stream(
-        self, messages: Sequence[ChatMessage], *, max_output_tokens: int, enforce_budget: bool | None = None
-    ) -> AsyncGenerator[str, None]:
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_output_tokens: int,
+        enforce_budget: bool | None = None,
+        tools: Tools = NO_TOOLS,
+    ) -> AsyncGenerator[Streamed, None]:
         """Yield the answer piece by piece. Raises `ContextOverflowError`, `ChatModelError`. See `ChatModel.stream`."""
         enforce = self._budget.settings.enabled if enforce_budget is None else enforce_budget
-        prompt = self._prompt([_counted(message) for message in messages], max_output_tokens, enforce=enforce)
-        call = _Call("reply", prompt, time.monotonic())
+        tool_tokens = self._budget.cost_of(tools)
+        prompt = self._prompt(
+            [_counted(message) for message in messages],
+            max_output_tokens,
+            enforce=enforce,
+            tool_tokens=tool_tokens,
+            searchable=tools.callable_now and any(offer.name == MEMORY_SEARCH for offer in tools.offers),
+        )
+        call = _Call("reply", prompt, time.monotonic(), tool_tokens=tool_tokens)
         stream = self._endpoint.stream(
-            [_sent(message) for message in prompt.messages], max_output_tokens=max_output_tokens, on_usage=call.told
+            [_sent(message) for message in prompt.messages],
+            max_output_tokens=max_output_tokens,
+            tools=tools,
+            on_usage=call.told,
         )
         try:
             async with aclosing(stream):
                 async for piece in stream:
                     if call.first_token_at is None:
                         call.first_token_at = time.monotonic()
+                    if isinstance(piece, Ended):
+                        call.ended = piece
                     yield piece
             call.outcome = "answered"
         except Exception:
@@ -106,8 +128,22 @@ class BudgetedModel:
             self._finish(call)
         return answer
 
-    def _prompt(self, messages: Sequence[Message], max_output_tokens: int, *, enforce: bool) -> FinalPrompt:
-        prompt = self._budget.final_prompt(messages, max_output_tokens=max_output_tokens, enforce=enforce)
+    def _prompt(
+        self,
+        messages: Sequence[Message],
+        max_output_tokens: int,
+        *,
+        enforce: bool,
+        tool_tokens: int = 0,
+        searchable: bool = False,
+    ) -> FinalPrompt:
+        prompt = self._budget.final_prompt(
+            messages,
+            max_output_tokens=max_output_tokens,
+            enforce=enforce,
+            searchable=searchable,
+            tool_tokens=tool_tokens,
+        )
         if prompt.dropped:
             log.warning(
                 "context_truncated",
@@ -122,7 +158,8 @@ class BudgetedModel:
         """Log what the call cost, and learn from it."""
         estimator = self._budget.estimator
         usage = call.usage or Usage(None, None)
-        expected = estimator.calibration.billed(call.prompt.token_count)
+        count = call.prompt.token_count + call.tool_tokens
+        expected = estimator.calibration.billed(count)
         log.info(
             "model_call_finished",
             purpose=call.purpose,
@@ -135,12 +172,12 @@ class BudgetedModel:
             completion_tokens=usage.completion_tokens,
             counted_exactly=estimator.exact,
             within_budget=call.prompt.within_budget,
+            finish_reason=None if call.ended is None else call.ended.reason.value,
+            tool_call_count=0 if call.ended is None else len(call.ended.calls),
             first_token_ms=None if call.first_token_at is None else _ms(call.first_token_at - call.begun_at),
             duration_ms=_ms(time.monotonic() - call.begun_at),
         )
-        if usage.prompt_tokens is not None and estimator.learn(
-            count=call.prompt.token_count, reported=usage.prompt_tokens
-        ):
+        if usage.prompt_tokens is not None and estimator.learn(count=count, reported=usage.prompt_tokens):
             log.info(
                 "token_count_corrected",
                 model=self.model,

@@ -7,24 +7,26 @@ deadlines, and turns each of the library's errors into one plain sentence. It de
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
 
 import httpx
 import openai
 import structlog
 
-from bot.llm.port import ChatModelError, Role, Usage
+from bot.llm.port import NO_TOOLS, ChatModelError, Ended, FinishReason, Role, Usage
+from bot.llm.tool_calls import CallPiece, StreamedCalls
 from bot.llm.trouble import translated
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from types import TracebackType
 
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
 
-    from bot.llm.port import ChatMessage
+    from bot.llm.port import ChatMessage, Streamed, Tools
     from bot.settings import LlmSettings
     from compaction.ports import CompletionRequest
 
@@ -34,6 +36,7 @@ log = structlog.get_logger()
 CONNECT_TIMEOUT_S = 5.0
 # Said by servers that refuse a parameter: try again without it.
 REFUSED_STATUSES = frozenset({400, 415, 422, 500, 501})
+_TOLD_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
 
 
 class OpenAIChat:
@@ -58,6 +61,7 @@ class OpenAIChat:
         # How this endpoint wants the cap named, and the first form of structured output it takes; learnt once.
         self._cap_name = "max_tokens"
         self._tells_usage = True
+        self._takes_tools = True
         self._format_rung = 0
 
     async def __aenter__(self) -> Self:
@@ -80,8 +84,9 @@ class OpenAIChat:
         messages: Sequence[ChatMessage],
         *,
         max_output_tokens: int,
+        tools: Tools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
-    ) -> AsyncGenerator[str, None]:
+    ) -> AsyncGenerator[Streamed, None]:
         """Yield the answer piece by piece. Raises `ChatModelError`. See `Endpoint.stream`."""
         started = asyncio.get_running_loop().time()
         first_deadline = started + self._settings.first_token_timeout_s
@@ -89,29 +94,37 @@ class OpenAIChat:
         body = [_sent(message) for message in messages]
         try:
             async with asyncio.timeout_at(first_deadline):
-                response = await self._open_stream(body, max_output_tokens)
+                response = await self._open_stream(body, max_output_tokens, tools)
         except Exception as error:
             raise self._translated(error) from error
         understood = heard_anything = False
+        calls, reason = StreamedCalls(), ""
         try:
             chunks = response.__aiter__()
             while True:
                 try:
                     async with asyncio.timeout_at(last_deadline if heard_anything else first_deadline):
                         chunk = await anext(chunks, None)
+                    if chunk is None:
+                        break
+                    understood = True
+                    if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
+                        on_usage(Usage(usage.prompt_tokens, usage.completion_tokens))
+                    piece = _piece_of(chunk)
+                    for call in piece.calls:
+                        calls.feed(call)
                 except Exception as error:
                     raise self._translated(error) from error
-                if chunk is None:
-                    break
-                understood = True
-                if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
-                    on_usage(Usage(usage.prompt_tokens, usage.completion_tokens))
-                piece = _piece_of(chunk)
-                if piece:
-                    heard_anything = True
-                    yield piece
+                reason = piece.finish_reason or reason
+                heard_anything = heard_anything or bool(piece.text or piece.calls)
+                if piece.text:
+                    yield piece.text
         finally:
             await response.close()
+        yield self._ended(calls, reason, understood=understood, heard_anything=heard_anything)
+
+    def _ended(self, calls: StreamedCalls, reason: str, *, understood: bool, heard_anything: bool) -> Ended:
+        """Return how a stream ended. Raises `ChatModelError` when it was no answer."""
         if not understood:
             # A web page, say: the client reads no event in it and ends in silence.
             raise self._translated(ValueError("no event in the stream"))
@@ -120,25 +133,38 @@ class OpenAIChat:
                 f"The language model {self.model} gave an empty answer. Try again, or choose another llm.model.",
                 retryable=True,
             )
+        try:
+            asked = calls.calls
+        except ValueError as error:
+            raise self._translated(error) from error
+        if asked and reason != FinishReason.LENGTH:
+            return Ended(FinishReason.TOOL_CALLS, asked)
+        # A call that was cut off has half its arguments: it is none.
+        return Ended(FinishReason(reason) if reason in _TOLD_REASONS else FinishReason.STOP)
 
     async def _open_stream(
-        self, body: list[dict[str, object]], max_output_tokens: int
+        self, body: list[dict[str, object]], max_output_tokens: int, tools: Tools
     ) -> openai.AsyncStream[ChatCompletionChunk]:
         while True:
             usage = {"stream_options": {"include_usage": True}} if self._tells_usage else {}
+            offered = _offered(tools) if self._takes_tools else {}
             try:
                 return await self._client.chat.completions.create(
                     model=self.model,
                     messages=cast("list[ChatCompletionMessageParam]", body),
                     stream=True,
-                    extra_body={self._cap_name: max_output_tokens} | usage,
+                    extra_body={self._cap_name: max_output_tokens} | usage | offered,
                 )
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                if not self._renames_cap(error) and not self._tells_no_usage(error):
+            except openai.APIStatusError as error:
+                if not (
+                    self._renames_cap(error) or self._tells_no_usage(error) or self._takes_no_tools(error, offered)
+                ):
                     raise
 
     def _renames_cap(self, error: openai.APIStatusError) -> bool:
         """Learn that this endpoint wants `max_completion_tokens`. Return whether a second try is worth it."""
+        if error.status_code not in REFUSED_STATUSES:
+            return False
         if self._cap_name == "max_tokens" and "max_completion_tokens" in str(error):
             self._cap_name = "max_completion_tokens"
             return True
@@ -146,8 +172,16 @@ class OpenAIChat:
 
     def _tells_no_usage(self, error: openai.APIStatusError) -> bool:
         """Learn that this endpoint doesn't tell what a stream cost. Return whether a second try is worth it."""
-        if self._tells_usage and "stream_options" in str(error):
+        if error.status_code in REFUSED_STATUSES and self._tells_usage and "stream_options" in str(error):
             self._tells_usage = False
+            return True
+        return False
+
+    def _takes_no_tools(self, error: openai.APIStatusError, offered: Mapping[str, object]) -> bool:
+        """Learn that this model can't call tools. Return whether a second try is worth it."""
+        if offered and error.status_code in REFUSED_STATUSES and "tool" in str(error).lower():
+            log.warning("tools_refused", model=self.model, status=error.status_code)
+            self._takes_tools = False
             return True
         return False
 
@@ -227,15 +261,57 @@ def _sent(message: ChatMessage) -> dict[str, object]:
     return sent
 
 
-def _piece_of(chunk: object) -> str:
-    """Return the text of one streamed chunk; raise when the server reports an error inside the stream."""
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What one streamed chunk holds."""
+
+    text: str = ""
+    calls: tuple[CallPiece, ...] = ()
+    finish_reason: str = ""
+
+
+def _piece_of(chunk: object) -> _Piece:
+    """Return what one streamed chunk holds; raise when the server reports an error inside the stream."""
     choices = getattr(chunk, "choices", None)
     if choices is None:
         raise ValueError("a streamed chunk without choices")
     if not choices:
-        return ""
-    content = getattr(choices[0].delta, "content", None)
-    return content if isinstance(content, str) else ""
+        return _Piece()
+    delta = choices[0].delta
+    calls = getattr(delta, "tool_calls", None) or ()
+    return _Piece(
+        text=_text(getattr(delta, "content", None)),
+        calls=tuple(_call_piece(call) for call in calls),
+        finish_reason=_text(getattr(choices[0], "finish_reason", None)),
+    )
+
+
+def _call_piece(call: object) -> CallPiece:
+    index, function = getattr(call, "index", None), getattr(call, "function", None)
+    return CallPiece(
+        index=index if isinstance(index, int) else 0,
+        id=_text(getattr(call, "id", None)),
+        name=_text(getattr(function, "name", None)),
+        arguments=_text(getattr(function, "arguments", None)),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _offered(tools: Tools) -> dict[str, object]:
+    """Return the tools as the API takes them."""
+    if not tools.offers:
+        return {}
+    told = [
+        {
+            "type": "function",
+            "function": {"name": offer.name, "description": offer.description, "parameters": dict(offer.parameters)},
+        }
+        for offer in tools.offers
+    ]
+    return {"tools": told, "tool_choice": "auto" if tools.callable_now else "none"}
 
 
 def _response_formats(schema: dict[str, object] | None) -> list[dict[str, object] | None]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from bot.errors import BotError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from compaction.budget.messages import ToolCall
     from compaction.payload import PartKind
@@ -57,6 +57,52 @@ class Usage:
     completion_tokens: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """What a model is told of a tool it may call. `parameters` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools of one call. `callable_now` False: the model knows them, but has to answer in words."""
+
+    offers: tuple[ToolOffer, ...] = ()
+    callable_now: bool = True
+
+
+NO_TOOLS = Tools()
+
+
+class FinishReason(StrEnum):
+    """Why an answer ended, as far as it matters to who reads it."""
+
+    STOP = "stop"
+    # Cut off by the cap on its length: the last sentence is none.
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    # The provider would not let it go on.
+    FILTERED = "content_filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a streamed answer. `calls`: the tools that the model wants called, with ids of their own.
+
+    Their names and arguments are as the model wrote them: bounded in size, and checked against nothing.
+    """
+
+    reason: FinishReason
+    calls: tuple[ToolCall, ...] = ()
+
+
+# What a stream is made of: pieces of the answer, never empty, and its end at last.
+Streamed: TypeAlias = str | Ended
+
+
 class ChatModelError(BotError):
     """The language model failed. The message is a plain sentence with the remedy.
 
@@ -78,13 +124,18 @@ class ChatModel(Protocol):
         """Return the model's name, for logs."""
 
     def stream(
-        self, messages: Sequence[ChatMessage], *, max_output_tokens: int, enforce_budget: bool | None = None
-    ) -> AsyncGenerator[str, None]:
-        """Yield the answer piece by piece; pieces are never empty.
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_output_tokens: int,
+        enforce_budget: bool | None = None,
+        tools: Tools = NO_TOOLS,
+    ) -> AsyncGenerator[Streamed, None]:
+        """Yield the answer piece by piece, and how it ended.
 
-        `enforce_budget` False sends the messages as they are, whatever they cost; None: as the settings say. Raises
-        `ChatModelError`, also after some pieces, and `ContextOverflowError` before the first. Close it (`aclosing`) to
-        hang up early.
+        `enforce_budget` False sends the messages as they are, whatever they cost; None: as the settings say. `tools`:
+        what may be called; a model that can't call any answers without. Raises `ChatModelError`, also after some
+        pieces, and `ContextOverflowError` before the first. Close it (`aclosing`) to hang up early.
         """
 
 
@@ -100,9 +151,10 @@ class Endpoint(Protocol):
         messages: Sequence[ChatMessage],
         *,
         max_output_tokens: int,
+        tools: Tools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
-    ) -> AsyncGenerator[str, None]:
-        """Yield the answer piece by piece, and tell its cost at its end, where the provider does.
+    ) -> AsyncGenerator[Streamed, None]:
+        """Yield the answer piece by piece and how it ended, and tell its cost, where the provider does.
 
         Raises `ChatModelError`, also after some pieces.
         """

@@ -11,14 +11,14 @@ import json
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from aiohttp import web
 
 from rehearsal.servers.loopback import Loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
 MODEL = "local-chat"
@@ -44,13 +44,59 @@ class ChatMode(StrEnum):
     LENGTH = "length"  # cut off by its own cap
 
 
+class CallStyle(StrEnum):
+    """How the server cuts calls of tools into pieces."""
+
+    OPENAI = "openai"  # id and name once, then the arguments bit by bit
+    REPEATING = "repeating"  # id and name in each piece, as llama-cpp-python does
+    WHOLE = "whole"  # each call in one piece, all of them with index 0, as some gateways do
+    NAMELESS = "nameless"  # arguments without a name: a parser that lost its way
+    BARE = "bare"  # no ids
+
+
 @dataclass(frozen=True, slots=True)
 class ChatCall:
     """One request as it arrived."""
 
-    messages: tuple[Mapping[str, str], ...]
+    messages: tuple[Mapping[str, Any], ...]
     stream: bool
     body: Mapping[str, Any]
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """Return the names of the tools that may be called."""
+        if self.body.get("tool_choice") == "none":
+            return ()
+        return tuple(tool["function"]["name"] for tool in self.body.get("tools", ()))
+
+    @property
+    def tool_results(self) -> tuple[str, ...]:
+        """Return what tools answered, in order."""
+        return tuple(str(each["content"]) for each in self.messages if each.get("role") == "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One tool that the model wants called. `arguments`: what it writes, an object or any text."""
+
+    name: str
+    arguments: Mapping[str, object] | str = field(default_factory=dict)
+
+    @property
+    def written(self) -> str:
+        """Return the arguments as they are sent."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """An answer that wants tools called, after some words or none."""
+
+    wanted: tuple[Wanted, ...]
+    words: str = ""
+
+
+Answer: TypeAlias = "str | Asking"
 
 
 @dataclass(slots=True)
@@ -61,9 +107,11 @@ class ChatConduct:
     `response_format` shapes it takes (`json_object_schema`, `json_schema`, `json_object`); another one is
     refused with 400. `cap_name`: what it wants the token cap called; the other name is refused. `prompt_tokens`: what
     it says each prompt cost. `takes_stream_options`: it tells what a stream cost when asked; else it refuses that.
+    `takes_tools`: else it refuses a request that offers any, as Ollama does for models without. `call_style`: how it
+    streams calls of tools.
     """
 
-    answer: Callable[[ChatCall], str]
+    answer: Callable[[ChatCall], Answer]
     mode: ChatMode = ChatMode.ANSWER
     first_token_delay_s: float = 0.0
     formats: frozenset[str] = field(
@@ -72,6 +120,8 @@ class ChatConduct:
     cap_name: str = "max_tokens"
     prompt_tokens: int = 11
     takes_stream_options: bool = True
+    takes_tools: bool = True
+    call_style: CallStyle = CallStyle.OPENAI
 
 
 def _say_hello(call: ChatCall) -> str:
@@ -122,15 +172,16 @@ class LocalChatServer:
             await asyncio.sleep(self.conduct.first_token_delay_s)
         if self.conduct.mode is ChatMode.GARBAGE:
             return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
-        words = "" if self.conduct.mode is ChatMode.EMPTY else self.conduct.answer(call)
+        answer = "" if self.conduct.mode is ChatMode.EMPTY else self.conduct.answer(call)
         if call.stream:
-            return await self._stream(request, words, tells_usage="stream_options" in body)
-        return web.json_response(_whole(words, self.conduct))
+            return await self._stream(request, answer, tells_usage="stream_options" in body)
+        return web.json_response(_whole(answer if isinstance(answer, str) else answer.words, self.conduct))
 
-    async def _stream(self, request: web.Request, words: str, *, tells_usage: bool) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, answer: Answer, *, tells_usage: bool) -> web.StreamResponse:
+        words, wanted = (answer, ()) if isinstance(answer, str) else (answer.words, answer.wanted)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        pieces = _pieces(words)
+        pieces = _pieces(words) if words or not wanted else []
         if self.conduct.mode is ChatMode.GARBAGE_STREAM:
             await response.write(b"data: {not json at all\n\n")
             return response
@@ -150,7 +201,9 @@ class LocalChatServer:
                     return response
                 case _:
                     pass
-        reason = "length" if self.conduct.mode is ChatMode.LENGTH else "stop"
+        for delta in _call_deltas(wanted, self.conduct.call_style):
+            await response.write(_event(_chunk("", calls=[delta])))
+        reason = "length" if self.conduct.mode is ChatMode.LENGTH else "tool_calls" if wanted else "stop"
         await response.write(_event(_chunk("", finish_reason=reason)))
         if tells_usage:
             await response.write(_event(_chunk("") | {"choices": [], "usage": _usage(words, self.conduct)}))
@@ -176,6 +229,8 @@ def _refusal(conduct: ChatConduct, call: ChatCall) -> web.Response | None:
             return _error(400, f"Unsupported parameter: '{name}'. Use '{conduct.cap_name}' instead.")
     if "stream_options" in call.body and not conduct.takes_stream_options:
         return _error(400, "Unknown parameter: 'stream_options'.")
+    if "tools" in call.body and not conduct.takes_tools:
+        return _error(400, f"{call.body.get('model')} does not support tools")
     wanted = call.body.get("response_format")
     if isinstance(wanted, dict) and _format_name(wanted) not in conduct.formats:
         return _error(400, "Invalid value: 'response_format'.")
@@ -203,13 +258,37 @@ def _event(payload: object) -> bytes:
     return b"data: " + json.dumps(payload).encode() + b"\n\n"
 
 
-def _chunk(piece: str, *, finish_reason: str | None = None) -> dict[str, object]:
+def _call_deltas(wanted: Sequence[Wanted], style: CallStyle) -> Iterator[dict[str, object]]:
+    """Yield the pieces in which calls of tools are streamed."""
+    for index, call in enumerate(wanted):
+        own = {"id": f"call_{index}_{call.name}", "type": "function"}
+        half = len(call.written) // 2
+        halves = (call.written[:half], call.written[half:])
+        match style:
+            case CallStyle.OPENAI:
+                yield {"index": index, **own, "function": {"name": call.name, "arguments": ""}}
+                yield from ({"index": index, "function": {"arguments": part}} for part in halves)
+            case CallStyle.REPEATING:
+                for part in halves:
+                    yield {"index": index, **own, "function": {"name": call.name, "arguments": part}}
+            case CallStyle.WHOLE:
+                yield {"index": 0, **own, "function": {"name": call.name, "arguments": call.written}}
+            case CallStyle.NAMELESS:
+                yield {"index": index, **own, "function": {"arguments": call.written}}
+            case CallStyle.BARE:
+                yield {"index": index, "function": {"name": call.name, "arguments": call.written}}
+
+
+def _chunk(
+    piece: str, *, finish_reason: str | None = None, calls: Sequence[Mapping[str, object]] = ()
+) -> dict[str, object]:
+    delta: dict[str, object] = {"content": None, "tool_calls": list(calls)} if calls else {"content": piece}
     return {
         "id": "chatcmpl-local",
         "object": "chat.completion.chunk",
         "created": int(time.time()),
         "model": MODEL,
-        "choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": finish_reason}],
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}],
     }
 
 

@@ -8,12 +8,14 @@ import pytest
 
 from bot.brain.context import ModelContext
 from bot.brain.responder import ModelResponder
-from bot.llm.port import ChatMessage, Role
+from bot.llm.port import NO_TOOLS, ChatMessage, Role, Tools
 from compaction.context import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
+
+    from bot.llm.port import Streamed
 
 
 class Parrot:
@@ -26,8 +28,13 @@ class Parrot:
         self.asked: list[tuple[Sequence[ChatMessage], int]] = []
 
     async def stream(
-        self, messages: Sequence[ChatMessage], *, max_output_tokens: int, enforce_budget: bool | None = None
-    ) -> AsyncGenerator[str, None]:
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_output_tokens: int,
+        enforce_budget: bool | None = None,
+        tools: Tools = NO_TOOLS,
+    ) -> AsyncGenerator[Streamed, None]:
         """Yield the pieces."""
         self.asked.append((messages, max_output_tokens))
         for piece in self._pieces:

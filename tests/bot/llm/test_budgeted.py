@@ -12,7 +12,17 @@ from structlog.testing import capture_logs
 from bot.llm.budget import Budget
 from bot.llm.budgeted import BudgetedModel
 from bot.llm.opening import open_model
-from bot.llm.port import ChatMessage, ChatModelError, Role, Usage
+from bot.llm.port import (
+    NO_TOOLS,
+    ChatMessage,
+    ChatModelError,
+    Ended,
+    FinishReason,
+    Role,
+    ToolOffer,
+    Tools,
+    Usage,
+)
 from bot.settings import LlmSettings, ModelsSettings
 from compaction.budget.estimator import Estimator
 from compaction.budget.messages import ToolCall
@@ -25,6 +35,8 @@ from rehearsal.servers.chat import ChatConduct, LocalChatServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
+
+    from bot.llm.port import Streamed
 
 ROOT = Path(__file__).parents[3]
 SMALL = BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=324)
@@ -47,8 +59,9 @@ class Recorder:
         messages: Sequence[ChatMessage],
         *,
         max_output_tokens: int,
+        tools: Tools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
-    ) -> AsyncGenerator[str, None]:
+    ) -> AsyncGenerator[Streamed, None]:
         """Say two words."""
         self.sent.append(messages)
         yield "Two "
@@ -57,6 +70,7 @@ class Recorder:
         yield "words."
         if on_usage is not None:
             on_usage(Usage(self._bill(estimate_tokens(messages)), 2))
+        yield Ended(FinishReason.STOP)
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Answer."""
@@ -75,7 +89,7 @@ def said(count: int) -> list[ChatMessage]:
 async def heard(model: BudgetedModel, messages: list[ChatMessage], *, enforce: bool | None = None) -> str:
     """The whole answer."""
     stream = model.stream(messages, max_output_tokens=100, enforce_budget=enforce)
-    return "".join([piece async for piece in stream])
+    return "".join([piece async for piece in stream if isinstance(piece, str)])
 
 
 @pytest.mark.asyncio
@@ -227,3 +241,21 @@ def test_a_budget_counts_alike_for_builders_and_senders() -> None:
     messages = said(5)
     assert sum(6 + budget.count(each.content) for each in messages) == budget.estimator.messages(messages)
     assert budget.room() == ROOM
+
+
+@pytest.mark.asyncio
+async def test_tools_take_of_the_prompts_room() -> None:
+    """What is said of them costs tokens too; where memory can be searched, the note for what left says so."""
+    offer = ToolOffer("memory_search", "Finds what was said. " * 10, {"type": "object", "properties": {}})
+    budget = Budget(SMALL)
+    tools = Tools((offer,))
+    endpoint = Recorder()
+    model = BudgetedModel(endpoint, budget)
+    with capture_logs() as logs:
+        stream = model.stream(said(60), max_output_tokens=100, tools=tools)
+        assert [piece async for piece in stream]
+    assert budget.cost_of(tools) > 50
+    assert estimate_tokens(endpoint.sent[0]) <= ROOM - budget.cost_of(tools)
+    assert "memory_search" in endpoint.sent[0][1].content
+    assert logs[-1]["estimated_prompt_tokens"] == estimate_tokens(endpoint.sent[0]) + budget.cost_of(tools)
+    assert (logs[-1]["finish_reason"], logs[-1]["tool_call_count"]) == ("stop", 0)

@@ -10,20 +10,36 @@ import pytest
 from pydantic import SecretStr
 
 from bot.llm.openai_chat import OpenAIChat
-from bot.llm.port import ChatMessage, ChatModelError, Role, Usage
+from bot.llm.port import (
+    NO_TOOLS,
+    ChatMessage,
+    ChatModelError,
+    Ended,
+    FinishReason,
+    Role,
+    ToolOffer,
+    Tools,
+    Usage,
+)
 from bot.settings import LlmSettings
 from compaction.budget.messages import ToolCall
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
-from rehearsal.servers.chat import ChatConduct, ChatMode, LocalChatServer
+from rehearsal.servers.chat import Asking, CallStyle, ChatConduct, ChatMode, LocalChatServer, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
+
+    from bot.llm.port import Streamed
+    from rehearsal.servers.chat import ChatCall
 
 WORDS = "Bo brings the lantern. Cy is afraid of spiders."
 QUESTION = (ChatMessage(Role.SYSTEM, "You are in a room."), ChatMessage(Role.USER, "Who brings the lantern?"))
 REQUEST = CompletionRequest(system="Summarise.", prompt="Ada: hello.", max_output_tokens=200)
 SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
+
+LOOK = Tools((ToolOffer("memory_search", "Finds what was said.", {"type": "object", "properties": {}}),))
+ASKING = Asking((Wanted("memory_search", {"query": "lantern"}), Wanted("recall_turns", {"from": 1, "to": 2})), "Hm. ")
 
 
 @asynccontextmanager
@@ -40,7 +56,12 @@ async def endpoint(
 
 async def heard(chat: OpenAIChat) -> list[str]:
     """Return the pieces of one streamed answer."""
-    return [piece async for piece in chat.stream(QUESTION, max_output_tokens=50)]
+    return [piece for piece in await streamed(chat) if isinstance(piece, str)]
+
+
+async def streamed(chat: OpenAIChat, tools: Tools = NO_TOOLS) -> list[Streamed]:
+    """Return all of one streamed answer."""
+    return [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, tools=tools)]
 
 
 @pytest.mark.asyncio
@@ -200,3 +221,75 @@ async def test_calls_of_tools_are_sent_as_the_api_takes_them() -> None:
             },
             {"role": "tool", "content": "Bo: I bring it.", "tool_call_id": "c-1"},
         ]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("style", [CallStyle.OPENAI, CallStyle.REPEATING, CallStyle.WHOLE, CallStyle.BARE])
+async def test_calls_of_tools_come_whole(style: CallStyle) -> None:
+    """However the server cuts them: with the words before them, each with an id, and the tools were told."""
+    async with endpoint() as (chat, server):
+        server.conduct.answer, server.conduct.call_style = lambda call: ASKING, style
+        *words, ended = await streamed(chat, LOOK)
+        assert "".join(map(str, words)) == "Hm. "
+        assert isinstance(ended, Ended)
+        assert ended.reason is FinishReason.TOOL_CALLS
+        assert [(call.name, json.loads(call.arguments)) for call in ended.calls] == [
+            ("memory_search", {"query": "lantern"}),
+            ("recall_turns", {"from": 1, "to": 2}),
+        ]
+        assert len({call.id for call in ended.calls}) == 2
+        assert all(call.id for call in ended.calls)
+        body = server.calls[0].body
+        assert body["tools"] == [
+            {
+                "type": "function",
+                "function": {
+                    "name": "memory_search",
+                    "description": "Finds what was said.",
+                    "parameters": {"type": "object", "properties": {}},
+                },
+            }
+        ]
+        assert body["tool_choice"] == "auto"
+        await streamed(chat, Tools(LOOK.offers, callable_now=False))
+        assert server.calls[1].body["tool_choice"] == "none"
+
+
+def _asking(wanted: tuple[Wanted, ...]) -> Callable[[ChatCall], Asking]:
+    return lambda call: Asking(wanted)
+
+
+@pytest.mark.asyncio
+async def test_calls_that_are_none_are_garbage() -> None:
+    """Nameless, too many, or without end: one plain sentence, and no call."""
+    for wanted, style in (
+        ((Wanted("x"),), CallStyle.NAMELESS),
+        ((Wanted("look"),) * 9, CallStyle.OPENAI),
+        ((Wanted("look", "x" * 20_001),), CallStyle.OPENAI),
+    ):
+        async with endpoint() as (chat, server):
+            server.conduct.answer, server.conduct.call_style = _asking(wanted), style
+            with pytest.raises(ChatModelError, match="not a chat answer"):
+                await streamed(chat, LOOK)
+
+
+@pytest.mark.asyncio
+async def test_a_call_that_was_cut_off_is_none() -> None:
+    """Its arguments are half: the answer only tells that it was cut."""
+    async with endpoint(ChatMode.LENGTH) as (chat, server):
+        server.conduct.answer = lambda call: ASKING
+        assert (await streamed(chat, LOOK))[-1] == Ended(FinishReason.LENGTH)
+        server.conduct.answer = lambda call: WORDS
+        assert (await streamed(chat, LOOK))[-1] == Ended(FinishReason.LENGTH)
+        server.conduct.mode = ChatMode.ANSWER
+        assert (await streamed(chat, LOOK))[-1] == Ended(FinishReason.STOP)
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_takes_no_tools_answers_without() -> None:
+    """It is asked once, and not bothered with tools again."""
+    async with endpoint() as (chat, server):
+        server.conduct.takes_tools = False
+        for _ in range(2):
+            assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
+        assert ["tools" in call.body for call in server.calls] == [True, False, False]
