@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
+from rehearsal.evidence import holds, where
 from rehearsal.report import ExpectationResult
+from rehearsal.taking_part import taken_part
 from rehearsal.wanted import (
     Answer,
     Attributed,
@@ -18,43 +19,30 @@ from rehearsal.wanted import (
     MaxLatency,
     MaxWer,
     MinBotTurns,
+    ModelKnew,
     NothingRaised,
     NoticePosted,
+    RealtimeSessions,
+    Recorded,
+    Silent,
     TimelineComplete,
+    ToolCalled,
+    Truncated,
     TurnsUnbroken,
 )
-from rehearsal.wer import normalised, word_errors
+from rehearsal.wer import word_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from rehearsal.observation import ContextPart, Problem, TurnRecorded, UtteranceHeard
+    from rehearsal.evidence import Evidence
+    from rehearsal.observation import Problem, TurnRecorded, UtteranceHeard
     from rehearsal.report import (
         BotTurnReport,
-        CompactionReport,
         LatencyReport,
-        StrayReport,
         UtteranceReport,
     )
     from rehearsal.wanted import Wanted
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a run showed, as far as promises are about it."""
-
-    utterances: tuple[UtteranceReport, ...]
-    strays: tuple[StrayReport, ...]
-    bot_turns: tuple[BotTurnReport, ...]
-    compactions: tuple[CompactionReport, ...]
-    latency: LatencyReport
-    wer: float | None
-    packets: Mapping[str, int]
-    messages: tuple[str, ...]
-    problems: tuple[Problem, ...]
-    turns: tuple[TurnRecorded, ...]
-    heard: tuple[UtteranceHeard, ...]
-    stored_turns: int = 0
 
 
 def judge(wanted: Wanted, evidence: Evidence) -> ExpectationResult:
@@ -65,8 +53,14 @@ def judge(wanted: Wanted, evidence: Evidence) -> ExpectationResult:
 
 def _name(wanted: Wanted) -> str:
     match wanted:
-        case Answer() | FactOnlyInSummary() | Interrupted():
+        case Answer() | FactOnlyInSummary() | Interrupted() | ModelKnew() | Truncated():
             return f"{wanted.kind} {wanted.to}"
+        case Silent():
+            return f"{wanted.kind} {wanted.since}"
+        case Recorded():
+            return f"{wanted.kind} {wanted.contains}" if wanted.value else f"not {wanted.kind} {wanted.contains}"
+        case ToolCalled():
+            return f"{wanted.kind} {wanted.name}"
         case Compaction():
             return f"compaction {wanted.old_cursor} -> {wanted.new_cursor}"
         case MaxLatency():
@@ -96,6 +90,8 @@ def _verdict(wanted: Wanted, evidence: Evidence) -> tuple[bool, str]:
             return _answered(wanted, evidence.bot_turns)
         case Interrupted():
             return _interrupted(wanted, evidence)
+        case Silent() | Recorded() | ModelKnew() | ToolCalled() | Truncated() | RealtimeSessions():
+            return taken_part(wanted, evidence)
         case FactOnlyInSummary():
             return _only_in_summary(wanted, evidence.bot_turns)
         case NoticePosted():
@@ -139,12 +135,12 @@ def _attributed(evidence: Evidence) -> tuple[bool, str]:
 
 
 def _answered(wanted: Answer, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:
-    answers = [turn for turn in turns if turn.answers == wanted.to]
+    answers = [turn for turn in turns if wanted.to in (turn.answers, *turn.in_turn)]
     if not answers:
         return False, "the bot did not answer it"
     text = " ".join(turn.heard_by_others if wanted.heard else turn.text for turn in answers)
-    missing = [word for word in wanted.all_of if not _holds(text, word)]
-    none_of = bool(wanted.any_of) and not any(_holds(text, word) for word in wanted.any_of)
+    missing = [word for word in wanted.all_of if not holds(text, word)]
+    none_of = bool(wanted.any_of) and not any(holds(text, word) for word in wanted.any_of)
     reasons = [f"missing {', '.join(missing)}"] if missing else []
     reasons += [f"none of {', '.join(wanted.any_of)}"] if none_of else []
     said = f'{"heard" if wanted.heard else "said"}: "{text}"'
@@ -166,28 +162,19 @@ def _interrupted(wanted: Interrupted, evidence: Evidence) -> tuple[bool, str]:
     return late_ms <= wanted.within_ms, f"{how}, silent {late_ms:.0f} ms after 700 ms of {wanted.by} were voiced"
 
 
-def _holds(text: str, words: str) -> bool:
-    """Return whether the words stand in the text, whole and in this order, however they are written."""
-    return f" {normalised(words)} " in f" {normalised(text)} "
-
-
 def _only_in_summary(wanted: FactOnlyInSummary, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:
     payloads = [turn.payload for turn in turns if turn.answers == wanted.to and turn.payload]
     if not payloads:
         return False, "what the model was sent for it is not known, or the bot did not answer"
     reasons = []
     for word in wanted.words:
-        holding = [part for part in payloads[-1] if _holds(part.content, word)]
+        holding = [part for part in payloads[-1] if holds(part.content, word)]
         if not any(part.kind == "summary" for part in holding):
             reasons.append(f'the summary does not hold "{word}"')
-        elsewhere = [_where(part) for part in holding if part.kind != "summary"]
+        elsewhere = [where(part) for part in holding if part.kind != "summary"]
         if elsewhere:
             reasons.append(f'"{word}" also stands in {", ".join(elsewhere)}')
     return not reasons, "; ".join(reasons) or f"the summary alone holds {', '.join(wanted.words)}"
-
-
-def _where(part: ContextPart) -> str:
-    return f"the {part.kind} part" + (f" of turn {part.seq_from}" if part.seq_from is not None else "")
 
 
 def _notice_posted(wanted: NoticePosted, messages: Sequence[str]) -> tuple[bool, str]:

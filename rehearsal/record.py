@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Spoken:
     """One `say` step that is under way or over. Times are of the voice, monotonic seconds.
 
-    While it is under way `voice_ended_at` is what the clip promises.
+    While it is under way `voice_ended_at` is what the clip promises. `wants_answer`: whether the bot is to answer it.
     """
 
     number: int
@@ -45,6 +45,7 @@ class Spoken:
     voice_started_at: float
     voice_ended_at: float
     over: bool = False
+    wants_answer: bool | None = None
 
     @property
     def span(self) -> Span:
@@ -69,6 +70,8 @@ class Record:
         self.rooms_ready = 0
         self.crash: CompanionCrashed | None = None
         self.failed_waits: list[str] = []
+        # When the steps with an id began and ended, monotonic seconds.
+        self.marks: dict[str, tuple[float, float]] = {}
         # People who were in the channel, by id, with (entered, left) in monotonic seconds.
         self.presence: dict[int, list[tuple[float, float]]] = {}
         # Reports of anything but counters, so that quiet can be told.

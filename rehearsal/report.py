@@ -11,6 +11,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rehearsal.backstage import ServersSeen
 from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class UtteranceReport:
     `transcript` joins the pieces in which it was heard. `end_to_text_ms`: acoustic end of the speech to its last
     text; None when it was not heard. `heard_as`: the ids of the utterances that the bot made of it. `qualified_s`: when
     700 ms of it had been voiced, which is when it counts as speech over somebody else's; None for what is shorter.
+    `wants_answer`: whether the scenario expects the bot to answer it; None where either will do.
     """
 
     speaker: str
@@ -48,6 +50,7 @@ class UtteranceReport:
     heard_as: tuple[str, ...] = ()
     twice: bool = False
     qualified_s: float | None = None
+    wants_answer: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class BotTurnReport:
 
     `end_to_first_audio_ms`: from the end of the speech it answers to the first voiced sound that another
     participant received. `model_first_token_ms` is part of that. `fell_silent_s`: when that participant received the
-    last voiced sound of it.
+    last voiced sound of it. `in_turn`: all that was said in the turn it answers; several people may speak in one.
     """
 
     text: str
@@ -90,6 +93,7 @@ class BotTurnReport:
     at_s: float = 0.0
     payload: tuple[ContextPart, ...] = ()
     fell_silent_s: float | None = None
+    in_turn: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,7 @@ class Report:
     messages: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     machine: Mapping[str, str] = field(default_factory=dict)
+    servers: ServersSeen = field(default_factory=ServersSeen)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for `json`."""

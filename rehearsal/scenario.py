@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from rehearsal.props import ServersSpec
 from rehearsal.wanted import Wanted
 
 SettingValue: TypeAlias = str | int | float | bool | list[str]
@@ -33,7 +34,10 @@ class _Value(BaseModel):
 
 
 class PersonSpec(_Value):
-    """Somebody in the room. `present`: already in the voice channel when the scenario starts."""
+    """Somebody in the room. `present`: already in the voice channel when the scenario starts.
+
+    `moderator`: may do what only moderators may; the first person of a file always may.
+    """
 
     key: str
     name: str = Field(min_length=1)
@@ -41,6 +45,7 @@ class PersonSpec(_Value):
     voice: str = ""
     locale: str = "en-US"
     present: bool = True
+    moderator: bool = False
 
 
 class BotSpec(_Value):
@@ -95,11 +100,15 @@ class _Step(_Value):
 
 
 class Say(_Step):
-    """Somebody says something; `say` is the reference text of what is in the `audio` file."""
+    """Somebody says something; `say` is the reference text of what is in the `audio` file.
+
+    `answered`: whether the bot is to speak in answer to it; left out where either will do.
+    """
 
     who: str
     say: str = Field(min_length=1)
     audio: Path
+    answered: bool | None = None
 
 
 class Command(_Step):
@@ -138,6 +147,23 @@ class Fault(_Step):
     options: dict[str, float] = Field(default_factory=dict)
 
 
+class Conduct(_Step):
+    """From here on one of the scenario's own servers behaves like this; `expire` ends speech-to-speech sessions now.
+
+    `first_token_s`: how long the model thinks from here on.
+    """
+
+    server: Literal["model", "speech", "realtime"]
+    conduct: str = Field(min_length=1)
+    first_token_s: float | None = Field(default=None, ge=0, le=60)
+
+    @model_validator(mode="after")
+    def _only_models_think(self) -> Conduct:
+        if self.first_token_s is not None and self.server != "model":
+            raise ValueError('`first_token_s` belongs to `server = "model"` alone')
+        return self
+
+
 class WaitFor(_Step):
     """Nothing goes on until it has happened; not happening within `timeout_s` fails the run's report.
 
@@ -161,7 +187,7 @@ class Bot(_Step):
     bot: Literal["kill", "restart"]
 
 
-Step: TypeAlias = Say | Command | Join | Leave | SetNetwork | Fault | WaitFor | Bot
+Step: TypeAlias = Say | Command | Join | Leave | SetNetwork | Fault | Conduct | WaitFor | Bot
 
 # The key that tells one kind of step from another.
 STEP_KINDS: dict[str, type[Step]] = {
@@ -171,6 +197,7 @@ STEP_KINDS: dict[str, type[Step]] = {
     "leave": Leave,
     "network": SetNetwork,
     "fault": Fault,
+    "server": Conduct,
     "wait_for": WaitFor,
     "bot": Bot,
 }
@@ -186,6 +213,7 @@ class Premises(_Value):
     bot: BotSpec = BotSpec()
     settings: dict[str, SettingValue] = Field(default_factory=dict)
     network: NetworkSpec = NetworkSpec()
+    servers: ServersSpec = ServersSpec()
     # The longest quiet at the end, in which the last words become text and the last reply is spoken.
     settle_s: float = Field(default=20.0, ge=0, le=600)
 

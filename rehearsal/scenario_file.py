@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,12 +10,17 @@ from pydantic import BaseModel, ValidationError
 
 from rehearsal.discord.faults import FAULTS
 from rehearsal.errors import ScenarioError
+from rehearsal.examples import EXAMPLES
+from rehearsal.history_file import read_history
 from rehearsal.mistakes import sentence, sentences_of
+from rehearsal.props import CONDUCTS, EXPIRE, ServersSpec
 from rehearsal.scenario import (
     AFTER_HEARD,
     AFTER_REPLY,
     FIRST_PERSON_ID,
     STEP_KINDS,
+    BotSpec,
+    Conduct,
     HistoryTurn,
     PersonSpec,
     Premises,
@@ -24,46 +28,20 @@ from rehearsal.scenario import (
     Scenario,
     Step,
 )
-from rehearsal.wanted import KINDS, Answer, FactOnlyInSummary, Interrupted, Wanted
+from rehearsal.wanted import (
+    KINDS,
+    Answer,
+    FactOnlyInSummary,
+    Interrupted,
+    ModelKnew,
+    Recorded,
+    Silent,
+    Truncated,
+    Wanted,
+)
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
-_EXAMPLES = {
-    "title": 'title = "An evening in miniature"',
-    "people": '[people.mira] with name = "Mira"',
-    "name": 'name = "Mira"',
-    "id": "id = 410000000000000001",
-    "who": 'who = "mira"',
-    "say": 'say = "Roomtone, which island did we choose?"',
-    "audio": 'audio = "mira-01.ogg"',
-    "command": 'command = "join"',
-    "options": 'options = { channel = "Lounge" }',
-    "join": "join = true",
-    "leave": "leave = true",
-    "network": "network = { loss = 0.05 }",
-    "loss": "loss = 0.05",
-    "padding": "padding = 0.05",
-    "reorder": "reorder = 0.05",
-    "fault": 'fault = "late_speaking"',
-    "wait_for": 'wait_for = "reply"',
-    "new_cursor": "new_cursor = 10",
-    "bot": 'bot = "restart"',
-    "at": "at = 12.5",
-    "after": 'after = "reply"',
-    "gap_s": "gap_s = 0.8",
-    "overlap_s": "overlap_s = 0.5",
-    "timeout_s": "timeout_s = 30",
-    "history": 'history = "history.jsonl"',
-    "kind": 'kind = "every_utterance_heard_once"',
-    "value": "value = 0.15",
-    "old_cursor": "old_cursor = 0",
-    "words": 'words = ["Ithaca"]',
-    "to": 'to = "ask"',
-    "count": "count = 3",
-    "ms": "ms = 1500",
-    "stage": 'stage = "end_to_text_ms"',
-}
-_HISTORY_EXAMPLE = '{"speaker": "mira", "text": "I would take the boat.", "at": -3540}'
 _STEP_EXAMPLE = 'who = "mira", say = "Hello.", audio = "mira-01.ogg"'
 
 
@@ -113,9 +91,11 @@ class _Reader:
         raw = _parsed_toml(self._path)
         people = self._people(raw.pop("people", None))
         steps = self._steps(raw.pop("steps", None))
-        expect = self._expect(raw.pop("expect", []), steps)
+        rows = raw.pop("expect", [])
         stored = raw.pop("history", None)
         premises = self._checked(Premises, raw, "", known=("people", "history", "steps", "expect"))
+        expect = self._expect(rows, steps, own_name=BotSpec().name if premises is None else premises.bot.name)
+        self._check_servers(steps, ServersSpec() if premises is None else premises.servers)
         history = self._history(stored) if stored is not None else ()
         if self._mistakes or premises is None:
             raise ScenarioError(tuple(self._mistakes))
@@ -129,14 +109,14 @@ class _Reader:
 
     def _people(self, table: object) -> tuple[PersonSpec, ...]:
         if not isinstance(table, dict) or not table:
-            self._wrong("", "nobody is in it; `people` is missing", example=_EXAMPLES["people"])
+            self._wrong("", "nobody is in it; `people` is missing", example=EXAMPLES["people"])
             return ()
         self._keys = tuple(table)
         found = []
         for index, (key, value) in enumerate(table.items()):
             place = f"people.{key}"
             if not isinstance(value, dict):
-                self._wrong(place, "it is not a table", example=_EXAMPLES["people"])
+                self._wrong(place, "it is not a table", example=EXAMPLES["people"])
                 continue
             made = {"key": key, "name": key.capitalize(), "id": FIRST_PERSON_ID + index, **value}
             if person := self._checked(PersonSpec, made, place):
@@ -184,15 +164,15 @@ class _Reader:
         if isinstance(made.get("audio"), str):
             made["audio"] = self._folder / made["audio"]
             if not made["audio"].is_file():
-                self._wrong(f"{place}.audio", f'there is no file "{row["audio"]}"', example=_EXAMPLES["audio"])
+                self._wrong(f"{place}.audio", f'there is no file "{row["audio"]}"', example=EXAMPLES["audio"])
         who = made.get("who")
         if isinstance(who, str) and who not in self._keys:
             known = ", ".join(self._keys) or "nobody"
-            self._wrong(f"{place}.who", f'"{who}" is not one of the people ({known})', example=_EXAMPLES["who"])
+            self._wrong(f"{place}.who", f'"{who}" is not one of the people ({known})', example=EXAMPLES["who"])
         fault = made.get("fault")
         if isinstance(fault, str) and fault not in FAULTS:
             what = f'there is no fault "{fault}"; there are {", ".join(sorted(FAULTS))}'
-            self._wrong(f"{place}.fault", what, example=_EXAMPLES["fault"])
+            self._wrong(f"{place}.fault", what, example=EXAMPLES["fault"])
         return self._checked(STEP_KINDS[kinds[0]], made, place)
 
     def _check_moment(self, row: dict[str, Any], place: str, followed: dict[str, bool]) -> None:
@@ -208,42 +188,68 @@ class _Reader:
         elif "overlap_s" in row and not followed.get(after, False):
             self._wrong(f"{place}.overlap_s", "only a `say` can be overlapped", example="gap_s = 0.5")
 
-    def _expect(self, rows: object, steps: tuple[Step, ...]) -> tuple[Wanted, ...]:
+    def _check_servers(self, steps: tuple[Step, ...], servers: ServersSpec) -> None:
+        """Look whether every server that is to behave differently is there, and knows how."""
+        begun = {name: spec.conduct for name in CONDUCTS if (spec := getattr(servers, name)) is not None}
+        for name, conduct in begun.items():
+            if conduct not in CONDUCTS[name]:
+                self._unknown_conduct(f"servers.{name}.conduct", conduct, CONDUCTS[name])
+        for number, step in enumerate(steps, start=1):
+            if not isinstance(step, Conduct):
+                continue
+            place = f"steps number {number}"
+            if step.server not in begun:
+                what = f"the scenario has no {step.server} server"
+                self._wrong(f"{place}.server", what, example=f"[servers.{step.server}]")
+            elif step.conduct not in (*CONDUCTS[step.server], *([EXPIRE] if step.server == "realtime" else [])):
+                self._unknown_conduct(f"{place}.conduct", step.conduct, CONDUCTS[step.server])
+
+    def _unknown_conduct(self, place: str, given: str, known: frozenset[str]) -> None:
+        self._wrong(place, f'"{given}" is not one of {", ".join(sorted(known))}', example=EXAMPLES["conduct"])
+
+    def _expect(self, rows: object, steps: tuple[Step, ...], *, own_name: str) -> tuple[Wanted, ...]:
         if not isinstance(rows, list):
-            self._wrong("expect", "it is not a list of tables", example=f"[[expect]] with {_EXAMPLES['kind']}")
+            self._wrong("expect", "it is not a list of tables", example=f"[[expect]] with {EXAMPLES['kind']}")
             return ()
-        said = {step.id for step in steps if isinstance(step, Say)} - {""}
         found: list[Any] = []
         for number, row in enumerate(rows, start=1):
             place = f"expect number {number}"
             model = KINDS.get(str(row.get("kind"))) if isinstance(row, dict) else None
             if model is None:
                 given = f'"{row["kind"]}"' if isinstance(row, dict) and "kind" in row else "it"
-                self._wrong(f"{place}.kind", f"{given} is not one of {', '.join(KINDS)}", example=_EXAMPLES["kind"])
+                self._wrong(f"{place}.kind", f"{given} is not one of {', '.join(KINDS)}", example=EXAMPLES["kind"])
                 continue
             wanted = self._checked(model, row, place)
-            if isinstance(wanted, Answer | FactOnlyInSummary | Interrupted) and wanted.to not in said:
-                self._wrong(f"{place}.to", f'no spoken step has the id "{wanted.to}"', example=_EXAMPLES["to"])
-            if isinstance(wanted, Answer) and not (wanted.all_of or wanted.any_of):
-                self._wrong(place, "an answer needs `all_of` or `any_of`", example='any_of = ["Ithaca"]')
             if wanted is not None:
+                self._check_named(wanted, steps, place, own_name)
                 found.append(wanted)
         return tuple(found)
 
+    def _check_named(self, wanted: BaseModel, steps: tuple[Step, ...], place: str, own_name: str) -> None:
+        """Look whether the steps and people that a promise is about are in the file."""
+        said = {step.id for step in steps if isinstance(step, Say)} - {""}
+        there = {step.id for step in steps} - {""}
+        match wanted:
+            case Answer() | FactOnlyInSummary() | Interrupted() | ModelKnew() | Truncated() if wanted.to not in said:
+                self._wrong(f"{place}.to", f'no spoken step has the id "{wanted.to}"', example=EXAMPLES["to"])
+            case Silent():
+                for key, name in (("since", wanted.since), ("until", wanted.until)):
+                    if name and name not in there:
+                        self._wrong(f"{place}.{key}", f'no step has the id "{name}"', example=EXAMPLES[key])
+            case Recorded() if wanted.who not in (*self._keys, own_name):
+                known = ", ".join((*self._keys, own_name))
+                self._wrong(f"{place}.who", f'"{wanted.who}" is not one of {known}', example=EXAMPLES["who"])
+            case _:
+                pass
+        if isinstance(wanted, Answer) and not (wanted.all_of or wanted.any_of):
+            self._wrong(place, "an answer needs `all_of` or `any_of`", example='any_of = ["Ithaca"]')
+
     def _history(self, name: object) -> tuple[HistoryTurn, ...]:
         if not isinstance(name, str):
-            self._wrong("history", "it is not a file name", example=_EXAMPLES["history"])
+            self._wrong("history", "it is not a file name", example=EXAMPLES["history"])
             return ()
-        path = self._folder / name
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as exc:
-            what = getattr(exc, "strerror", None) or "it is not text in UTF-8"
-            self._wrong("history", f'"{name}" cannot be read ({what})', example=_EXAMPLES["history"])
-            return ()
-        reader = _HistoryReader(path, self._names)
-        turns = tuple(turn for number, line in enumerate(lines, 1) if (turn := reader.turn(number, line)))
-        self._mistakes += reader.mistakes
+        turns, mistakes = read_history(self._path, name, names=self._names)
+        self._mistakes += mistakes
         return turns
 
     def _wrong(self, place: str, what: str, *, example: str | None = None) -> None:
@@ -256,43 +262,8 @@ class _Reader:
             return model.model_validate(value)
         except ValidationError as exc:
             keys = tuple(name for name in (*model.model_fields, *known) if name != "key")
-            self._mistakes += sentences_of(exc, self._path, place=place, known=keys, examples=_EXAMPLES)
+            self._mistakes += sentences_of(exc, self._path, place=place, known=keys, examples=EXAMPLES)
             return None
-
-
-class _HistoryReader:
-    """Reads the lines of one history file; knows who may stand in it and that time runs forward."""
-
-    def __init__(self, path: Path, names: frozenset[str]) -> None:
-        self._path = path
-        self._names = names
-        self._last_at = float("-inf")
-        self.mistakes: list[str] = []
-
-    def turn(self, number: int, line: str) -> HistoryTurn | None:
-        """Return the turn on this line, or None for an empty or wrong one."""
-        place = f"line {number}"
-        if not line.strip():
-            return None
-        try:
-            turn = HistoryTurn.model_validate(json.loads(line))
-        except json.JSONDecodeError as exc:
-            self._wrong(place, f"it is not JSON ({exc.msg})", example=_HISTORY_EXAMPLE)
-            return None
-        except ValidationError as exc:
-            known = tuple(HistoryTurn.model_fields)
-            examples = dict.fromkeys(known, _HISTORY_EXAMPLE)
-            self.mistakes += sentences_of(exc, self._path, place=place, known=known, examples=examples)
-            return None
-        if turn.kind != "assistant" and turn.speaker not in self._names:
-            self._wrong(place, f'"{turn.speaker}" is not one of the people', example=_HISTORY_EXAMPLE)
-        if turn.at < self._last_at:
-            self._wrong(place, "it is earlier than the line before it; the oldest comes first")
-        self._last_at = turn.at
-        return turn
-
-    def _wrong(self, place: str, what: str, *, example: str | None = None) -> None:
-        self.mistakes.append(sentence(self._path, place, what, example=example))
 
 
 def _parsed_toml(path: Path) -> dict[str, Any]:

@@ -13,17 +13,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from rehearsal.audience import NoAudience
+from rehearsal.backstage import NobodyBackstage
 from rehearsal.bot_life import BotLife
 from rehearsal.cue import Cue
 from rehearsal.errors import RehearsalError, StageError
 from rehearsal.matching import complete
 from rehearsal.observation import Problem
 from rehearsal.record import Record, Spoken
-from rehearsal.scenario import SPEECH_GAP_S, Bot, Command, Fault, Join, Leave, Say, SetNetwork, WaitFor
+from rehearsal.scenario import SPEECH_GAP_S, Bot, Command, Conduct, Fault, Join, Leave, Say, SetNetwork, WaitFor
 from rehearsal.tally import span_of, tally
 
 if TYPE_CHECKING:
     from rehearsal.audience import Audience
+    from rehearsal.backstage import Backstage
     from rehearsal.observation import Companion, Recogniser
     from rehearsal.report import Report
     from rehearsal.scenario import Scenario, Step
@@ -41,28 +43,36 @@ async def play(
     recogniser: Recogniser,
     open_venue: OpenVenue,
     audience: Audience | None = None,
+    backstage: Backstage | None = None,
 ) -> Report:
     """Play `scenario` to its end and return the report; `passed` tells whether every expectation was kept.
 
-    `open_venue`: `rehearsal.local_venue.open_local_venue`, except in tests.
+    `open_venue`: `rehearsal.local_venue.open_local_venue`, except in tests. `backstage`: the scenario's own servers,
+    to which the bot is pointed already.
 
     Raises `RehearsalError` when it could not begin (the local Discord or the bot did not start). A failure
     later is part of the report (`ended_by`, `passed` false). *Cancellation*: the bot and the local Discord are
     ended in order.
     """
+    backstage = backstage or NobodyBackstage()
     async with open_venue(scenario) as venue:
-        run = _Run(scenario, venue, companion, audience or NoAudience())
+        run = _Run(scenario, venue, companion, audience or NoAudience(), backstage)
         begun = asyncio.get_running_loop().time()
         ended_by = await run.play()
         duration_s = asyncio.get_running_loop().time() - begun
-        return await tally(scenario, run.record, venue, recogniser, ended_by=ended_by, duration_s=duration_s)
+        return await tally(
+            scenario, run.record, venue, recogniser, servers=backstage.seen, ended_by=ended_by, duration_s=duration_s
+        )
 
 
 class _Run:
     """One playing of one scenario."""
 
-    def __init__(self, scenario: Scenario, venue: Venue, companion: Companion, audience: Audience) -> None:
+    def __init__(
+        self, scenario: Scenario, venue: Venue, companion: Companion, audience: Audience, backstage: Backstage
+    ) -> None:
         self.record = Record()
+        self._backstage = backstage
         self._scenario = scenario
         self._venue = venue
         self._audience = audience
@@ -125,10 +135,14 @@ class _Run:
     async def _step(self, number: int, step: Step) -> None:
         await self._moment(number, step)
         cue = self._cues[number]
+        begun = self._loop.time()
         try:
             await self._act(number, step, cue)
         finally:
-            cue.end(self._loop.time())
+            now = self._loop.time()
+            cue.end(now)
+            if step.id:
+                self.record.marks[step.id] = begun, now
 
     async def _moment(self, number: int, step: Step) -> None:
         """Wait until `step` is due."""
@@ -182,6 +196,9 @@ class _Run:
                 self._tell(f"fault: {step.fault}")
                 target = self._scenario.person(step.who).id if step.who else None
                 await self._venue.fault(step.fault, target, step.options)
+            case Conduct():
+                self._tell(f"the {step.server} server: {step.conduct}")
+                await self._backstage.conduct(step)
             case WaitFor():
                 await self._wait(number, step)
             case Bot(bot="kill"):
@@ -199,7 +216,9 @@ class _Run:
             begun = self._loop.time()
             promised = begun + self._venue.speech_s(step.audio)
             cue.begin(promised)
-            spoken = Spoken(number, step.id, person.id, person.name, step.say, begun, promised)
+            spoken = Spoken(
+                number, step.id, person.id, person.name, step.say, begun, promised, wants_answer=step.answered
+            )
             self.record.say(spoken)
             self._audience.spoken(begun - self.record.live_at, person.name, step.say)
             speech = await self._venue.say(person.id, step.audio)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.expectations import Evidence, judge
+from rehearsal.evidence import Evidence
+from rehearsal.expectations import judge
 from rehearsal.matching import Matching, Span, match, mistaken_for
 from rehearsal.observation import Problem
 from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, read_sound
@@ -27,6 +28,7 @@ from rehearsal.report import (
     spread,
 )
 from rehearsal.scenario import Say
+from rehearsal.taking_part import judge_answers
 from rehearsal.wanted import Interrupted
 from rehearsal.wer import WordErrors, total, word_errors
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from rehearsal.backstage import ServersSeen
     from rehearsal.observation import ContextPart, Recogniser, ReplySpoken, UtteranceHeard
     from rehearsal.record import Record, Spoken
     from rehearsal.scenario import Scenario
@@ -44,12 +47,21 @@ TAIL_S = 1.0
 # The bot's mark for the first frame may be set just after the frame left.
 LEAD_S = 0.1
 RECOGNISE_TIMEOUT_S = 120.0
+# The speaker id of the bot's own turns.
+BOT_ID = "assistant"
 # So much voiced sound over somebody else's is an interruption.
 QUALIFYING_S = 0.7
 
 
 async def tally(
-    scenario: Scenario, record: Record, venue: Venue, recogniser: Recogniser, *, ended_by: str, duration_s: float
+    scenario: Scenario,
+    record: Record,
+    venue: Venue,
+    recogniser: Recogniser,
+    *,
+    servers: ServersSeen,
+    ended_by: str,
+    duration_s: float,
 ) -> Report:
     """Return the report of a run that is over. Never raises for what the run lacks; it says so instead."""
     speeches, taken = record.speeches, record.taken
@@ -89,10 +101,14 @@ async def tally(
         turns=tuple(record.turns),
         heard=taken,
         stored_turns=len(scenario.history),
+        marks={name: (begun - record.live_at, over - record.live_at) for name, (begun, over) in record.marks.items()},
+        speaker_ids={**{one.key: str(one.id) for one in scenario.people}, scenario.bot.name: BOT_ID},
+        servers=servers,
     )
     expectations = (
         ExpectationResult("reached_the_end", not ended_by, ended_by or f"in {duration_s:.0f} s"),
         *(ExpectationResult("wait", passed=False, detail=text) for text in record.failed_waits),
+        *judge_answers(evidence),
         *(judge(wanted, evidence) for wanted in scenario.expect),
     )
     return Report(
@@ -118,6 +134,7 @@ async def tally(
             "python": platform.python_version(),
             "cores": str(os.cpu_count()),
         },
+        servers=servers,
     )
 
 
@@ -171,6 +188,7 @@ def _utterance(
         heard_as=tuple(piece.utterance_id for piece in pieces),
         twice=found.twice,
         qualified_s=qualified[spoken.number],
+        wants_answer=spoken.wants_answer,
     )
 
 
@@ -210,6 +228,7 @@ async def _bot_turn(
         at_s=round(reply.first_audio_at - record.live_at, 2),
         payload=_payload(record, reply),
         fell_silent_s=round(voiced[1] - record.live_at, 3) if voiced else None,
+        in_turn=_in_turn(record, matching, reply),
     )
 
 
@@ -226,6 +245,18 @@ def question(record: Record, matching: Matching, reply: ReplySpoken) -> Spoken |
             return asked[-1]
     before = [one for one in record.speeches if one.voice_ended_at <= reply.first_audio_at]
     return max(before, key=lambda one: one.voice_ended_at, default=None)
+
+
+def _in_turn(record: Record, matching: Matching, reply: ReplySpoken) -> tuple[str, ...]:
+    """Return every step whose words stand in the turn that the reply answers: said before it, by who is in the turn."""
+    said = {turn.speaker_id: turn.text for turn in record.turns if turn.seq == reply.answer_to}
+    found = []
+    for spoken, heard in zip(record.speeches, matching.matches, strict=True):
+        words = said.get(str(spoken.speaker_id), "")
+        pieces = [record.taken[piece] for piece in heard.pieces]
+        if any(piece.text in words and piece.text_at <= reply.first_audio_at for piece in pieces):
+            found.append(_step_name(spoken))
+    return tuple(found)
 
 
 def _listener(record: Record, reply: ReplySpoken, asked: Spoken | None) -> int | None:

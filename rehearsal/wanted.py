@@ -83,6 +83,58 @@ class Interrupted(_Wanted):
     within_ms: float = Field(default=250.0, gt=0)
 
 
+class Silent(_Wanted):
+    """From `within_s` after the step `since` ended, nobody received the bot's voice, until the step `until` began.
+
+    Without `until`: until the end.
+    """
+
+    kind: Literal["silent"]
+    since: str
+    until: str = ""
+    within_s: float = Field(default=1.0, ge=0)
+
+
+class Recorded(_Wanted):
+    """The timeline has a turn of `who` (a person's key or the bot's name) that contains these words as they are."""
+
+    kind: Literal["recorded"]
+    who: str
+    contains: str = Field(min_length=1)
+    value: bool = True
+
+
+class ModelKnew(_Wanted):
+    """What a model was sent for the answer to the step `to` contains these words as they are."""
+
+    kind: Literal["model_knew"]
+    to: str
+    contains: str = Field(min_length=1)
+
+
+class ToolCalled(_Wanted):
+    """A model's call of the tool `name` was carried out, and what it was told of it has all `words`."""
+
+    kind: Literal["tool_called"]
+    name: str = Field(min_length=1)
+    words: Words = ()
+
+
+class Truncated(_Wanted):
+    """The speech-to-speech model was told up to where its answer to the step `to` was heard, `within_ms` exactly."""
+
+    kind: Literal["truncated"]
+    to: str
+    within_ms: float = Field(default=300.0, gt=0)
+
+
+class RealtimeSessions(_Wanted):
+    """The bot opened so many speech-to-speech sessions."""
+
+    kind: Literal["realtime_sessions"]
+    count: int = Field(ge=0)
+
+
 class FactOnlyInSummary(_Wanted):
     """What was sent to the model for the answer to the step `to` had the words in the summary alone."""
 
@@ -148,6 +200,12 @@ Wanted: TypeAlias = (
     | Compaction
     | Answer
     | Interrupted
+    | Silent
+    | Recorded
+    | ModelKnew
+    | ToolCalled
+    | Truncated
+    | RealtimeSessions
     | FactOnlyInSummary
     | NoticePosted
     | NothingRaised
@@ -166,6 +224,12 @@ KINDS: dict[str, type[_Wanted]] = {
     "compaction": Compaction,
     "answer": Answer,
     "interrupted": Interrupted,
+    "silent": Silent,
+    "recorded": Recorded,
+    "model_knew": ModelKnew,
+    "tool_called": ToolCalled,
+    "truncated": Truncated,
+    "realtime_sessions": RealtimeSessions,
     "fact_only_in_summary": FactOnlyInSummary,
     "notice_posted": NoticePosted,
     "nothing_raised": NothingRaised,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import tomllib
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from config.schema import Settings
     from rehearsal.program import Program
@@ -24,8 +24,9 @@ DEFAULT_SCENARIO = "evening"
 def command(
     scenario: Annotated[
         str,
-        typer.Argument(help="A bundled scenario's name (evening, hello, interrupted) or the path of a scenario file."),
+        typer.Argument(help="A bundled scenario's name (`--list` shows them) or the path of a scenario file."),
     ] = DEFAULT_SCENARIO,
+    list_all: Annotated[bool, typer.Option("--list", help="Show the bundled scenarios and end.")] = False,
     speech: Annotated[
         Path | None,
         typer.Option(help="Play the real recordings of DIR/manifest.json instead.", metavar="DIR"),
@@ -64,6 +65,10 @@ def command(
 
     Ends with a report; the exit status is 0 only if everything that the scenario expects came true.
     """
+    if list_all:
+        for line in bundled():
+            typer.echo(line)
+        return
     overrides = parse_settings(settings or [])
     if serve:
         from bot.cli.serve import serve_local_discord
@@ -137,27 +142,37 @@ async def _play(
 ) -> Report:
     from bot.cli.companion import InProcessCompanion
     from bot.cli.ear import Ear
+    from bot.cli.minds import minds
+    from rehearsal.local_backstage import open_local_backstage
     from rehearsal.local_venue import open_local_venue
+    from rehearsal.props import RealtimeSpec
     from rehearsal.stage import play
 
     names = (scenario.bot.name, *(person.name for person in scenario.people))
+    servers = scenario.servers
+    if realtime and servers.realtime is None:
+        servers = servers.model_copy(update={"realtime": RealtimeSpec()})
     async with AsyncExitStack() as stack:
-        if realtime:
-            served = await stack.enter_async_context(_local_realtime(settings, names))
-            overrides = {**overrides, "realtime.enabled": True, "realtime.base_url": served}
-        companion = await stack.enter_async_context(InProcessCompanion(overrides))
+        backstage = await stack.enter_async_context(open_local_backstage(servers, minds(settings, names)))
+        companion = await stack.enter_async_context(InProcessCompanion({**backstage.settings, **overrides}))
         ear = await stack.enter_async_context(Ear(settings.asr, names=names))
-        return await play(scenario, companion=companion, recogniser=ear, audience=program, open_venue=open_local_venue)
+        return await play(
+            scenario,
+            companion=companion,
+            recogniser=ear,
+            audience=program,
+            open_venue=open_local_venue,
+            backstage=backstage,
+        )
 
 
-@asynccontextmanager
-async def _local_realtime(settings: Settings, names: tuple[str, ...]) -> AsyncIterator[str]:
-    """Run a local speech-to-speech server and lend its address."""
-    from bot.cli.realtime_mind import realtime_engines
-    from rehearsal.servers.realtime import LocalRealtimeServer
+def bundled() -> list[str]:
+    """Return the bundled scenarios, one line each: the name to type, and the title."""
+    from rehearsal.scenario_file import bundled_scenarios, load_scenario
 
-    async with realtime_engines(settings, names=names) as engines, LocalRealtimeServer(engines) as server:
-        yield server.base_url
+    played = {name: load_scenario(path) for name, path in bundled_scenarios().items()}
+    longest = max(map(len, played))
+    return [f"{name:<{longest}}  {scenario.title}" for name, scenario in played.items()]
 
 
 def parse_settings(given: Sequence[str]) -> dict[str, object]:

@@ -112,6 +112,11 @@ class Conversation:
             if item.spoken and item.role == "user":
                 await item.transcribed.wait()
 
+    def tool_of(self, call_id: str) -> str:
+        """Return the name of the tool that a call is for; empty for a call that nobody made."""
+        calls = (item for item in self.items if item.type == "function_call" and item.call_id == call_id)
+        return next((item.name for item in calls), "")
+
     def created(self, given: Mapping[str, Any]) -> Item:
         """Return an item as the client describes it. Raises `ClientError`."""
         kind = str(given.get("type"))

@@ -60,6 +60,11 @@ class LocalRealtimeServer:
         """Return what every response was made of."""
         return self._desk.asked
 
+    @property
+    def tools(self) -> list[tuple[str, str]]:
+        """Return every tool that was carried out, by name, with what was told of it."""
+        return self._desk.tools
+
     def of(self, kind: str) -> list[dict[str, Any]]:
         """Return the client events of one type."""
         return [event for event in self.received if event.get("type") == kind]

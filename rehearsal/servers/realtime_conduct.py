@@ -73,9 +73,14 @@ class RealtimeConduct:
 
 @dataclass(slots=True)
 class Desk:
-    """What the sessions of one server share. `received`: every client event; `asked`: every response's question."""
+    """What the sessions of one server share.
+
+    `received`: every client event; `asked`: every response's question; `tools`: every tool that was carried out, with
+    what was told of it.
+    """
 
     engines: Engines
     conduct: RealtimeConduct
     received: list[dict[str, Any]] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
+    tools: list[tuple[str, str]] = field(default_factory=list)

@@ -128,6 +128,8 @@ class RealtimeSession:
                 await self._send("input_audio_buffer.cleared")
             case "conversation.item.create":
                 item = self._talk.created(event.get("item") or {})
+                if item.type == "function_call_output":
+                    self._desk.tools.append((self._talk.tool_of(item.call_id), item.text))
                 await self._add(item, after=event.get("previous_item_id"))
             case "conversation.item.delete":
                 self._talk.delete(str(event.get("item_id")))

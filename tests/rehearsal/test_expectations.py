@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.expectations import Evidence, judge
+from rehearsal.evidence import Evidence
+from rehearsal.expectations import judge
 from rehearsal.observation import ContextPart, Problem, TurnRecorded, UtteranceHeard
 from rehearsal.report import (
     BotTurnReport,

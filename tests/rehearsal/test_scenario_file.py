@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal.errors import ScenarioError
-from rehearsal.scenario import FIRST_PERSON_ID, Bot, Command, Fault, Join, Leave, Say, SetNetwork, WaitFor
+from rehearsal.scenario import FIRST_PERSON_ID, Bot, Command, Conduct, Fault, Join, Leave, Say, SetNetwork, WaitFor
 from rehearsal.scenario_file import bundled_scenarios, load_scenario, scenario_path
 
 if TYPE_CHECKING:
@@ -22,6 +22,12 @@ history = "history.jsonl"
 
 [network]
 loss = 0.05
+
+[servers.model]
+otherwise = "SKIP"
+[[servers.model.answers]]
+asked = ["island"]
+say = "Ithaca."
 
 [people.mira]
 name = "Mira"
@@ -60,6 +66,12 @@ network = { padding = 0.1 }
 fault = "rtcp"
 
 [[steps]]
+id = "slow"
+server = "model"
+conduct = "answer"
+first_token_s = 2.0
+
+[[steps]]
 bot = "kill"
 
 [[expect]]
@@ -70,6 +82,15 @@ any_of = ["Ithaca"]
 [[expect]]
 kind = "max_wer"
 value = 0.15
+
+[[expect]]
+kind = "silent"
+since = "slow"
+
+[[expect]]
+kind = "recorded"
+who = "Roomtone"
+contains = "(interrupted)"
 """
 
 HISTORY = """
@@ -97,7 +118,7 @@ def mistakes(path: Path) -> str:
 def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
     """Steps get their kinds, people their ids, paths become absolute."""
     read = load_scenario(written(tmp_path))
-    assert [type(step) for step in read.steps] == [Command, Say, WaitFor, Join, Leave, SetNetwork, Fault, Bot]
+    assert [type(step) for step in read.steps] == [Command, Say, WaitFor, Join, Leave, SetNetwork, Fault, Conduct, Bot]
     assert [(one.key, one.name, one.id) for one in read.people] == [
         ("mira", "Mira", FIRST_PERSON_ID),
         ("jonas", "Jonas", 77),
@@ -107,6 +128,9 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
     assert read.settings == {"compaction.mode": "on"}
     assert read.network.loss == 0.05
     assert read.person("Jonas").key == "jonas"
+    assert read.servers.model is not None
+    assert read.servers.model.answers[0].asked == ("island",)
+    assert read.servers.speech is None
 
 
 @pytest.mark.parametrize(
@@ -136,6 +160,18 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         ('kind = "max_wer"', 'kind = "nice"', ['"nice" is not one of every_utterance_heard_once']),
         ("value = 0.15", "", ["expect number 2.value: `value` is missing"]),
         ('who = "mira"\nsay', 'who = "zed"\nsay', ['"zed" is not one of the people (mira, jonas)']),
+        ('conduct = "answer"', 'conduct = "sulk"', ['steps number 8.conduct: "sulk" is not one of answer, broken, ']),
+        ('server = "model"', 'server = "speech"', ["first_token_s` belongs to"]),
+        (
+            'server = "model"\nconduct = "answer"\nfirst_token_s = 2.0',
+            'server = "speech"\nconduct = "stall"',
+            ["steps number 8.server: the scenario has no speech server"],
+        ),
+        ('otherwise = "SKIP"', 'conduct = "expire"', ['servers.model.conduct: "expire" is not one of']),
+        ('asked = ["island"]', "asked = []", ["servers.model.answers number 1.asked"]),
+        ('since = "slow"', 'since = "fast"', ['expect number 3.since: no step has the id "fast"']),
+        ('who = "Roomtone"\ncon', 'who = "Zed"\ncon', ['who: "Zed" is not one of mira, jonas, Roomtone']),
+        ('audio = "one.ogg"', 'audio = "one.ogg"\nanswered = 3', ["steps number 2.answered: 3 is neither"]),
         ('history = "history.jsonl"', 'history = "other.jsonl"', ['"other.jsonl" cannot be read']),
         ('history = "history.jsonl"', "history = 3", ["it is not a file name"]),
         ('history = "history.jsonl"', "people = 3", ["it is not TOML"]),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rehearsal.backstage import ServersSeen
 from rehearsal.errors import RehearsalError
 from rehearsal.observation import (
     CompactionLanded,
@@ -23,16 +24,18 @@ from tests.rehearsal.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from rehearsal.report import Report
-    from rehearsal.scenario import Scenario
+    from rehearsal.scenario import Conduct, Scenario
 
 
-def played(made: Scenario, *, react: Any = None, prepare: Any = None, ear: Any = None) -> tuple[Report, SimulatedVenue]:
+def played(
+    made: Scenario, *, react: Any = None, prepare: Any = None, ear: Any = None, backstage: Any = None
+) -> tuple[Report, SimulatedVenue]:
     """Play `made` in virtual time. `prepare(bot)` runs before the curtain."""
     venue = SimulatedVenue()
     bot = SimulatedCompanion(made, venue, **({"react": react} if react else {}))
     if prepare:
         prepare(bot)
-    work = play(made, companion=bot, recogniser=ear or SimulatedEar(), open_venue=venue.opener())
+    work = play(made, companion=bot, recogniser=ear or SimulatedEar(), open_venue=venue.opener(), backstage=backstage)
     return run_virtually(work), venue
 
 
@@ -315,6 +318,33 @@ def test_whatever_the_moments_everything_is_said_once_and_nobody_talks_over_them
     for (speaker, began, step), (other, later, _) in itertools.pairwise(spans):
         if speaker == other:
             assert later >= began + float(step["audio"].stem.split("-")[1]) - 0.02
+
+
+def test_a_server_behaves_differently_from_a_step_on() -> None:
+    """The stage tells the backstage, and remembers when; without such a server the run ends with a sentence."""
+
+    class Servers:
+        seen = ServersSeen()
+
+        def __init__(self) -> None:
+            self.told: list[Conduct] = []
+
+        async def conduct(self, step: Conduct) -> None:
+            self.told.append(step)
+
+    steps = (
+        {"server": "model", "conduct": "stall", "id": "down", "gap_s": 1.0},
+        say("mira", "Roomtone, hello", id="ask", answered=True),
+        {"wait_for": "reply"},
+    )
+    silent = {"kind": "silent", "since": "down", "until": "ask"}
+    servers = Servers()
+    report, _ = played(scenario(*steps, expect=(silent,)), backstage=servers)
+    assert report.passed, failed(report)
+    assert [(step.server, step.conduct) for step in servers.told] == [("model", "stall")]
+    assert [one.name for one in report.expectations[1:]] == ["answered ask", "silent down"]
+    alone, _ = played(scenario(*steps))
+    assert alone.ended_by == 'There is no model server here. Give the scenario a table "[servers.model]".'
 
 
 def test_an_ear_that_fails_costs_one_answer_not_the_report() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rehearsal.backstage import ServersSeen
 from rehearsal.matching import match
-from rehearsal.observation import ContextBuilt, ContextPart, Problem, ReplySpoken, UtteranceHeard
+from rehearsal.observation import ContextBuilt, ContextPart, Problem, ReplySpoken, TurnRecorded, UtteranceHeard
 from rehearsal.record import Record, Spoken
 from rehearsal.tally import overall, question, span_of, tally
 from rehearsal.wer import WordErrors
@@ -45,7 +46,9 @@ def evening() -> Record:
 def told(record: Record, ear: SimulatedEar | None = None) -> Report:
     """Return the report of a record."""
     venue = SimulatedVenue()
-    return run_virtually(tally(scenario(), record, venue, ear or SimulatedEar(), ended_by="", duration_s=1.0))
+    return run_virtually(
+        tally(scenario(), record, venue, ear or SimulatedEar(), servers=ServersSeen(), ended_by="", duration_s=1.0)
+    )
 
 
 def test_pieces_are_joined_and_latency_counts_from_the_true_end() -> None:
@@ -116,6 +119,18 @@ def test_without_another_the_one_who_asked_listens_and_without_anybody_nobody() 
     record.leave(MIRA.id, 108.0)
     (turn,) = told(record).bot_turns
     assert (turn.heard_by, turn.heard_by_others, turn.end_to_first_audio_ms) == ("", "", None)
+
+
+def test_a_reply_tells_all_that_was_said_in_the_turn_it_answers() -> None:
+    """Several people may speak in one turn; what they say later is not in it."""
+    record = evening()
+    for who, text in ((MIRA, "where shell we go"), (JONAS, "I like the sea")):
+        record.observe(TurnRecorded(7, "speech", str(who.id), text))
+    record.say(spoken(2, MIRA, "where shall we go", 120.0, 122.0))
+    record.observe(heard("u5", MIRA, "where shell we go", 120.0, 122.0))
+    record.observe(ReplySpoken("x", 107.0, 109.0, answer_to=7, utterance_id="u1"))
+    (turn,) = told(record).bot_turns
+    assert (turn.answers, turn.in_turn) == ("s0", ("s0", "s1"))
 
 
 def test_an_ear_that_fails_is_a_problem_in_the_report() -> None:

@@ -1,0 +1,133 @@
+"""The local model servers of one scenario, run here: the real client libraries talk to them.
+
+They have no models inside. Whoever composes the run hands in a voice and a speech-to-speech mind; the language model
+answers by the scenario's own script.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.backstage import ServersSeen, ToolUse
+from rehearsal.errors import StageError
+from rehearsal.props import EXPIRE
+from rehearsal.script import Script
+from rehearsal.servers.chat import MODEL as CHAT_MODEL
+from rehearsal.servers.chat import ChatConduct, ChatMode, LocalChatServer
+from rehearsal.servers.realtime import LocalRealtimeServer
+from rehearsal.servers.realtime_conduct import RealtimeConduct, RealtimeMode
+from rehearsal.servers.speech import MODEL as SPEECH_MODEL
+from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from rehearsal.props import ServersSpec
+    from rehearsal.scenario import Conduct, SettingValue
+    from rehearsal.servers.realtime_conduct import Engines
+    from rehearsal.servers.speech import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Minds:
+    """What the servers have behind them; each is opened only where a scenario needs it."""
+
+    voice: Callable[[], AbstractAsyncContextManager[Engine]]
+    realtime: Callable[[], AbstractAsyncContextManager[Engines]]
+
+
+@asynccontextmanager
+async def open_local_backstage(servers: ServersSpec, minds: Minds) -> AsyncIterator[LocalBackstage]:
+    """Start the servers that a scenario has, lend them, and end them. Raises what a mind raises that cannot start."""
+    async with AsyncExitStack() as stack:
+        backstage = LocalBackstage()
+        if servers.model is not None:
+            script = Script(servers.model)
+            conduct = ChatConduct(
+                answer=script.answer,
+                mode=ChatMode(servers.model.conduct),
+                first_token_delay_s=servers.model.first_token_s,
+            )
+            backstage.model = await stack.enter_async_context(LocalChatServer(conduct))
+        if servers.speech is not None:
+            voice = await stack.enter_async_context(minds.voice())
+            speech = SpeechConduct(voice, SpeechMode(servers.speech.conduct))
+            backstage.speech = await stack.enter_async_context(LocalSpeechServer(speech))
+        if servers.realtime is not None:
+            engines = await stack.enter_async_context(minds.realtime())
+            spoken = RealtimeConduct(
+                mode=RealtimeMode(servers.realtime.conduct), expires_in_response=servers.realtime.expires_in_response
+            )
+            backstage.realtime = await stack.enter_async_context(LocalRealtimeServer(engines, spoken))
+        yield backstage
+
+
+class LocalBackstage:
+    """The servers while they run. Belongs to `open_local_backstage`."""
+
+    def __init__(self) -> None:
+        self.model: LocalChatServer | None = None
+        self.speech: LocalSpeechServer | None = None
+        self.realtime: LocalRealtimeServer | None = None
+
+    @property
+    def settings(self) -> dict[str, SettingValue]:
+        """Return the bot's settings that point it at these servers."""
+        made: dict[str, SettingValue] = {}
+        if self.model is not None:
+            made |= {"llm.base_url": self.model.base_url, "llm.model": CHAT_MODEL}
+        if self.speech is not None:
+            made |= {
+                "speaking.engine": "endpoint",
+                "speaking.base_url": self.speech.base_url,
+                "speaking.model": SPEECH_MODEL,
+            }
+        if self.realtime is not None:
+            made |= {"realtime.enabled": True, "realtime.base_url": self.realtime.base_url}
+        return made
+
+    @property
+    def seen(self) -> ServersSeen:
+        """Return what came to the servers so far."""
+        tools: list[ToolUse] = []
+        heard_ms: tuple[int, ...] = ()
+        if self.model is not None and self.model.calls:
+            # Every request repeats the conversation before it, so each use is counted once.
+            tools += dict.fromkeys(use for call in self.model.calls for use in tools_told(call.messages))
+        if self.realtime is not None:
+            tools += [ToolUse(name, told) for name, told in self.realtime.tools]
+            heard_ms = tuple(int(event["audio_end_ms"]) for event in self.realtime.of("conversation.item.truncate"))
+        return ServersSeen(tuple(tools), heard_ms, 0 if self.realtime is None else self.realtime.sessions)
+
+    async def conduct(self, step: Conduct) -> None:
+        """Let a server behave as the step says from now on. Raises `StageError` where it is not there."""
+        match step.server:
+            case "model" if self.model is not None:
+                self.model.conduct.mode = ChatMode(step.conduct)
+                if step.first_token_s is not None:
+                    self.model.conduct.first_token_delay_s = step.first_token_s
+            case "speech" if self.speech is not None:
+                self.speech.conduct.mode = SpeechMode(step.conduct)
+            case "realtime" if self.realtime is not None and step.conduct == EXPIRE:
+                await self.realtime.expire()
+            case "realtime" if self.realtime is not None:
+                self.realtime.conduct.mode = RealtimeMode(step.conduct)
+            case _:
+                raise StageError(f"There is no {step.server} server here. Give the scenario [servers.{step.server}].")
+
+
+def tools_told(messages: Any) -> list[ToolUse]:
+    """Return the tools whose results stand in the messages of a request, in order."""
+    names = {
+        str(call.get("id")): str((call.get("function") or {}).get("name"))
+        for message in messages
+        for call in message.get("tool_calls") or ()
+    }
+    return [
+        ToolUse(names.get(str(message.get("tool_call_id")), "?"), str(message.get("content")))
+        for message in messages
+        if message.get("role") == "tool"
+    ]

@@ -1,0 +1,77 @@
+"""The local servers that a scenario may bring along, as a person writes them: `[servers.model]` and its kin.
+
+A scenario without any is played with what the operator has configured. What the servers do is `rehearsal.servers`;
+who starts them and points the bot at them is `rehearsal.local_backstage`.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rehearsal.servers.chat import ChatMode
+from rehearsal.servers.realtime_conduct import RealtimeMode
+from rehearsal.servers.speech import SpeechMode
+
+# How every server behaves unless told otherwise.
+WELL = "answer"
+# What a step may tell a speech-to-speech server besides: its sessions end now.
+EXPIRE = "expire"
+# What each server can be told, by its name in a scenario.
+CONDUCTS: dict[str, frozenset[str]] = {
+    "model": frozenset(ChatMode),
+    "speech": frozenset(SpeechMode),
+    "realtime": frozenset(RealtimeMode),
+}
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AnswerSpec(_Value):
+    """What the scripted model answers where the last thing said has all of the words `asked`.
+
+    `tool` with `arguments`: it calls that first. `{found}` in `say` is then what the tool told, as far as the first
+    line that somebody said.
+    """
+
+    asked: tuple[str, ...] = Field(min_length=1)
+    say: str = Field(min_length=1)
+    tool: str = ""
+    arguments: dict[str, str | int] = Field(default_factory=dict)
+
+
+class ModelSpec(_Value):
+    """A language model that answers by a script. `otherwise`: what it says where no answer fits.
+
+    `first_token_s`: how long it thinks.
+    """
+
+    conduct: str = WELL
+    answers: tuple[AnswerSpec, ...] = ()
+    otherwise: str = Field(default="I am listening.", min_length=1)
+    first_token_s: float = Field(default=0.0, ge=0, le=60)
+
+
+class SpeechSpec(_Value):
+    """A speech endpoint that has the embedded voice behind it."""
+
+    conduct: str = WELL
+
+
+class RealtimeSpec(_Value):
+    """A speech-to-speech endpoint with ears, a mind and a voice.
+
+    `expires_in_response`: the session ends in the middle of the sound of this answer, counted from 1.
+    """
+
+    conduct: str = WELL
+    expires_in_response: int | None = Field(default=None, ge=1)
+
+
+class ServersSpec(_Value):
+    """Which servers there are; None: the operator's own configuration holds."""
+
+    model: ModelSpec | None = None
+    speech: SpeechSpec | None = None
+    realtime: RealtimeSpec | None = None

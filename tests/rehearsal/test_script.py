@@ -1,0 +1,47 @@
+"""The scripted model answers what was asked last, and says what a tool told it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rehearsal.props import ModelSpec
+from rehearsal.script import Script
+from rehearsal.servers.chat import ChatCall
+
+SPEC = ModelSpec.model_validate(
+    {
+        "answers": [
+            {"asked": ["lantern", "colour"], "say": "It was {found}.", "tool": "memory_search"},
+            {"asked": ["lantern"], "say": "By the door."},
+        ],
+        "otherwise": "SKIP",
+    }
+)
+TOLD = "(turn 3)\n[21:04] Ada: the lantern is red.\n\n(turn 9)\n[21:09] Ben: no, blue"
+
+
+def call(*messages: dict[str, Any]) -> ChatCall:
+    """Return a request."""
+    return ChatCall(messages, stream=True, body={})
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("[21:10] Ada: Where is the Lantern?", "By the door."),
+        ("Which colour had the lantern?", "It was nothing."),
+        ("What of the lanterns?", "SKIP"),
+    ],
+)
+def test_the_first_answer_with_all_its_words_counts(asked: str, answered: str) -> None:
+    """Whole words, however they are written; else what it says otherwise."""
+    messages = ({"role": "user", "content": "the lantern"}, {"role": "user", "content": asked})
+    assert Script(SPEC).answer(call(*messages)) == answered
+
+
+def test_what_a_tool_told_is_said() -> None:
+    """The words of the first turn in it, without heading."""
+    messages = ({"role": "user", "content": "Which colour had the lantern?"}, {"role": "tool", "content": TOLD})
+    assert Script(SPEC).answer(call(*messages)) == "It was the lantern is red."
