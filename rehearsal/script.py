@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rehearsal.evidence import holds
+from rehearsal.servers.chat import Asking, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable
 
     from rehearsal.props import AnswerSpec, ModelSpec
     from rehearsal.servers.chat import ChatCall
@@ -24,22 +25,21 @@ class Script:
     def __init__(self, spec: ModelSpec) -> None:
         self._spec = spec
 
-    def answer(self, call: ChatCall) -> str:
-        """Return the words for a request."""
-        found = self.found(call.messages)
+    def answer(self, call: ChatCall) -> str | Asking:
+        """Return the words for a request, or the tool that is to be called before."""
+        asked = next((str(each.get("content")) for each in reversed(call.messages) if each.get("role") == "user"), "")
+        found = self._found(asked)
         if found is None:
             return self._spec.otherwise
-        return found.say.replace("{found}", _told(call.messages))
+        if found.tool in call.offered and not call.tool_results:
+            return Asking((Wanted(found.tool, found.arguments),))
+        return found.say.replace("{found}", _told(call.tool_results))
 
-    def found(self, messages: Sequence[Mapping[str, Any]]) -> AnswerSpec | None:
-        """Return the answer that fits what was said last, if any."""
-        asked = next((str(each.get("content")) for each in reversed(messages) if each.get("role") == "user"), "")
+    def _found(self, asked: str) -> AnswerSpec | None:
         return next((spec for spec in self._spec.answers if all(holds(asked, word) for word in spec.asked)), None)
 
 
-def _told(messages: Sequence[Mapping[str, Any]]) -> str:
+def _told(results: Iterable[str]) -> str:
     """Return the words of the first turn that a tool told."""
-    for each in messages:
-        if each.get("role") == "tool" and (said := _SAID.search(str(each.get("content")))):
-            return said["words"].rstrip(".")
-    return NOTHING_FOUND
+    found = (said["words"].rstrip(".") for result in results if (said := _SAID.search(result)))
+    return next(found, NOTHING_FOUND)

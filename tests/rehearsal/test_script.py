@@ -8,12 +8,12 @@ import pytest
 
 from rehearsal.props import ModelSpec
 from rehearsal.script import Script
-from rehearsal.servers.chat import ChatCall
+from rehearsal.servers.chat import Asking, ChatCall, Wanted
 
 SPEC = ModelSpec.model_validate(
     {
         "answers": [
-            {"asked": ["lantern", "colour"], "say": "It was {found}.", "tool": "memory_search"},
+            {"asked": ["lantern", "colour"], "say": "{found}.", "tool": "memory_search", "arguments": {"query": "it"}},
             {"asked": ["lantern"], "say": "By the door."},
         ],
         "otherwise": "SKIP",
@@ -31,7 +31,7 @@ def call(*messages: dict[str, Any]) -> ChatCall:
     ("asked", "answered"),
     [
         ("[21:10] Ada: Where is the Lantern?", "By the door."),
-        ("Which colour had the lantern?", "It was nothing."),
+        ("Which colour had the lantern?", "nothing."),
         ("What of the lanterns?", "SKIP"),
     ],
 )
@@ -44,4 +44,14 @@ def test_the_first_answer_with_all_its_words_counts(asked: str, answered: str) -
 def test_what_a_tool_told_is_said() -> None:
     """The words of the first turn in it, without heading."""
     messages = ({"role": "user", "content": "Which colour had the lantern?"}, {"role": "tool", "content": TOLD})
-    assert Script(SPEC).answer(call(*messages)) == "It was the lantern is red."
+    assert Script(SPEC).answer(call(*messages)) == "the lantern is red."
+
+
+def test_a_tool_is_called_first_where_it_is_offered() -> None:
+    """Once; a model that may not call it says what it has."""
+    messages = ({"role": "user", "content": "Which colour had the lantern?"},)
+    offered = {"tools": [{"function": {"name": "memory_search"}}]}
+    assert Script(SPEC).answer(ChatCall(messages, True, offered)) == Asking((Wanted("memory_search", {"query": "it"}),))
+    after = (*messages, {"role": "tool", "content": TOLD})
+    assert Script(SPEC).answer(ChatCall(after, True, offered)) == "the lantern is red."
+    assert Script(SPEC).answer(ChatCall(messages, True, offered | {"tool_choice": "none"})) == "nothing."
