@@ -66,30 +66,31 @@ class House:
 
     def room(self) -> Room:
         """Return a new room of the place."""
+        return Room(self.place, self.means())
+
+    def means(self) -> Means:
+        """Return what the rooms work with."""
         brain = BrainSettings()
-        return Room(
-            self.place,
-            Means(
-                sessions=self.sessions,
-                open_memory=self._open_memory,
-                recognizer=self.recognizer,
-                detector=LoudnessDetector(),
-                synthesizer=self.voice,
-                new_responder=lambda: EmbeddedResponder(names=brain.wake_names, zone=UTC),
-                instructions=Instructions(brain.name),
-                max_input_tokens=10_000,
-                zone=UTC,
-                clock=self.clock,
-                observe=self.seen.append,
-                room=RoomSettings(),
-                brain=brain,
-                listening=ListeningSettings(),
-                asr=AsrSettings(),
-                speaking=SpeakingSettings(),
-                mind="what I heard",
-                policy=self.policy,
-                keeping=self.keeping,
-            ),
+        return Means(
+            sessions=self.sessions,
+            open_memory=self._open_memory,
+            recognizer=self.recognizer,
+            detector=LoudnessDetector(),
+            synthesizer=self.voice,
+            new_responder=lambda: EmbeddedResponder(names=brain.wake_names, zone=UTC),
+            instructions=Instructions(brain.name),
+            max_input_tokens=10_000,
+            zone=UTC,
+            clock=self.clock,
+            observe=self.seen.append,
+            room=RoomSettings(),
+            brain=brain,
+            listening=ListeningSettings(),
+            asr=AsrSettings(),
+            speaking=SpeakingSettings(),
+            mind="what I heard",
+            policy=self.policy,
+            keeping=self.keeping,
         )
 
     def _open_memory(
