@@ -24,6 +24,7 @@ from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.embedding.choice import chosen_embedder
 from bot.indexer import Indexer
+from bot.interpreter import timely_interpreter
 from bot.keeper import Keeper
 from bot.listening import open_detector, open_judge
 from bot.llm.embedded import EmbeddedResponder
@@ -212,6 +213,7 @@ async def running_bot(
         await stack.enter_async_context(supervisor)
         if rejoin:
             await _rejoin(client, supervisor, sessions, settings.room)
+        stack.enter_context(timely_interpreter())
         yield Running(client, supervisor)
 
 

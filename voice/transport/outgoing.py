@@ -1,7 +1,10 @@
-"""The bot's own voice on its way out: 20 ms frames pulled, encoded, paced, and announced as speaking.
+"""The bot's own voice on its way out: 20 ms frames pulled, encoded, sealed, paced, and announced as speaking.
 
-Owns the sending thread. discord.py's player is not used: it ends with its source, cannot be silent in between,
-and catches up with a burst after every pause. What is said is the source's business (voice/speaking).
+Owns the sending thread. While a frame is on its way the next one is made ready to the last byte, so that at its time
+one system call is left to do: a busy interpreter then delays it by one handing over and not by one for each step.
+More than one is not made ahead, because what was made can no longer be taken back when somebody speaks.
+discord.py's player is not used: it ends with its source, cannot be silent in between, and catches up with a burst
+after every pause. What is said is the source's business (voice/speaking).
 """
 
 from __future__ import annotations
@@ -55,8 +58,15 @@ class Carrier(Protocol):
     def is_connected(self) -> bool:
         """Return whether the voice connection is up, whatever its encryption."""
 
-    def send_frame(self, packet: bytes) -> None:
-        """Send one Opus packet of 20 ms."""
+    @property
+    def keys(self) -> object:
+        """Something that is another once what was sealed before can no longer be opened by the room."""
+
+    def seal(self, packet: bytes) -> bytes:
+        """Return the datagram of the next Opus packet of 20 ms, encrypted as the room is now."""
+
+    def send(self, datagram: bytes) -> None:
+        """Send what was sealed."""
 
     def set_speaking(self, speaking: bool) -> None:
         """Tell the room whether we speak."""
@@ -110,6 +120,22 @@ class Pace:
         return max(0.0, self._next_at - now)
 
 
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    """A frame that only has to be sent, by whom, and with which keys it was sealed."""
+
+    carrier: Carrier
+    keys: object
+    opus: bytes
+    datagram: bytes
+
+    @classmethod
+    def by(cls, carrier: Carrier, opus: bytes) -> _Sealed:
+        """Seal `opus` with the keys of now. They may change meanwhile, so they are looked at before."""
+        keys = carrier.keys
+        return cls(carrier, keys, opus, carrier.seal(opus))
+
+
 @dataclass(slots=True)
 class Readiness:
     """Decides whether a frame may be pulled although it cannot be sent yet. Pure."""
@@ -150,6 +176,7 @@ class Outgoing:
             complexity=settings.opus_complexity,
             expected_loss_percent=settings.opus_expected_loss_percent,
         )
+        self._ahead: _Sealed | None = None
         self._talkspurt = Talkspurt()
         self._readiness = Readiness()
         self._end = threading.Event()
@@ -173,7 +200,8 @@ class Outgoing:
         self._thread.join(timeout_s)
 
     def slot(self) -> None:
-        """Do one 20 ms slot: pull, encode, send."""
+        """Do one 20 ms slot: send what is ready, or else what the source has now; then make the next one ready."""
+        ahead, self._ahead = self._ahead, None
         carrier = self._carrier()
         connected = carrier is not None and carrier.is_connected()
         can_send = carrier is not None and carrier.can_send
@@ -181,28 +209,47 @@ class Outgoing:
             self._talkspurt.interrupt()
         if not self._readiness.may_pull(self._clock(), connected=connected, can_send=can_send):
             return
-        frame = self._source.next_frame()
         if carrier is None or not can_send:
+            # Time passes for the source, and nobody hears it.
+            self._source.next_frame()
             return
-        match self._talkspurt.step(has_frame=frame is not None):
+        if ahead is None or ahead.carrier is not carrier:
+            ahead = self._make(carrier)
+        self._use(carrier, ahead)
+        if ahead is not None:
+            self._ahead = self._make(carrier)
+
+    def _use(self, carrier: Carrier, sealed: _Sealed | None) -> None:
+        match self._talkspurt.step(has_frame=sealed is not None):
             case Step.START:
                 carrier.set_speaking(True)
-                self._send(carrier, frame)
+                self._send(sealed)
             case Step.SOUND:
-                self._send(carrier, frame)
+                self._send(sealed)
             case Step.SILENCE:
-                carrier.send_frame(SILENCE_FRAME)
+                carrier.send(carrier.seal(SILENCE_FRAME))
             case Step.STOP:
                 carrier.set_speaking(False)
             case Step.NOTHING:
                 pass
 
-    def _send(self, carrier: Carrier, frame: Pcm | None) -> None:
-        assert frame is not None
+    def _make(self, carrier: Carrier) -> _Sealed | None:
+        """Return the source's next frame ready to be sent, or None if it has none."""
+        frame = self._source.next_frame()
+        if frame is None:
+            return None
         try:
-            carrier.send_frame(self._encoder.encode(frame))
+            return _Sealed.by(carrier, self._encoder.encode(frame))
         except OpusError as error:
             _log.warning("frame_not_encoded", samples=len(frame), reason=str(error))
+            return None
+
+    def _send(self, sealed: _Sealed | None) -> None:
+        assert sealed is not None
+        if sealed.keys != sealed.carrier.keys:
+            # The group went over to another epoch since.
+            sealed = _Sealed.by(sealed.carrier, sealed.opus)
+        sealed.carrier.send(sealed.datagram)
 
     def _run(self) -> None:
         pace = Pace()

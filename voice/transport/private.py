@@ -22,6 +22,7 @@ from discord.gateway import DiscordVoiceWebSocket
 from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState, SocketReader, VoiceConnectionState
 
+from voice.audio import DISCORD_FRAME_SAMPLES
 from voice.errors import LinkError
 from voice.transport.close_codes import RESUMABLE, SERVER_CRASHED, fatal_reason
 from voice.transport.rtp import is_discovery_answer
@@ -429,9 +430,27 @@ class ReceivingClient(discord.VoiceClient):
         state = self._connection
         return state.is_connected() and (state.dave_protocol_version == 0 or state.can_encrypt)
 
-    def send_frame(self, packet: bytes) -> None:
-        """Send one Opus packet of 20 ms. Any thread may call; what the network refuses is lost."""
-        self.send_audio_packet(packet, encode=False)
+    @property
+    def keys(self) -> object:
+        """Return something that changes whenever what was sealed before no longer fits. Any thread may ask."""
+        session = self._connection.dave_session
+        # The epoch's number stays when a group is made anew, so the session counts as well.
+        return self._connection.can_encrypt, id(session), None if session is None else session.epoch
+
+    def seal(self, packet: bytes) -> bytes:
+        """Return one Opus packet of 20 ms as the next datagram, encrypted for the room of now. From one thread."""
+        self.checked_add("sequence", 1, 65535)
+        datagram: bytes = self._get_voice_packet(packet)
+        self.checked_add("timestamp", DISCORD_FRAME_SAMPLES, 4294967295)
+        return datagram
+
+    def send(self, datagram: bytes) -> None:
+        """Send what was sealed. Any thread may call; what the network refuses is lost."""
+        try:
+            self._connection.send_packet(datagram)
+        except (OSError, AttributeError) as error:
+            # AttributeError: between two connections there is no socket.
+            _log.debug("datagram_not_sent", error_class=type(error).__name__)
 
     def set_speaking(self, speaking: bool) -> None:
         """Tell the room whether we speak (op 5). Any thread may call; it is not waited for."""

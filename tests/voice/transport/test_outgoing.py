@@ -69,12 +69,20 @@ class Wire:
     connected: bool = True
     sent: list[bytes] = field(default_factory=list)
     speaking: list[bool] = field(default_factory=list)
+    keys: object = b"1"
+    sealed: int = 0
 
     def is_connected(self) -> bool:
         return self.connected
 
-    def send_frame(self, packet: bytes) -> None:
-        self.sent.append(packet)
+    def seal(self, packet: bytes) -> bytes:
+        self.sealed += 1
+        assert isinstance(self.keys, bytes)
+        return self.keys + packet
+
+    def send(self, datagram: bytes) -> None:
+        assert datagram[:1] == self.keys, "sealed with keys that the room has no more"
+        self.sent.append(datagram[1:])
 
     def set_speaking(self, speaking: bool) -> None:
         self.speaking.append(speaking)
@@ -121,12 +129,43 @@ def test_while_disconnected_nothing_is_pulled_and_then_it_goes_on() -> None:
     wire.connected = wire.can_send = False
     lines[0] = wire
     outgoing.slot()
-    assert words.asked == 1
+    assert words.asked == 2
     wire.connected = wire.can_send = True
     for _ in range(3):
         outgoing.slot()
-    assert len(wire.sent) == 4
+    # The frame that was ready when the line went is lost with it.
+    assert (len(wire.sent), wire.sent[-1]) == (4, SILENCE_FRAME)
     assert wire.speaking == [True, True]
+
+
+def test_the_next_frame_is_ready_before_its_time() -> None:
+    """At a frame's time it only has to be sent; no more than one is made ahead."""
+    wire, words = Wire(), Words(10)
+    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings())
+    for sent in range(1, 6):
+        outgoing.slot()
+        assert (len(wire.sent), wire.sealed, words.asked) == (sent, sent + 1, sent + 1)
+
+
+def test_what_was_sealed_for_another_epoch_is_sealed_anew() -> None:
+    """The group's keys change between two slots: the frame that was ready goes out under the new ones."""
+    wire, words = Wire(), Words(3)
+    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings())
+    outgoing.slot()
+    wire.keys = b"2"
+    outgoing.slot()
+    outgoing.slot()
+    assert (len(wire.sent), wire.sealed) == (3, 4)
+
+
+def test_what_was_sealed_for_a_connection_is_not_sent_over_the_next() -> None:
+    old, new, words = Wire(), Wire(), Words(3)
+    lines = [old]
+    outgoing = Outgoing(words, lambda: lines[0], settings=TransportSettings())
+    outgoing.slot()
+    lines[0] = new
+    outgoing.slot()
+    assert (len(old.sent), len(new.sent)) == (1, 1)
 
 
 def test_alone_in_the_channel_time_passes_unheard() -> None:

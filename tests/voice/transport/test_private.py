@@ -76,7 +76,8 @@ TOUCHED = {
     "VoiceClient.__init__": "6d29df411aff",
     "VoiceClient.create_connection_state": "8ca2096ce7ec",
     "VoiceClient._get_voice_packet": "ef355f5a0f12",
-    "VoiceClient.send_audio_packet": "6bdfa9ac74be",
+    "VoiceClient.checked_add": "d10fb00f01fa",
+    "VoiceConnectionState.send_packet": "49bf8100aa52",
     "VoiceClient.cleanup": "d6c1b668fc4e",
 }
 
