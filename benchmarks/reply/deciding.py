@@ -1,0 +1,112 @@
+"""Does it answer when it is meant, and only then? The decider that a room has, over scripted talks, turn by turn.
+
+Nothing is heard or spoken here: texts are as a recogniser wrote them, and an answer takes the time that answers take.
+A model that is asked may still stay silent; what it would do is not counted in anybody's favour.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from benchmarks.figures import part_of
+from benchmarks.reply.talk import Owed, Part, talks
+from bot.brain.decider import Said, decide
+from bot.settings import BrainSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from benchmarks.reply.talk import Line, Talk
+    from benchmarks.report import Json
+
+# Of each kind of mistake so many examples are told.
+_EXAMPLES = 12
+
+
+class Room(Protocol):
+    """Whoever decides in one talk. Told every line in order."""
+
+    def hears(self, line: Line) -> bool:
+        """Return whether the bot answers this line, and assume that it then does."""
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What was decided. `missed` and `unwanted` are texts by kind; `company_s`: time in which not all was for it."""
+
+    owed: Counter[str] = field(default_factory=Counter)
+    answered: Counter[str] = field(default_factory=Counter)
+    unowed: Counter[str] = field(default_factory=Counter)
+    unwanted: Counter[str] = field(default_factory=Counter)
+    mistakes: list[str] = field(default_factory=list)
+    company_s: float = 0.0
+
+    @property
+    def recall(self) -> float | None:
+        """Return which share of what was for it was answered."""
+        return part_of(self.answered.total(), self.owed.total())
+
+    @property
+    def unwanted_in_10_min(self) -> float | None:
+        """Return how many answers nobody had asked for came in ten minutes of company."""
+        return round(self.unwanted.total() * 600 / self.company_s, 3) if self.company_s else None
+
+    def note(self, line: Line, *, answers: bool) -> None:
+        """Take note of one decision."""
+        if line.owed is Owed.YES:
+            self.owed[line.kind] += 1
+            self.answered[line.kind] += answers
+        elif line.owed is Owed.NO:
+            self.unowed[line.kind] += 1
+            self.unwanted[line.kind] += answers
+        if (line.owed is Owed.YES and not answers) or (line.owed is Owed.NO and answers):
+            self.mistakes.append(f"{'unwanted' if answers else 'missed'}, {line.kind}: {line.text}")
+
+    def figures(self, *, examples: bool) -> dict[str, Json]:
+        """Return them for the report. `examples`: with what was decided wrongly, which is for tuning."""
+        told: dict[str, Json] = {
+            "utterances": self.owed.total() + self.unowed.total(),
+            "owed": self.owed.total(),
+            "recall": self.recall,
+            "unwanted": self.unwanted.total(),
+            "minutes_of_company": round(self.company_s / 60, 1),
+            "unwanted_in_10_min": self.unwanted_in_10_min,
+            "answered_of_owed": {kind: f"{self.answered[kind]} of {self.owed[kind]}" for kind in sorted(self.owed)},
+            "unwanted_of": {kind: f"{self.unwanted[kind]} of {self.unowed[kind]}" for kind in sorted(self.unowed)},
+        }
+        if examples:
+            mistakes: list[Json] = list(dict.fromkeys(self.mistakes))
+            told["mistakes"] = mistakes[:_EXAMPLES]
+        return told
+
+
+class DecidingRoom:
+    """The bot's own decider in one talk, with the settings that it has out of the box."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
+        self._wake_names = BrainSettings().wake_names
+
+    def hears(self, line: Line) -> bool:
+        """See `Room.hears`."""
+        said = Said(line.text, by_bot=line.by_bot, people=len(self._talk.people))
+        return decide(said, wake_names=self._wake_names).answer
+
+
+def judge_talks(all_talks: Iterable[Talk], room_of: Callable[[Talk], Room]) -> Verdicts:
+    """Let a room of its own hear each talk, and return what was decided."""
+    verdicts = Verdicts()
+    for talk in all_talks:
+        room = room_of(talk)
+        for line in talk.lines:
+            verdicts.note(line, answers=room.hears(line))
+        if len(talk.people) > 1:
+            verdicts.company_s += talk.duration_s
+    return verdicts
+
+
+def measure_deciding() -> dict[str, Json]:
+    """Return the figures of both parts; of the held-out one only counts, so that nobody tunes to it."""
+    return {part.value: judge_talks(talks(part), DecidingRoom).figures(examples=part is Part.TUNING) for part in Part}

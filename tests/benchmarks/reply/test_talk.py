@@ -1,0 +1,53 @@
+"""The scripted talks: the same every time, large enough, and with nothing shared between the two parts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from importlib.resources import files
+
+import pytest
+
+from benchmarks.reply.talk import ANSWER_S, Owed, Part, talks
+
+
+@pytest.mark.parametrize("part", Part)
+def test_the_same_part_is_the_same_talks(part: Part) -> None:
+    """On every machine, in every run."""
+    assert talks(part) == talks(part)
+
+
+@pytest.mark.parametrize("part", Part)
+def test_there_is_enough_of_everything(part: Part) -> None:
+    """Hundreds of utterances in company of two to five people, most of them for nobody but each other."""
+    made = talks(part)
+    lines = [line for talk in made for line in talk.lines]
+    owed = Counter(line.owed for line in lines)
+    assert len(lines) > 400
+    assert owed[Owed.YES] >= 100
+    assert owed[Owed.NO] > 4 * owed[Owed.YES]
+    assert {len(talk.people) for talk in made} >= {1, 2, 3, 4, 5}
+    kinds = {line.kind for line in lines}
+    assert kinds >= {"name", "misheard", "follow_up", "about", "similar", "others", "to_bots", "by_bots", "hushed"}
+
+
+@pytest.mark.parametrize("part", Part)
+def test_nobody_talks_over_anybody(part: Part) -> None:
+    """Times go on, and an answer that is owed has its time."""
+    for talk in talks(part):
+        for before, line in zip(talk.lines, talk.lines[1:], strict=False):
+            assert line.started_s > before.ended_s + (ANSWER_S if before.owed is Owed.YES else 0)
+            assert line.ended_s > line.started_s
+        assert talk.lines[-1].ended_s <= talk.duration_s
+
+
+def test_the_held_out_part_shares_nothing_with_the_tuning_part() -> None:
+    """No template, no mis-hearing, no name of a bot and no conversation."""
+    tables = [
+        tomllib.loads((files("benchmarks.reply") / "talks" / f"{part.value}.toml").read_text("utf-8")) for part in Part
+    ]
+    for pool in tables[0]:
+        if pool != "conversation":
+            assert not set(tables[0][pool]) & set(tables[1][pool]), pool
+    written = [{line for each in table["conversation"] for line in each["talk"].splitlines()} for table in tables]
+    assert written[0] & written[1] <= {""}
