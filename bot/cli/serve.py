@@ -10,6 +10,7 @@ import typer
 
 from bot.cli.companion import InProcessCompanion
 from bot.cli.here import nowhere
+from bot.cli.model_servers import as_lines, model_servers
 from bot.cli.signals import stop_on_signals
 from bot.logs import writing_logs
 from config.load import load
@@ -27,8 +28,12 @@ SERVED_SETTINGS: dict[str, object] = {"room.leave_when_empty_s": 86_400.0}
 TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"
 
 
-async def serve_local_discord(overrides: Mapping[str, object], *, with_bot: bool, port: int) -> None:
+async def serve_local_discord(
+    overrides: Mapping[str, object], *, with_bot: bool, port: int, with_model_servers: bool = False
+) -> None:
     """Open the local Discord, print how to reach it, and stay until a signal ends it.
+
+    `with_model_servers`: OpenAI-compatible servers beside it, which the bot then uses.
 
     Raises `RehearsalError` when it cannot listen, and the bot's own errors when that cannot start.
     """
@@ -41,6 +46,12 @@ async def serve_local_discord(overrides: Mapping[str, object], *, with_bot: bool
         discord = await stack.enter_async_context(LocalDiscord(http_port=port))
         for line in addresses(discord):
             typer.echo(line)
+        if with_model_servers:
+            served = await stack.enter_async_context(model_servers(settings))
+            overrides = served | dict(overrides)
+            typer.echo("OpenAI-compatible model servers are up, for this machine alone. The settings that use them:")
+            for line in as_lines(served):
+                typer.echo(line)
         if with_bot:
             companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides)))
             await companion.start(_environment(discord), lambda seen: _tell(seen, discord, stop))

@@ -1,0 +1,108 @@
+"""OpenAI-compatible servers on 127.0.0.1 for what a bot asks of others: chat, speech, transcription, embeddings.
+
+Behind each is the local model of the same kind (behind chat: what was said). So a bot, ours or another's, can be run
+as with a provider's endpoints, through the official client library, and no sound or word leaves the machine.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bot.cli.chat_mind import words_for
+from bot.embedding.minilm import MODEL_NAME, minilm_embedder
+from bot.models.catalogue import EMBED_MINILM, VOICE_JOE
+from bot.models.shelf import ModelShelf
+from rehearsal.servers import chat, embeddings, speech, transcription
+from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.whisper import WhisperEngine
+from voice.speaking.piper import PiperSynthesizer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from config.schema import Settings
+    from voice.audio import Pcm
+
+# Whisper's own prompt for a glossary; a request's prompt is handed on as the words to expect.
+_GLOSSARY_HEAD = "Glossary:"
+
+
+@asynccontextmanager
+async def model_servers(settings: Settings) -> AsyncIterator[dict[str, object]]:
+    """Start the four and lend the settings, by dotted name, with which a bot uses them.
+
+    Embeddings are left out where their model is not here. Raises `VoiceError` when the recogniser or the voice is
+    missing, `RehearsalError` when a server cannot listen.
+    """
+    async with AsyncExitStack() as stack:
+        served: dict[str, object] = {}
+        served |= await _chat(stack, settings)
+        served |= await _speech(stack, settings)
+        served |= await _transcription(stack, settings)
+        served |= await _embeddings(stack, settings)
+        yield served
+
+
+async def _chat(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
+    names = (settings.brain.name, *settings.brain.wake_names)
+    conduct = chat.ChatConduct(answer=lambda call: words_for(call.messages, names=names))
+    server = await stack.enter_async_context(chat.LocalChatServer(conduct))
+    # It quotes and does not summarise: folding is done without a model.
+    return {"llm.base_url": server.base_url, "llm.model": chat.MODEL, "compaction.summariser": "extractive"}
+
+
+async def _speech(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
+    directory = ModelShelf(settings.models.directory).path(VOICE_JOE)
+    voice = await stack.enter_async_context(PiperSynthesizer.open(directory))
+
+    async def speak(text: str) -> tuple[Pcm, int]:
+        spoken = await voice.synthesize(text)
+        return spoken.pcm, spoken.rate_hz
+
+    server = await stack.enter_async_context(speech.LocalSpeechServer(speech.SpeechConduct(speak)))
+    return {"speaking.engine": "endpoint", "speaking.base_url": server.base_url, "speaking.model": speech.MODEL}
+
+
+async def _transcription(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
+    recognizer = await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr))
+
+    async def hear(upload: transcription.Upload) -> transcription.Transcribed:
+        heard = await recognizer.recognize(
+            upload.pcm, language=upload.language or None, glossary=glossary_of(upload.prompt)
+        )
+        return transcription.Transcribed(
+            heard.text, heard.language, heard.mean_logprob, heard.compression_ratio, heard.no_speech_probability
+        )
+
+    conduct = transcription.TranscriptionConduct(hear)
+    server = await stack.enter_async_context(transcription.LocalTranscriptionServer(conduct))
+    return {"asr.engine": "endpoint", "asr.base_url": server.base_url, "asr.model": transcription.MODEL}
+
+
+async def _embeddings(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
+    shelf = ModelShelf(settings.models.directory)
+    if not shelf.holds(EMBED_MINILM):
+        return {}
+    embedder = await stack.enter_async_context(minilm_embedder(shelf.path(EMBED_MINILM)))
+
+    async def embed(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        return await embedder.embed(texts)
+
+    server = await stack.enter_async_context(embeddings.LocalEmbeddingsServer(embeddings.EmbeddingsConduct(embed)))
+    return {"recall.embedder": "endpoint", "recall.base_url": server.base_url, "recall.model": MODEL_NAME}
+
+
+def glossary_of(prompt: str) -> tuple[str, ...]:
+    """Return the words to expect out of a request's prompt, whether they come as our glossary or as anything else."""
+    listed = prompt.strip().removeprefix(_GLOSSARY_HEAD).strip().rstrip(".")
+    return tuple(term for each in listed.split(",") if (term := each.strip()))
+
+
+def as_lines(served: dict[str, object]) -> list[str]:
+    """Return the settings as `roomtone.toml` has them, one line each, for people to copy."""
+    return [f"  {name} = {_toml(value)}" for name, value in served.items()]
+
+
+def _toml(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
