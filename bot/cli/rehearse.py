@@ -56,6 +56,14 @@ def command(
         bool,
         typer.Option("--realtime", help="Answer by speech-to-speech, from a local server that speaks its protocol."),
     ] = False,
+    model_servers: Annotated[
+        bool,
+        typer.Option(
+            "--model-servers",
+            help="Let the bot use OpenAI-compatible endpoints: local servers for chat, speech, recognition and "
+            "embeddings. With --serve they are there for others too.",
+        ),
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="A setting over all others, for example compaction.mode=off.", metavar="KEY=VALUE"),
@@ -73,7 +81,8 @@ def command(
     if serve:
         from bot.cli.serve import serve_local_discord
 
-        asyncio.run(serve_local_discord(overrides, with_bot=not no_bot, port=port))
+        serving = serve_local_discord(overrides, with_bot=not no_bot, port=port, with_model_servers=model_servers)
+        asyncio.run(serving)
         return
     if no_bot:
         raise typer.BadParameter("--no-bot goes with --serve.")
@@ -89,6 +98,7 @@ def command(
         overrides=overrides,
         network=network,
         realtime=realtime,
+        model_servers=model_servers,
     )
     raise typer.Exit(0 if passed else 1)
 
@@ -103,11 +113,12 @@ def rehearse(
     overrides: dict[str, object] | None = None,
     network: dict[str, float] | None = None,
     realtime: bool = False,
+    model_servers: bool = False,
 ) -> bool:
     """Play a scenario, show it on the terminal, and return whether it passed.
 
     `network`: shares of packets (loss, padding, reorder) that replace the scenario's own. `realtime`: answer by
-    speech-to-speech, from a local server.
+    speech-to-speech, from a local server. `model_servers`: let it use local endpoints for all that has one.
     """
     from rich.console import Console
 
@@ -128,7 +139,8 @@ def rehearse(
         writing_logs(settings.logs, data_dir=settings.storage.data_dir, console=console),
         program,
     ):
-        outcome = asyncio.run(_play(played, settings, overrides or {}, program, realtime=realtime))
+        playing = _play(played, settings, overrides or {}, program, realtime=realtime, with_model_servers=model_servers)
+        outcome = asyncio.run(playing)
     if picture is not None:
         shown.save_svg(str(picture), title="roomtone rehearse", clear=False)
     program.show(outcome)
@@ -138,11 +150,18 @@ def rehearse(
 
 
 async def _play(
-    scenario: Scenario, settings: Settings, overrides: dict[str, object], program: Program, *, realtime: bool
+    scenario: Scenario,
+    settings: Settings,
+    overrides: dict[str, object],
+    program: Program,
+    *,
+    realtime: bool,
+    with_model_servers: bool,
 ) -> Report:
     from bot.cli.companion import InProcessCompanion
     from bot.cli.ear import Ear
     from bot.cli.minds import minds
+    from bot.cli.model_servers import model_servers
     from rehearsal.local_backstage import open_local_backstage
     from rehearsal.local_venue import open_local_venue
     from rehearsal.props import RealtimeSpec
@@ -153,8 +172,9 @@ async def _play(
     if realtime and servers.realtime is None:
         servers = servers.model_copy(update={"realtime": RealtimeSpec()})
     async with AsyncExitStack() as stack:
+        served = await stack.enter_async_context(model_servers(settings)) if with_model_servers else {}
         backstage = await stack.enter_async_context(open_local_backstage(servers, minds(settings, names)))
-        companion = await stack.enter_async_context(InProcessCompanion({**backstage.settings, **overrides}))
+        companion = await stack.enter_async_context(InProcessCompanion({**served, **backstage.settings, **overrides}))
         ear = await stack.enter_async_context(Ear(settings.asr, names=names))
         return await play(
             scenario,
