@@ -163,6 +163,16 @@ def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[]
     return Finding("cuda", Status.OK, "none; the recogniser runs on the CPU, which is enough")
 
 
+def check_engine(error: ImportError) -> Finding:
+    """Judge a recogniser whose own libraries cannot be loaded."""
+    return Finding(
+        "recogniser",
+        Status.MISSING,
+        f"its libraries cannot be loaded: {error}",
+        "Install them anew: `make clean setup`.",
+    )
+
+
 def check_discord(settings: DiscordSettings) -> Finding:
     """Judge the bot's token by its form alone; only Discord knows whether it is valid."""
     token = settings.token.get_secret_value() if settings.token is not None else ""

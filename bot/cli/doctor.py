@@ -20,6 +20,7 @@ from bot.cli.checkup import (
     check_database,
     check_device,
     check_discord,
+    check_engine,
     check_language_model,
     check_opus,
     check_packages,
@@ -36,6 +37,8 @@ from config.schema import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from voice.settings import AsrSettings
 
 _MARKS = {Status.OK: ("ok", "green"), Status.WARNING: ("note", "yellow"), Status.MISSING: ("missing", "bold red")}
 _MARK_WIDTH, _NAME_WIDTH = 9, 16
@@ -81,17 +84,24 @@ def examine_all() -> list[Finding]:
 
 
 def _check_hearing(settings: Settings) -> list[Finding]:
-    # Slow to import, so not at the top of a command line's module.
-    from voice.asr.whisper import cuda_device_count, placement
     from voice.transport.opus import library
 
-    devices = cuda_device_count()
     return [
         check_opus(library),
         check_recogniser(settings.asr),
         check_turns(settings.models.directory, settings.listening),
-        check_device(settings.asr, cuda_devices=devices, place=lambda: placement(settings.asr, cuda_devices=devices)),
+        _check_device(settings.asr),
     ]
+
+
+def _check_device(settings: AsrSettings) -> Finding:
+    # Slow to import, so not at the top of a command line's module.
+    try:
+        from voice.asr.whisper import cuda_device_count, placement
+    except ImportError as error:
+        return check_engine(error)
+    devices = cuda_device_count()
+    return check_device(settings, cuda_devices=devices, place=lambda: placement(settings, cuda_devices=devices))
 
 
 async def _check_language_model(settings: Settings) -> Finding:

@@ -39,6 +39,10 @@ def tell(error: BaseException) -> int:
         return FAILED
     if sys.flags.dev_mode:
         raise error
+    if isinstance(cause, ImportError):
+        # Which library, and why not: our own modules are all there, or this one would not run.
+        _say(f"A library that Roomtone needs cannot be loaded: {cause}. Install it anew: `make clean setup`.")
+        return FAILED
     if isinstance(cause, OSError):
         _say(f"The machine refused: {cause.strerror or type(cause).__name__}{_about(cause)}.")
         return FAILED

@@ -20,6 +20,7 @@ from bot.cli.checkup import (
     check_database,
     check_device,
     check_discord,
+    check_engine,
     check_language_model,
     check_opus,
     check_packages,
@@ -179,6 +180,14 @@ def test_device(device: str, devices: int, status: Status, said: str) -> None:
     finding = check_device(settings, cuda_devices=devices, place=lambda: placement(settings, cuda_devices=devices))
     assert finding.status is status
     assert said in finding.detail
+
+
+def test_a_recogniser_whose_libraries_do_not_load() -> None:
+    """A half-installed wheel is a finding with a remedy, not the end of the examination."""
+    finding = check_engine(ImportError("libopus.so.0: file too short"))
+    assert finding.status is Status.MISSING
+    assert "file too short" in finding.detail
+    assert "make clean setup" in finding.remedy
 
 
 @pytest.mark.parametrize(
