@@ -18,6 +18,7 @@ from bot.brain.instructions import Instructions
 from bot.brain.quoting import Quoting
 from bot.brain.responder import ModelResponder
 from bot.brain.tools.memory import memory_tools
+from bot.brain.tools.toolbox import Toolbox
 from bot.clock import SystemClock
 from bot.discord.client import connected, translated
 from bot.discord.commands.memory import add_memory_commands
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
     from bot import events
     from bot.brain.responder import Responder
+    from bot.brain.tools.settings import ToolsSettings
     from bot.brain.tools.tool import Tool
     from bot.clock import Clock
     from bot.discord.client import AddCommands, RoomtoneClient
@@ -104,6 +106,7 @@ class BotSettings:
     realtime: RealtimeSettings
     brain: BrainSettings
     llm: LlmSettings
+    tools: ToolsSettings
     compaction: CompactionSettings
     budget: BudgetSettings
     models: ModelsSettings
@@ -198,7 +201,7 @@ async def running_bot(
             talk=talks(settings.realtime, api_key=_realtime_key(settings), clock=clock),
             keeping=_keepers(settings, database, store, people, accesses, clock),
             quoting=_quoting(settings, recall, zone),
-            tools=_tools(settings, recall, clock, zone),
+            toolbox=_toolboxes(settings, recall, clock, zone),
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
         client = await stack.enter_async_context(
@@ -240,15 +243,20 @@ async def _open_recall(
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
 
 
-def _tools(
+def _toolboxes(
     settings: BotSettings, recall: Recall, clock: Clock, zone: tzinfo
-) -> Callable[[RecallPlace], tuple[Tool, ...]]:
-    """Return what makes the tools of a session's model."""
+) -> Callable[[RecallPlace, Place], Toolbox]:
+    """Return what makes the toolbox of a session."""
 
-    def tools(place: RecallPlace) -> tuple[Tool, ...]:
-        return memory_tools(RoomRecall(recall, place, reach=settings.recall.scope), zone=zone, now=clock.now)
+    def toolbox(here: RecallPlace, place: Place) -> Toolbox:
+        if not settings.tools.max_steps:
+            return Toolbox()
+        tools: list[Tool] = []
+        if settings.tools.memory:
+            tools += memory_tools(RoomRecall(recall, here, reach=settings.recall.scope), zone=zone, now=clock.now)
+        return Toolbox(tools)
 
-    return tools
+    return toolbox
 
 
 def _quoting(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallPlace], Quoting | None]:
@@ -326,7 +334,6 @@ async def _policy(settings: BotSettings, model: BudgetedModel | None, guilds: Gu
         budget,
         mode=settings.compaction.mode,
         max_output_tokens=settings.llm.max_output_tokens,
-        searchable=settings.recall.enabled,
     )
 
 
@@ -344,7 +351,7 @@ def _rolling_context(settings: BotSettings, guilds: Guilds) -> AddCommands:
 def _responders(settings: BotSettings, model: BudgetedModel | None, zone: tzinfo) -> Callable[[], Responder]:
     """Return what makes a room's responder."""
     if model is not None:
-        shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens)
+        shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens, tools=settings.tools)
         return lambda: shared
     names = (settings.brain.name, *settings.brain.wake_names)
     return lambda: EmbeddedResponder(names=names, zone=zone)

@@ -6,11 +6,13 @@ It owns the senses and the voice of its room. How long the room lives, and where
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot import events
+from bot.asking import asker_of
 from bot.brain.decider import Said, decide
 from bot.brain.reply import Question, Replier, Reply
 from bot.brain.wakeword import is_addressed
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     from bot.brain.decider import Decision
     from bot.brain.quoting import Quoting
-    from bot.brain.tools.tool import Tool
+    from bot.brain.tools.toolbox import Toolbox
     from bot.keeper import Keeper
     from bot.means import Means
     from bot.place import Moved, Place
@@ -61,7 +63,7 @@ class Conversation:
         memory: SessionMemory,
         keeper: Keeper | None,
         quoting: Quoting | None,
-        tools: tuple[Tool, ...],
+        toolbox: Toolbox,
         report: Callable[[str, str], None],
     ) -> None:
         self._place = place
@@ -79,13 +81,14 @@ class Conversation:
             company=self._company,
             keeper=keeper,
             quoting=quoting,
+            toolbox=toolbox,
             report=report,
         )
         self.playback = Playback(volume=means.speaking.volume, monotonic=self._clock.monotonic)
         self._ears = Ears(means.detector, means.listening, judged=means.judge is not None)
         self._talk = self._new_talk()
         if self._talk is not None:
-            self._talk.open(memory, tools)
+            self._talk.open(memory, toolbox)
         self._hearing = self._new_hearing()
         self._replier = self._new_replier()
         self._interruption = Interruption(
@@ -194,7 +197,7 @@ class Conversation:
         turn = await self._minutes.said(moment, [self._company.name(spoken.user_id) for spoken in moment])
         spoken, decision = self._judge(moment)
         if decision.answer and not self._finishing:
-            self._replier.ask(Question(turn, spoken.utterance.id, spoken.ended_at))
+            self._replier.ask(Question(turn, spoken.utterance.id, spoken.ended_at, str(spoken.user_id)))
         self._minutes.log_said(moment, turn, moment_at=moment_at, answered=spoken, decision=decision)
 
     def _judge(self, moment: tuple[SpokenText, ...]) -> tuple[SpokenText, Decision]:
@@ -237,6 +240,7 @@ class Conversation:
             instructions=means.instructions,
             recognizer=means.recognizer,
             name_of=self._company.name,
+            asker_of=partial(asker_of, company=self._company),
             present=self._introductions,
             write=self._place.write,
             mind=means.mind,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.brain.tools.toolbox import Toolbox
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
@@ -14,9 +16,9 @@ if TYPE_CHECKING:
     from bot.brain.instructions import Instructions
     from bot.brain.quoting import Quoting
     from bot.brain.responder import Responder
-    from bot.brain.tools.tool import Tool
     from bot.clock import Clock
     from bot.keeper import Keeper
+    from bot.place import Place
     from bot.policy import GuildPolicy
     from bot.realtime import RealtimeTalk
     from bot.recall import Place as RecallPlace
@@ -64,8 +66,8 @@ class Means:
     keeping: Callable[[SessionId, int, SessionMemory], Keeper | None] = lambda *_: None
     # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
     quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
-    # What a model may call while it answers, for a session.
-    tools: Callable[[RecallPlace], tuple[Tool, ...]] = lambda _: ()
+    # What a model may call while it answers, for a session in a place.
+    toolbox: Callable[[RecallPlace, Place], Toolbox] = lambda *_: Toolbox()
     # Judges what the bot wants to say before it is spoken; None: nobody does.
     moderator: Moderator | None = None
     # Says in pauses who sounds finished; without one silence alone ends speech.

@@ -23,6 +23,8 @@ class Person:
     id: int
     name: str
     is_bot: bool
+    # May manage the server.
+    is_moderator: bool = False
 
 
 @dataclass(frozen=True, slots=True)

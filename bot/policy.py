@@ -35,27 +35,23 @@ class Choices(Protocol):
 @dataclass(frozen=True, slots=True)
 class Terms:
     """On what terms a prompt is built: the session's mode, how many tokens it may cost by `count`, and whether that
-    is enforced. `searchable`: memory search finds what is left out. `condense`: a summary of that is put in."""
+    is enforced. `condense`: a summary of what is left out is put in."""
 
     mode: Mode
     max_input_tokens: int
     enforced: bool
     count: Callable[[str], int]
-    searchable: bool
     condense: bool
 
 
 class GuildPolicy:
     """Says what holds. `mode`: that of the settings. `max_output_tokens`: how long an answer may be."""
 
-    def __init__(
-        self, choices: Choices, budget: Budget, *, mode: Mode, max_output_tokens: int, searchable: bool
-    ) -> None:
+    def __init__(self, choices: Choices, budget: Budget, *, mode: Mode, max_output_tokens: int) -> None:
         self._choices = choices
         self._budget = budget
         self._mode = mode
         self._max_output_tokens = max_output_tokens
-        self._searchable = searchable
 
     async def mode(self, guild_id: int) -> Mode:
         """Return how the guild's sessions remember."""
@@ -73,7 +69,6 @@ class GuildPolicy:
             max_input_tokens=room if enforced else NO_LIMIT_TOKENS,
             enforced=enforced,
             count=self._budget.count,
-            searchable=self._searchable,
             condense=settings.summarize_on_truncate,
         )
 

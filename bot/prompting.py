@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot import events
+from bot.asking import asker_of
 from bot.brain.context import build_context_messages
 from compaction.errors import StoreError
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.quoting import Quoting
     from bot.brain.reply import Question
+    from bot.brain.tools.toolbox import Toolbox
     from bot.company import Company
     from bot.keeper import Keeper
     from bot.means import Means
@@ -33,6 +35,7 @@ class Prompting:
         company: Company,
         keeper: Keeper | None,
         quoting: Quoting | None,
+        toolbox: Toolbox,
         report: Callable[[str, str], None],
     ) -> None:
         self._means = means
@@ -41,6 +44,7 @@ class Prompting:
         self._company = company
         self._keeper = keeper
         self._quoting = quoting
+        self._toolbox = toolbox
         self._report = report
 
     async def context(self, question: Question) -> ModelContext:
@@ -58,6 +62,8 @@ class Prompting:
             quotes=quotes,
             participants=() if self._keeper is None else self._keeper.participants(self._company.present()),
             terms=terms,
+            toolbox=self._toolbox,
+            asker=asker_of(question, self._company),
         )
         if self._keeper is not None:
             self._keeper.sent(context.parts)

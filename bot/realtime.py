@@ -9,7 +9,6 @@ carry the summary. When the session fails, the room's own recogniser, responder 
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +17,8 @@ import structlog
 
 from bot import events
 from bot.brain.realtime_instructions import build_realtime_instructions
+from bot.brain.tools.toolbox import Toolbox
+from compaction.budget.messages import ToolCall as AskedCall
 from compaction.context import build_payload
 from compaction.model import Seq, TurnKind
 from compaction.payload import PartKind
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from bot.brain.instructions import Instructions
     from bot.brain.reply import Question
-    from bot.brain.tools.tool import Tool
+    from bot.brain.tools.permission import Asker
     from bot.clock import Clock
     from bot.hearing import SpokenText
     from compaction.context import SessionContext
@@ -89,6 +90,7 @@ class RealtimeTalk:
         instructions: Instructions,
         recognizer: Recognizer,
         name_of: Callable[[int], str],
+        asker_of: Callable[[Question], Asker],
         present: Callable[[], Sequence[str]],
         write: Callable[[str], Awaitable[None]],
         mind: str,
@@ -101,6 +103,7 @@ class RealtimeTalk:
         self._instructions = instructions
         self._recognizer = recognizer
         self._name_of = name_of
+        self._asker_of = asker_of
         self._present = present
         self._write = write
         self._mind = mind
@@ -109,7 +112,9 @@ class RealtimeTalk:
         self._clock = clock
         self._observe = observe
         self._session, self._life = new_session(self._brief, self._happened, self._run_tool)
-        self._tools: dict[str, Tool] = {}
+        self._toolbox = Toolbox()
+        # Runs what the answer at hand calls, on behalf of who asked for it.
+        self._tools = self._toolbox.use()
         self._memory: SessionMemory | None = None
         # Items of the present conversation by the turn they hold; `conversation` counts those there have been.
         self._items: dict[int, tuple[str, ...]] = {}
@@ -123,10 +128,11 @@ class RealtimeTalk:
 
     # -- life ------------------------------------------------------------------------------------------------
 
-    def open(self, memory: SessionMemory, tools: Sequence[Tool] = ()) -> None:
+    def open(self, memory: SessionMemory, toolbox: Toolbox) -> None:
         """Begin with a session's memory, and what the model may call."""
         self._memory = memory
-        self._tools = {tool.name: tool for tool in tools}
+        self._toolbox = toolbox
+        self._tools = toolbox.use()
 
     async def run(self) -> None:
         """Keep the session until it fails; then tell the people."""
@@ -264,6 +270,7 @@ class RealtimeTalk:
     async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
         """Let the model answer what was said last. See `Direct.speak`."""
         parts = self._refresh()
+        self._tools = self._toolbox.use(self._asker_of(question))
         self._observe(events.ContextBuilt(parts, question.turn.seq, self._clock.monotonic()))
         stream = SpokenStream()
         self._reply_items = []
@@ -291,17 +298,8 @@ class RealtimeTalk:
             self._refresh()
 
     async def _run_tool(self, call: ToolCall) -> str:
-        """Carry a tool call out; what the model wrote wrong is told to it."""
-        tool = self._tools.get(call.name)
-        if tool is None:
-            return f"There is no tool {call.name}."
-        try:
-            arguments = json.loads(call.arguments or "{}")
-        except ValueError:
-            arguments = None
-        if not isinstance(arguments, dict):
-            return "The arguments are no JSON object."
-        return await tool.call(arguments)
+        """Carry a tool call out, for who asked what is being answered."""
+        return await self._tools.run(AskedCall(call.call_id, call.name, call.arguments))
 
     # -- the conversation and the memory ---------------------------------------------------------------------
 
@@ -343,7 +341,7 @@ class RealtimeTalk:
             elif each.kind is PartKind.EVICTION_NOTE:
                 self._evicted = each.content
                 items.append(Told(EVICTED_ID, Role.SYSTEM, each.content))
-        tools = tuple(CallableTool(each.name, each.description, each.parameters) for each in self._tools.values())
+        tools = tuple(CallableTool(each.name, each.description, each.parameters) for each in self._toolbox.tools())
         return Briefing(text, tuple(items), tools)
 
     def _refresh(self) -> tuple[PayloadPart, ...]:

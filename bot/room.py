@@ -124,7 +124,7 @@ class Room:
             memory=memory,
             keeper=self._keeper,
             quoting=self._means.quoting(here),
-            tools=self._means.tools(here),
+            toolbox=self._means.toolbox(here, self._place),
             report=self._report,
         )
 

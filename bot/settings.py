@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+# Named here too: most of what is set in `bot` is found in one place.
+from bot.llm.settings import LlmSettings as LlmSettings
+
 
 class DiscordSettings(BaseModel):
     """Who the bot is on Discord, and where Discord is."""
@@ -123,73 +126,6 @@ class BrainSettings(BaseModel):
             "later than that the talk has moved on. Takes effect at the next reply.",
         ),
     ] = 20.0
-
-
-class LlmSettings(BaseModel):
-    """The language model that the brain thinks with. Without `api_key` and `base_url` the embedded one serves."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    base_url: Annotated[
-        str,
-        Field(
-            description="URL of any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp …), for example "
-            "http://127.0.0.1:11434/v1; empty means OpenAI itself. Takes effect at start."
-        ),
-    ] = ""
-    api_key: Annotated[
-        SecretStr | None,
-        Field(
-            description="The endpoint's key; OPENAI_API_KEY sets it too. Local servers mostly need none. "
-            "Takes effect at start."
-        ),
-    ] = None
-    model: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description="The model's name at the endpoint. Takes effect at start.",
-        ),
-    ] = "gpt-4.1-mini"
-    max_output_tokens: Annotated[
-        int,
-        Field(
-            ge=16,
-            le=4096,
-            description="Most tokens of one reply. Default 300, about a minute of speech. "
-            "Takes effect at the next reply.",
-        ),
-    ] = 300
-    first_token_timeout_s: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=120,
-            description="Seconds to wait for an answer's first piece. Default 10. Takes effect at the next reply.",
-        ),
-    ] = 10.0
-    total_timeout_s: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=600,
-            description="Seconds one whole answer may take. Default 60. Takes effect at the next call.",
-        ),
-    ] = 60.0
-    completion_timeout_s: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=3600,
-            description="Seconds that an answer nobody waits for (a summary) may take at the very most; "
-            "compaction.timeout_s mostly ends it earlier. Takes effect at the next call.",
-        ),
-    ] = 600.0
-
-    @property
-    def configured(self) -> bool:
-        """Return whether there is a language model to ask."""
-        return bool(self.base_url or (self.api_key and self.api_key.get_secret_value()))
 
 
 class RecallSettings(BaseModel):

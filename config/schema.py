@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from bot.brain.tools.settings import ToolsSettings
 from bot.settings import (
     BrainSettings,
     DiscordSettings,
@@ -49,6 +50,7 @@ class Settings(BaseModel):
     realtime: RealtimeSettings = Field(default_factory=_defaults(RealtimeSettings))
     brain: BrainSettings = Field(default_factory=_defaults(BrainSettings))
     llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
+    tools: ToolsSettings = Field(default_factory=_defaults(ToolsSettings))
     compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))
     budget: BudgetSettings = Field(default_factory=_defaults(BudgetSettings))
     tiers: TierSettings = Field(default_factory=_defaults(TierSettings))

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.brain.tools.exchanges import placed
+from bot.brain.tools.permission import NOBODY
+from bot.llm.budget import MEMORY_SEARCH, offers_tokens
 from bot.llm.port import ChatMessage, Role
 from compaction.budget.messages import Message
 from compaction.budget.summarize import SummarizeOptions, summarize_by_rules
+from compaction.budget.tokens import estimate_text_tokens, message_tokens
 from compaction.context import build_payload, left_out_turns, turn_text
 from compaction.model import Mode
 from compaction.payload import PartKind, part
@@ -17,20 +21,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
+    from bot.brain.tools.permission import Asker
+    from bot.brain.tools.toolbox import Toolbox, ToolUse
     from bot.policy import Terms
     from compaction.context import SessionContext
     from compaction.memory.quotes import Quote
-    from compaction.model import Turn
+    from compaction.model import Seq, Turn
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
 
 # What is left out is mostly folded soon; until then half a summary stands for it.
 CONDENSED_CHARS = 600
+# What tools answered before takes at most this part of a prompt.
+EXCHANGES_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ModelContext:
-    """What is sent for one answer. `parts` is what is sent, with where it comes from; `messages` the same, as sent.
+    """What is sent for one answer. `parts` is what is sent of the session, with where it comes from; `messages` the
+    same as it is sent, and between them what tools answered lately.
 
     `session` is what the parts were made of; `current` the turn that is answered; `now` UTC epoch seconds.
     """
@@ -44,6 +53,8 @@ class ModelContext:
     quotes: tuple[Quote, ...] = ()
     # Whether it has to stay within the model's budget on its way.
     enforced: bool = True
+    # What the model may call while it answers; None: nothing. What tools answered before is among the messages.
+    tools: ToolUse | None = None
 
 
 def build_context_messages(
@@ -57,14 +68,29 @@ def build_context_messages(
     quotes: Sequence[Quote] = (),
     participants: Sequence[PayloadPart] = (),
     terms: Terms | None = None,
+    toolbox: Toolbox | None = None,
+    asker: Asker = NOBODY,
 ) -> ModelContext:
     """Return what a model is sent to answer `current`, and log `model_context_built`.
 
     System prompts, what is known of the people present (`participants`), the summary, the window word for word, live
     notes, recalled quotes, the current turn: within `max_input_tokens`. `terms`: how they are counted and what is put
-    in the place of what has no room. This is where the session asks itself whether a batch is due for folding; that
+    in the place of what has no room. `toolbox`: what may be called on behalf of `asker`. This is where the session
+    asks itself whether a batch is due for folding; that
     happens in the background and never delays the answer. Raises `ContextOverflowError`.
     """
+    count = estimate_text_tokens if terms is None else terms.count
+    tools = None if toolbox is None else toolbox.use(asker)
+    offers = () if tools is None else tools.offers
+    exchanged: dict[int, list[ChatMessage]] = {}
+    if toolbox is not None:
+        max_input_tokens -= offers_tokens(offers, count)
+        exchanged = toolbox.exchanges.within(
+            max_input_tokens // EXCHANGES_SHARE,
+            turns={turn.seq for turn in memory.window if not turn.tombstone},
+            cost=partial(message_tokens, count=count),
+        )
+        max_input_tokens -= sum(message_tokens(each, count) for told in exchanged.values() for each in told)
     session = memory.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
         build_payload,
@@ -73,7 +99,7 @@ def build_context_messages(
         recall=[quote.part for quote in quotes],
         participants=participants,
         zone=zone,
-        searchable=terms is not None and terms.searchable,
+        searchable=any(offer.name == MEMORY_SEARCH for offer in offers),
         count=None if terms is None else terms.count,
     )
     parts = build()
@@ -85,13 +111,20 @@ def build_context_messages(
         session=session,
         current=current,
         parts=parts,
-        messages=tuple(
-            ChatMessage(Role(part.role), part.content, kind=part.kind, timestamp=part.timestamp) for part in parts
-        ),
+        messages=placed([(_message(part), _turn_in(part)) for part in parts], exchanged),
         now=now,
         quotes=tuple(quotes),
         enforced=terms is None or terms.enforced,
+        tools=tools,
     )
+
+
+def _message(part: PayloadPart) -> ChatMessage:
+    return ChatMessage(Role(part.role), part.content, kind=part.kind, timestamp=part.timestamp)
+
+
+def _turn_in(part: PayloadPart) -> Seq | None:
+    return part.seq_from if part.kind is PartKind.TURN else None
 
 
 def _condensed(turns: Sequence[Turn], zone: tzinfo, terms: Terms) -> tuple[PayloadPart, ...]:

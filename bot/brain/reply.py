@@ -37,11 +37,15 @@ TOO_SLOW = "I took too long over an answer and gave it up. Ask me again; `roomto
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The turn to be answered; `utterance_id` is the speech it came from, `ended_at` when that ended (monotonic)."""
+    """The turn to be answered; `utterance_id` is the speech it came from, `ended_at` when that ended (monotonic).
+
+    `asker_id`: of several who speak in the turn the one who is answered, as turns know people.
+    """
 
     turn: Turn
     utterance_id: str | None = None
     ended_at: float | None = None
+    asker_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,57 +2,147 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
+import structlog
+
+from bot.brain.tools.exchanges import Exchange
+from bot.brain.tools.settings import ToolsSettings
+from bot.llm.port import NO_TOOLS, ChatModelError, Ended, FinishReason, Tools
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Sequence
 
     from bot.brain.context import ModelContext
-    from bot.llm.port import ChatModel
+    from bot.brain.tools.toolbox import ToolUse
+    from bot.llm.port import ChatModel, Streamed
+    from compaction.budget.messages import ToolCall
+
+log = structlog.get_logger()
 
 # Turns are shown to the model as `[21:04] Ada: …`, and small models answer in kind.
 _HEADING = re.compile(r"\s*\[\d{1,2}:\d{2}\]\s*(?:[^:\n]{1,60}:\s*)?")
 # A heading is decided by here; waiting longer would delay the first word for nothing.
 _HEADING_CHARS = 80
+# Ends what was said before a tool is called: the voice need not wait for what comes after.
+_PAUSE = "\n"
+
+
+class CutOffError(Exception):
+    """The answer ended before its last sentence did: by its cap, or because the provider would not go on."""
 
 
 class Responder(Protocol):
     """Answers the current turn of a context."""
 
     def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the answer piece by piece. Raises `ChatModelError`, also after some pieces."""
+        """Yield the answer piece by piece. Raises `ChatModelError`, also after some pieces, and `CutOffError` at the
+        end of one that lacks its last words."""
 
 
 class ModelResponder:
-    """Asks a language model. Safe to use from many rooms at once."""
+    """Asks a language model, and runs the tools it calls. Safe to use from many rooms at once."""
 
-    def __init__(self, model: ChatModel, *, max_output_tokens: int) -> None:
+    def __init__(self, model: ChatModel, *, max_output_tokens: int, tools: ToolsSettings | None = None) -> None:
         self._model = model
         self._max_output_tokens = max_output_tokens
+        self._settings = tools or ToolsSettings()
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield what the model says, without the clock time and name it may put before it."""
-        opening: str | None = ""
+        """Yield what the model says, without the clock time and name it may put before it.
+
+        The model may call tools, for so many steps; while a slow one runs, and nothing was said yet, that is told.
+        """
+        steps: list[Exchange] = []
+        said = False
+        try:
+            while True:
+                words, ended = "", Ended(FinishReason.STOP)
+                async with aclosing(self._stream(context, steps)) as stream:
+                    async for piece in stream:
+                        if isinstance(piece, Ended):
+                            ended = piece
+                            continue
+                        words += piece
+                        yield piece
+                said = said or bool(words.strip())
+                if not ended.calls or context.tools is None:
+                    break
+                if len(steps) >= self._settings.max_steps:
+                    # A server that takes no notice of being told to answer in words.
+                    self._give_up(said=said)
+                    break
+                if words.strip():
+                    yield _PAUSE
+                running = asyncio.create_task(_run_all(context.tools, ended.calls), name="tools")
+                try:
+                    if not said and await self._is_slow(running):
+                        said = True
+                        yield self._settings.filler + _PAUSE
+                    results = await running
+                finally:
+                    running.cancel()
+                steps.append(Exchange(ended.calls, results, words))
+        finally:
+            if context.tools is not None:
+                context.tools.keep(context.current.seq, steps)
+        if ended.reason in {FinishReason.LENGTH, FinishReason.FILTERED}:
+            raise CutOffError(ended.reason.value)
+
+    async def _stream(self, context: ModelContext, steps: Sequence[Exchange]) -> AsyncGenerator[Streamed, None]:
+        """Yield one answer of the model, after what its tools have found so far."""
+        messages = (*context.messages, *(each for step in steps for each in step.messages()))
+        tools = NO_TOOLS
+        if context.tools is not None:
+            tools = Tools(context.tools.offers, callable_now=len(steps) < self._settings.max_steps)
         stream = self._model.stream(
-            context.messages, max_output_tokens=self._max_output_tokens, enforce_budget=context.enforced
+            messages, max_output_tokens=self._max_output_tokens, enforce_budget=context.enforced, tools=tools
         )
+        opening: str | None = ""
         async with aclosing(stream):
             async for piece in stream:
-                if not isinstance(piece, str):
-                    continue
-                if opening is None:
+                if isinstance(piece, Ended):
+                    if opening and (words := without_heading(opening)):
+                        yield words
+                    opening = None
                     yield piece
-                    continue
-                opening += piece
-                if _may_be_heading(opening):
-                    continue
-                words, opening = without_heading(opening), None
-                if words:
-                    yield words
+                elif opening is None:
+                    yield piece
+                else:
+                    opening += piece
+                    if _may_be_heading(opening):
+                        continue
+                    words, opening = without_heading(opening), None
+                    if words:
+                        yield words
         if opening and (words := without_heading(opening)):
             yield words
+
+    async def _is_slow(self, running: asyncio.Task[tuple[str, ...]]) -> bool:
+        """Return whether the tools take so long that a listener wonders."""
+        if not self._settings.filler:
+            return False
+        done, _ = await asyncio.wait({running}, timeout=self._settings.filler_after_s)
+        return not done
+
+    def _give_up(self, *, said: bool) -> None:
+        log.warning("tools_called_without_end", model=self._model.model)
+        if not said:
+            raise ChatModelError(
+                f"The language model {self._model.model} called tools over and over and said nothing. Ask again, or "
+                "choose another llm.model.",
+                retryable=True,
+            )
+
+
+async def _run_all(tools: ToolUse, calls: Sequence[ToolCall]) -> tuple[str, ...]:
+    """Run the calls of one step side by side; return what each found, in their order."""
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(tools.run(call), name=f"tool-{call.name[:40]}") for call in calls]
+    return tuple(task.result() for task in running)
 
 
 def without_heading(text: str) -> str:

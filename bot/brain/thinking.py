@@ -9,7 +9,10 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeAlias
 
+import structlog
+
 from bot.brain.progress import elapsed_ms
+from bot.brain.responder import CutOffError
 from bot.llm.port import ChatModelError
 from compaction.errors import ContextOverflowError
 from voice.speaking.sentences import SentenceSplitter
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from bot.brain.progress import Progress
     from bot.brain.responder import Responder
     from bot.clock import Clock
+
+log = structlog.get_logger()
 
 # A sentence to be spoken, what went wrong instead, or the end.
 Thought: TypeAlias = str | ChatModelError | ContextOverflowError | None
@@ -42,14 +47,21 @@ class Thinking:
     async def think(self, context: ModelContext, thoughts: asyncio.Queue[Thought], progress: Progress) -> None:
         """Cut the responder's stream into sentences; a failure is handed on like one, and the end at last."""
         splitter = SentenceSplitter()
+        said = False
         try:
             async with aclosing(self._responder.respond(context)) as stream:
                 async for piece in stream:
                     if progress.model_first_token_ms is None:
                         progress.model_first_token_ms = elapsed_ms(progress.begun_at, self._clock.monotonic())
                     for sentence in splitter.feed(piece):
+                        said = True
                         await thoughts.put(sentence)
             for sentence in splitter.flush():
+                await thoughts.put(sentence)
+        except CutOffError as error:
+            log.warning("answer_cut_off", reason=str(error))
+            # Half a sentence is better than none, and none better than half a second one.
+            for sentence in () if said else splitter.flush():
                 await thoughts.put(sentence)
         except (ChatModelError, ContextOverflowError) as error:
             # What the model had begun to say is half a sentence: better left out.

@@ -114,4 +114,4 @@ def _log_event(event: LinkEvent) -> None:
 
 def person_of(member: discord.Member) -> Person:
     """Return a member as rooms know people."""
-    return Person(member.id, member.display_name, member.bot)
+    return Person(member.id, member.display_name, member.bot, member.guild_permissions.manage_guild)

@@ -11,13 +11,15 @@ from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from bot.llm.port import ToolOffer, Tools
     from compaction.budget.messages import Message
     from compaction.budget.prompt import FinalPrompt
     from compaction.settings import BudgetSettings
 
+# The tool that finds what a note says was left out.
+MEMORY_SEARCH = "memory_search"
 # The frame that a chat template puts around one tool.
 OFFER_OVERHEAD_TOKENS = 12
 
@@ -43,7 +45,7 @@ class Budget:
 
     def cost_of(self, tools: Tools) -> int:
         """Return how many tokens the tools of a call are, raw."""
-        return sum(OFFER_OVERHEAD_TOKENS + self.count(_text_of(offer)) for offer in tools.offers)
+        return offers_tokens(tools.offers, self.count)
 
     def final_prompt(
         self,
@@ -82,5 +84,9 @@ class Budget:
         return build_final_prompt(messages, config)
 
 
-def _text_of(offer: ToolOffer) -> str:
-    return f"{offer.name} {offer.description} {json.dumps(offer.parameters)}"
+def offers_tokens(offers: Iterable[ToolOffer], count: Callable[[str], int]) -> int:
+    """Return how many tokens it takes to tell a model of its tools."""
+    return sum(
+        OFFER_OVERHEAD_TOKENS + count(f"{offer.name} {offer.description} {json.dumps(offer.parameters)}")
+        for offer in offers
+    )

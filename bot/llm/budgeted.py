@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.llm.budget import MEMORY_SEARCH
 from bot.llm.port import NO_TOOLS, ChatMessage, Ended, Role, Usage
 from compaction.budget.messages import Message
 from compaction.errors import CompletionError, ContextOverflowError
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from compaction.ports import CompletionAnswer, CompletionRequest
 
 log = structlog.get_logger()
-
-# The tool that finds what a note says was left out.
-MEMORY_SEARCH = "memory_search"
 
 
 @dataclass(slots=True)

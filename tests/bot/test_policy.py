@@ -30,7 +30,7 @@ class Chosen:
 
 def policy(choice: GuildChoice, settings: BudgetSettings = SETTINGS) -> GuildPolicy:
     """A policy whose settings say `summary`."""
-    return GuildPolicy(Chosen(choice), Budget(settings), mode=Mode.SUMMARY, max_output_tokens=300, searchable=True)
+    return GuildPolicy(Chosen(choice), Budget(settings), mode=Mode.SUMMARY, max_output_tokens=300)
 
 
 @pytest.mark.asyncio
@@ -38,7 +38,7 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
     """Mode, budget, and how it is counted."""
     terms = await policy(GuildChoice(Mode.OFF, False)).terms(3)
     assert (terms.mode, terms.enforced, terms.max_input_tokens) == (Mode.SUMMARY, True, ROOM)
-    assert (terms.searchable, terms.condense, terms.count("word")) == (True, False, 2)
+    assert (terms.condense, terms.count("word")) == (False, 2)
 
 
 @pytest.mark.asyncio
@@ -64,5 +64,5 @@ async def test_a_dearer_model_leaves_less_room() -> None:
     """What its bills have shown is in the terms."""
     budget = Budget(SETTINGS)
     budget.estimator.learn(count=2_000, reported=3_000)
-    dear = GuildPolicy(Chosen(GuildChoice()), budget, mode=Mode.SUMMARY, max_output_tokens=300, searchable=True)
+    dear = GuildPolicy(Chosen(GuildChoice()), budget, mode=Mode.SUMMARY, max_output_tokens=300)
     assert (await dear.terms(1)).max_input_tokens == 4_000

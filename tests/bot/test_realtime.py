@@ -14,7 +14,9 @@ import pytest
 from bot import events
 from bot.brain.instructions import Instructions
 from bot.brain.reply import Question
+from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import Tool
+from bot.brain.tools.toolbox import Toolbox
 from bot.hearing import SpokenText
 from bot.realtime import FALLEN_BACK, RealtimeTalk
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
@@ -58,6 +60,7 @@ class Desk:
             instructions=Instructions("Roomtone"),
             recognizer=self.recognizer,
             name_of={1: "Ada", 2: "Bo"}.__getitem__,
+            asker_of=lambda question: NOBODY,
             present=lambda: ["Ada", "Bo"],
             write=self._write,
             mind="what I heard",
@@ -126,7 +129,7 @@ async def desk(mode: str = "turns") -> AsyncIterator[Desk]:
         clock=made.clock,
     ) as memory:
         made.memory = memory
-        made.talk.open(memory, [Tool("echo", "Echoes.", {"type": "object"}, _echo)])
+        made.talk.open(memory, Toolbox([Tool("echo", "Echoes.", {"type": "object"}, _echo)]))
         made.session.connect()
         yield made
 
@@ -266,16 +269,16 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
     ("name", "arguments", "told"),
     [
         ("echo", '{"text": "hello"}', "hello"),
-        ("echo", "{", "The arguments are no JSON object."),
+        ("echo", "{", "The arguments are no JSON."),
         ("echo", "[]", "The arguments are no JSON object."),
-        ("rm", "{}", "There is no tool rm."),
+        ("rm", "{}", "There is no tool 'rm'."),
     ],
 )
 async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: str, told: str) -> None:
     """And what it wrote wrong is told to it."""
     async with desk() as room:
         assert room.session.tools == ("echo",)
-        assert await room.session.run_tool(ToolCall("c", name, arguments)) == told
+        assert told in await room.session.run_tool(ToolCall("c", name, arguments))
 
 
 @pytest.mark.asyncio

@@ -222,7 +222,7 @@ async def test_a_guilds_choice_holds_from_the_next_reply_on(tmp_path: Path) -> N
     async with a_house(tmp_path) as house, open_database(tmp_path / "guilds.db") as database:
         guilds = Guilds(database, house.clock)
         budget = Budget(BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=512))
-        house.policy = GuildPolicy(guilds, budget, mode=Mode.SUMMARY, max_output_tokens=300, searchable=True)
+        house.policy = GuildPolicy(guilds, budget, mode=Mode.SUMMARY, max_output_tokens=300)
         guild_id, long = house.place.guild_id, "Roomtone, what was painted " + "4711 " * 250
         with capture_logs() as logs:
             async with living(house):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.tool import Tool
+from bot.brain.tools.tool import MAX_CHARS, Tool
+from bot.llm.budget import MEMORY_SEARCH
 from bot.moments import MomentUnknownError, moment
 from bot.recall import DEFAULT_LIMIT
 from compaction.context import turn_text
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from compaction.memory.recall import Recalled
 
 MOST_FOUND = 20
-# About 2,000 tokens: more is cut when it is old anyway.
-MAX_CHARS = 6_000
 NOTHING = "Nothing that was said or shown is about that."
 
 _TEXT = {"type": "string"}
@@ -87,7 +86,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
 
     return (
         Tool(
-            "memory_search",
+            MEMORY_SEARCH,
             "Finds what was said earlier, also in earlier sessions, word for word with who said it and when. Use it "
             "whenever somebody refers to something that is not in front of you.",
             SEARCH_SCHEMA,
@@ -123,7 +122,7 @@ def told(recalled: Recalled, zone: tzinfo, *, here: SessionId | None = None) -> 
 
 def _bounded(pieces: list[str]) -> str:
     kept: list[str] = []
-    room = MAX_CHARS
+    room = MAX_CHARS - 100
     for piece in pieces:
         if len(piece) + 2 > room:
             kept.append(f"({len(pieces) - len(kept)} more left out; ask for less at once)")

@@ -104,7 +104,7 @@ async def test_what_cannot_fit_is_an_error() -> None:
 
 def terms(**changes: object) -> Terms:
     """On what terms a prompt is built, a token being a character."""
-    usual = Terms(Mode.SUMMARY, 10_000, enforced=True, count=len, searchable=True, condense=False)
+    usual = Terms(Mode.SUMMARY, 10_000, enforced=True, count=len, condense=False)
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
@@ -132,7 +132,7 @@ async def test_what_has_no_room_can_be_condensed() -> None:
         summed = sum(part.tokens for part in context.parts)
         total = talk.memory.total_turns
     assert [part.kind for part in plain.parts[:2]] == [PartKind.SYSTEM, PartKind.EVICTION_NOTE]
-    assert "memory_search" in plain.parts[1].content
+    assert "memory_search" not in plain.parts[1].content, "nobody could call it"
     condensed = context.parts[1]
     assert condensed.kind is PartKind.SUMMARY
     assert condensed.content.startswith("Of what is left out below: Ada: The gate code of house number")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.tools.memory import MAX_CHARS, NOTHING, memory_tools
+from bot.brain.tools.memory import NOTHING, memory_tools
+from bot.brain.tools.tool import MAX_CHARS
 from bot.recall import Place, Recall, RoomRecall
 from tests.bot.test_recall import evening
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, SAID, T0, note, segment, turn

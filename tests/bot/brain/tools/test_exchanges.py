@@ -1,0 +1,48 @@
+"""What tools answered stays where it was said, for a while and within bounds."""
+
+from __future__ import annotations
+
+from bot.brain.tools.exchanges import MOST_QUESTIONS, Exchange, Exchanges, placed
+from bot.llm.port import ChatMessage, Role
+from compaction.budget.messages import ToolCall
+from compaction.model import Seq
+
+STEP = Exchange((ToolCall("c", "look", "{}"),), ("A map.",), "Hm.")
+
+
+def _kept(*turns: int) -> Exchanges:
+    exchanges = Exchanges()
+    for turn in turns:
+        exchanges.keep(Seq(turn), [STEP])
+    return exchanges
+
+
+def test_a_step_is_a_call_and_its_result() -> None:
+    """No result without its call."""
+    assert STEP.messages() == [
+        ChatMessage(Role.ASSISTANT, "Hm.", tool_calls=STEP.calls),
+        ChatMessage(Role.TOOL, "A map.", tool_call_id="c", name="look"),
+    ]
+
+
+def test_the_newest_are_kept() -> None:
+    """As many as there is room for, and only of turns that are still told."""
+    exchanges = _kept(*range(20))
+    everything = exchanges.within(1_000, turns=range(20), cost=lambda message: 1)
+    assert sorted(everything) == list(range(20 - MOST_QUESTIONS, 20))
+    assert sorted(exchanges.within(5, turns=range(20), cost=lambda message: 1)) == [18, 19]
+    assert sorted(exchanges.within(1_000, turns={3, 15}, cost=lambda message: 1)) == [15]
+
+
+def test_a_question_without_calls_leaves_nothing() -> None:
+    """Most have none."""
+    exchanges = Exchanges()
+    exchanges.keep(Seq(1), [])
+    assert exchanges.within(100, turns={1}, cost=lambda message: 1) == {}
+
+
+def test_each_stands_behind_its_question() -> None:
+    """Before the answer that was made of it."""
+    question, answer = ChatMessage(Role.USER, "What is there?"), ChatMessage(Role.ASSISTANT, "A map.")
+    whole = placed([(question, Seq(4)), (answer, Seq(5))], {4: STEP.messages(), 9: STEP.messages()})
+    assert whole == (question, *STEP.messages(), answer)

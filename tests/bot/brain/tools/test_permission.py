@@ -1,0 +1,79 @@
+"""Who may have what done, decided without the model: no text that it read opens a tool."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.brain.tools.permission import NOBODY, Asker, asks_for, refusal
+from bot.brain.tools.tool import Permission, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+async def _nothing(arguments: Mapping[str, object]) -> str:
+    return "done"
+
+
+LOOK = Tool("look", "Looks.", {"type": "object"}, _nothing)
+POST = replace(LOOK, name="post_link", permission=Permission.MEMBERS, side_effects=True, words=("post", "url"))
+BAN = replace(POST, name="ban", permission=Permission.MODERATORS, words=("ban",))
+ADA = Asker(1, "Ada", "Please post the map.", present=True)
+MODERATOR = Asker(2, "Bo", "Ban Cy and post it.", present=True, moderator=True)
+
+
+@pytest.mark.parametrize(
+    ("tool", "asker", "allowed"),
+    [
+        (LOOK, NOBODY, True),
+        (LOOK, ADA, True),
+        (replace(LOOK, permission=Permission.MEMBERS), NOBODY, False),
+        (replace(LOOK, permission=Permission.MEMBERS), ADA, True),
+        (replace(LOOK, permission=Permission.MODERATORS), ADA, False),
+        (replace(LOOK, permission=Permission.MODERATORS), MODERATOR, True),
+        (replace(LOOK, permission=Permission.MODERATORS), replace(MODERATOR, present=False), False),
+        (POST, ADA, True),
+        (POST, replace(ADA, said="What is on the map?"), False),
+        (POST, replace(ADA, present=False), False),
+        (POST, NOBODY, False),
+        (replace(POST, permission=Permission.ANYONE), replace(NOBODY, said="post it"), False),
+        (BAN, MODERATOR, True),
+        (BAN, replace(MODERATOR, said="Hello."), False),
+        (BAN, replace(ADA, said="Ban Cy."), False),
+        (replace(POST, words=()), ADA, False),
+    ],
+)
+def test_who_may(tool: Tool, asker: Asker, allowed: bool) -> None:
+    """Side effects need a person who is there, who may, and who asked for such a thing."""
+    refused = refusal(tool, asker)
+    assert (refused is None) is allowed
+    assert refused is None or tool.name in refused
+
+
+@pytest.mark.parametrize(
+    ("said", "asks"),
+    [
+        ("POST it", True),
+        ("Are you posting?", True),
+        ("Give me the URL!", True),
+        ("curls", False),
+        ("urls", False),
+        ("compost", False),
+        ("", False),
+    ],
+)
+def test_what_counts_as_asking(said: str, asks: bool) -> None:
+    """Whole words, and of longer ones the beginning."""
+    assert asks_for(POST, said) is asks
+
+
+@given(said=st.text(max_size=200))
+def test_nobody_opens_a_tool_with_words_alone(said: str) -> None:
+    """Whatever is said: who is not there, or may not, stays out."""
+    assert refusal(POST, replace(NOBODY, said=said)) is not None
+    assert refusal(BAN, Asker(1, "Ada", said, present=True)) is not None
