@@ -118,8 +118,10 @@ def test_a_busy_port_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> 
         (
             ImportError("libopus.so.0: file too short"),
             1,
-            "A library that Roomtone needs cannot be loaded: libopus.so.0: file too short. Install it anew: "
-            "`make clean setup`.\n",
+            (
+                "A library that Roomtone needs cannot be loaded: libopus.so.0: file too short. Install it anew: "
+                "`make clean setup`.\n"
+            ),
         ),
         (KeyboardInterrupt(), 130, ""),
     ],
