@@ -7,28 +7,21 @@ Event names are those of the GA protocol (`openai.types.realtime`).
 
 from __future__ import annotations
 
-import base64
 import itertools
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from voice.realtime.effects import Effect, Ended, Ending, Expired, Heard, Ready, Sound, Trouble, Wanted, Words
 from voice.realtime.port import REALTIME_RATE_HZ, Role, Told, ToolCall
+from voice.realtime.wire import created, said, samples, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from voice.audio import Pcm
-    from voice.realtime.port import Briefing, Tool
+    from voice.realtime.port import Briefing
+    from voice.realtime.wire import ClientEvent, Configuration
 
-ClientEvent: TypeAlias = dict[str, Any]
-
-# Sound of one input, in bytes of an append event: the protocol takes 15 MiB, small pieces don't stall the socket.
-APPEND_BYTES = 96_000
-# The server refuses to commit less than this; silence fills what a short word leaves.
-LEAST_COMMIT_SAMPLES = REALTIME_RATE_HZ // 10
 # Model calls of one answer that may be function calls; then it must speak.
 TOOL_STEPS = 2
 # Said to the model of the new session when the old one ended in the middle of an answer.
@@ -37,82 +30,6 @@ BROKEN_OFF = (
 )
 # Errors of a race between us and the server: what was asked for had just become true by itself.
 HARMLESS = frozenset({"response_cancel_not_active", "item_not_found"})
-
-
-class Ending(StrEnum):
-    """How an answer ended."""
-
-    COMPLETE = "complete"
-    CANCELLED = "cancelled"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Send this to the server."""
-
-    event: ClientEvent
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """Input `input_id` is item `item_id` and means `text`; None: the server could not tell."""
-
-    input_id: int
-    item_id: str
-    text: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Sound:
-    """Sound of the answer."""
-
-    item_id: str
-    pcm: Pcm
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Words of the answer."""
-
-    item_id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """The answer ended; `code` names the failure."""
-
-    how: Ending
-    code: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A tool is wanted; `tool_output` owes its result."""
-
-    call: ToolCall
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The session took its configuration."""
-
-
-@dataclass(frozen=True, slots=True)
-class Expired:
-    """The session is over, as the server says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """The server reports an error; the session goes on."""
-
-    code: str
-    message: str
-
-
-Effect: TypeAlias = Send | Heard | Sound | Words | Ended | Wanted | Ready | Expired | Trouble
 
 
 @dataclass(slots=True)
@@ -143,15 +60,6 @@ class _Answer:
         return any(self.sound.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """What of a session's settings never changes while it lives."""
-
-    voice: str
-    transcription_model: str
-    language: str | None = None
-
-
 class RealtimeProtocol:
     """One room's conversation over any number of connections, one after the other."""
 
@@ -175,16 +83,16 @@ class RealtimeProtocol:
     def opened(self, briefing: Briefing) -> list[ClientEvent]:
         """Return what a fresh connection is sent: settings, the window, what was not understood, what was asked."""
         self._connected = True
-        events = [self._settings(briefing), *(_created(told) for told in briefing.items)]
+        events = [settings_of(self._configuration, briefing), *(created(told) for told in briefing.items)]
         for waiting in self._unheard.values():
-            events += self._said(waiting)
+            events += self._say(waiting)
         answer = self._answer
         if answer is not None and not answer.over:
             if answer.sounded:
                 answer.resumed = True
                 spoken = " ".join(answer.words.values()).strip()
-                events.append(_created(Told(self._own_id("cut"), Role.ASSISTANT, spoken)))
-                events.append(_created(Told(self._own_id("cut"), Role.SYSTEM, BROKEN_OFF)))
+                events.append(created(Told(self._own_id("cut"), Role.ASSISTANT, spoken)))
+                events.append(created(Told(self._own_id("cut"), Role.SYSTEM, BROKEN_OFF)))
             answer.response_id = None
             answer.calls.clear()
             events.append({"type": "response.create"})
@@ -206,9 +114,9 @@ class RealtimeProtocol:
 
     def hear(self, pcm: Pcm, *, speakers: str) -> tuple[int, list[ClientEvent]]:
         """Take an input (mono int16, 24 kHz); return its id and what to send."""
-        said = _Input(next(self._ids), speakers, pcm)
-        self._unheard[said.id] = said
-        return said.id, self._said(said) if self._connected else []
+        heard = _Input(next(self._ids), speakers, pcm)
+        self._unheard[heard.id] = heard
+        return heard.id, self._say(heard) if self._connected else []
 
     def give_up(self, input_id: int) -> None:
         """Wait for an input's text no longer."""
@@ -246,7 +154,7 @@ class RealtimeProtocol:
 
     def tell(self, told: Told) -> list[ClientEvent]:
         """Put a written item into the conversation. Not kept: a fresh session is briefed with what counts then."""
-        return [_created(told)] if self._connected else []
+        return [created(told)] if self._connected else []
 
     def forget(self, item_ids: Iterable[str]) -> list[ClientEvent]:
         """Take items out of the conversation."""
@@ -333,7 +241,7 @@ class RealtimeProtocol:
         item_id = str(event.get("item_id"))
         match kind:
             case "response.output_audio.delta":
-                pcm = _samples(str(event.get("delta", "")))
+                pcm = samples(str(event.get("delta", "")))
                 answer.sound[item_id] = answer.sound.get(item_id, 0) + len(pcm) * 1000 // REALTIME_RATE_HZ
                 return [Sound(item_id, pcm)] if len(pcm) else []
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
@@ -364,82 +272,9 @@ class RealtimeProtocol:
         answer.over = True
         return [Ended(Ending.COMPLETE)]
 
-    # -- client events ---------------------------------------------------------------------------------------
-
     def _own_id(self, what: str) -> str:
         return f"{what}_{next(self._ids)}"
 
-    def _said(self, said: _Input) -> list[ClientEvent]:
-        """Return an input as events: who speaks, in writing, then their sound."""
-        self._uncommitted.append(said)
-        pcm = said.pcm
-        if len(pcm) < LEAST_COMMIT_SAMPLES:
-            pcm = np.concatenate([pcm, np.zeros(LEAST_COMMIT_SAMPLES - len(pcm), np.int16)])
-        sound = pcm.astype("<i2").tobytes()
-        return [
-            _created(Told(_label_id(said.id), Role.USER, said.speakers)),
-            *(
-                {"type": "input_audio_buffer.append", "audio": base64.b64encode(sound[at : at + APPEND_BYTES]).decode()}
-                for at in range(0, len(sound), APPEND_BYTES)
-            ),
-            {"type": "input_audio_buffer.commit"},
-        ]
-
-    def _settings(self, briefing: Briefing) -> ClientEvent:
-        pcm = {"type": "audio/pcm", "rate": REALTIME_RATE_HZ}
-        transcription: dict[str, Any] = {"model": self._configuration.transcription_model}
-        if self._configuration.language:
-            transcription["language"] = self._configuration.language
-        return {
-            "type": "session.update",
-            "session": {
-                "type": "realtime",
-                "output_modalities": ["audio"],
-                "instructions": briefing.instructions,
-                "audio": {
-                    # Who is answered is decided by the room, so the server neither ends turns nor answers by itself.
-                    "input": {"format": pcm, "transcription": transcription, "turn_detection": None},
-                    "output": {"format": pcm, "voice": self._configuration.voice},
-                },
-                "tools": [_function(tool) for tool in briefing.tools],
-                "tool_choice": "auto",
-            },
-        }
-
-
-def label_ids(input_id: int, item_id: str) -> tuple[str, ...]:
-    """Return the items that hold an input: who spoke, and what."""
-    return (_label_id(input_id), item_id)
-
-
-def _label_id(input_id: int) -> str:
-    return f"who_{input_id}"
-
-
-def _created(told: Told) -> ClientEvent:
-    kind = "output_text" if told.role is Role.ASSISTANT else "input_text"
-    item = {
-        "type": "message",
-        "id": told.id,
-        "role": told.role.value,
-        "content": [{"type": kind, "text": told.text}],
-    }
-    return {"type": "conversation.item.create", "item": item}
-
-
-def _function(tool: Tool) -> dict[str, Any]:
-    return {
-        "type": "function",
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.parameters),
-    }
-
-
-def _samples(encoded: str) -> Pcm:
-    """Return sound out of base64; what cannot be read is no sound."""
-    try:
-        raw = base64.b64decode(encoded, validate=True)
-    except ValueError:
-        return np.zeros(0, np.int16)
-    return np.frombuffer(raw[: len(raw) // 2 * 2], dtype="<i2").astype(np.int16)
+    def _say(self, waiting: _Input) -> list[ClientEvent]:
+        self._uncommitted.append(waiting)
+        return said(waiting.id, waiting.speakers, waiting.pcm)

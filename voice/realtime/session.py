@@ -8,60 +8,35 @@ was being said or asked goes on in the new one.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-from collections import deque
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, assert_never
+from typing import TYPE_CHECKING, Protocol, assert_never
 
-import numpy as np
 import openai
 import structlog
 
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RealtimeError
+from voice.realtime.connection import Connection, End, dial
+from voice.realtime.effects import Ended, Ending, Expired, Heard, Ready, Send, Sound, Trouble, Wanted, Words
+from voice.realtime.pieces import Pieces
 from voice.realtime.port import REALTIME_RATE_HZ, HeardSpeech, RealtimeFailed, RealtimeRenewed, ReplyPiece
-from voice.realtime.protocol import (
-    Configuration,
-    Ended,
-    Ending,
-    Expired,
-    Heard,
-    Ready,
-    RealtimeProtocol,
-    Send,
-    Sound,
-    Trouble,
-    Wanted,
-    Words,
-    label_ids,
-)
+from voice.realtime.protocol import RealtimeProtocol
 from voice.realtime.troubles import told, translated
+from voice.realtime.wire import Configuration, label_ids
 from voice.speaking.resample import to_rate
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-
-    from openai.resources.realtime.realtime import AsyncRealtimeConnection
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
     from voice.audio import Pcm
+    from voice.realtime.effects import Effect
     from voice.realtime.port import Briefing, Told, ToolCall, ToolRunner
-    from voice.realtime.protocol import ClientEvent, Effect
+    from voice.realtime.wire import ClientEvent
     from voice.settings import RealtimeSettings
 
 log = structlog.get_logger()
 
-# Client events that may wait for the socket: minutes of sound. A socket that is further behind is stuck.
-OUTGOING_EVENTS = 2_048
-# Pieces of an answer that may wait for the room: many minutes of it. A longer answer ends there.
-REPLY_PIECES = 4_096
-# Sound handed on at once, in samples: two seconds, so that playback has something to play however busy we are.
-MOST_AT_ONCE = 2 * REALTIME_RATE_HZ
-SEND_TIMEOUT_S = 10.0
 # Less than an answer is waited for, so that the model can say that it did not find out.
 TOOL_TIMEOUT_S = 5.0
-CLOSE_TIMEOUT_S = 1.0
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 # A connection that has lived so long was a good one, even if nobody spoke.
 PROVEN_S = 60.0
 # Between attempts after the first, second … failure in a row.
@@ -80,72 +55,6 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """Why a connection ended: expiring (we renew it), expired, or lost for `error`."""
-
-    reason: str
-    error: RealtimeError | None = None
-
-
-@dataclass(slots=True)
-class _Connection:
-    """One connection while it lives."""
-
-    over: asyncio.Future[_End]
-    outgoing: asyncio.Queue[ClientEvent] = field(default_factory=lambda: asyncio.Queue(OUTGOING_EVENTS))
-    tasks: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
-    running: set[asyncio.Task[None]] = field(default_factory=set)
-
-    def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """Run `work` while the connection lives."""
-        task = self.tasks.create_task(work, name=name)
-        self.running.add(task)
-        task.add_done_callback(self.running.discard)
-
-    def end(self, reason: str, error: RealtimeError | None = None) -> None:
-        """End it; the first reason counts."""
-        if not self.over.done():
-            self.over.set_result(_End(reason, error))
-
-
-class _Pieces:
-    """What has come of an answer and was not taken yet."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[ReplyPiece | Ended] = deque()
-        self._came = asyncio.Event()
-
-    def put(self, piece: ReplyPiece | Ended) -> None:
-        """Add a piece. An answer longer than anybody listens to ends where it is."""
-        if len(self._waiting) < REPLY_PIECES:
-            self._waiting.append(piece)
-        else:
-            self._waiting[-1] = Ended(Ending.COMPLETE)
-        self._came.set()
-
-    async def take(self) -> ReplyPiece | Ended:
-        """Return the next piece, with what else of its item has come."""
-        while not self._waiting:
-            self._came.clear()
-            await self._came.wait()
-        first = self._waiting.popleft()
-        if isinstance(first, Ended):
-            return first
-        sound, words, length = [], "", 0
-        piece = first
-        while True:
-            words += piece.words
-            if piece.pcm is not None:
-                sound.append(piece.pcm)
-                length += len(piece.pcm)
-            following = self._waiting[0] if self._waiting else None
-            if not isinstance(following, ReplyPiece) or following.item_id != first.item_id or length >= MOST_AT_ONCE:
-                return ReplyPiece(first.item_id, np.concatenate(sound) if sound else None, words)
-            piece = following
-            self._waiting.popleft()
 
 
 class RealtimeSession:
@@ -174,9 +83,9 @@ class RealtimeSession:
         self._on_event = on_event
         self._run_tool = run_tool
         self._protocol = RealtimeProtocol(Configuration(settings.voice, settings.transcription_model, language))
-        self._connection: _Connection | None = None
+        self._connection: Connection | None = None
         self._hearing: dict[int, asyncio.Future[Heard]] = {}
-        self._pieces: _Pieces | None = None
+        self._pieces: Pieces | None = None
         self._failed: RealtimeError | None = None
         self._failures = 0
         self.ready = asyncio.Event()
@@ -211,7 +120,7 @@ class RealtimeSession:
     async def reply(self) -> AsyncIterator[ReplyPiece]:
         """Yield the model's answer as it comes. See `Realtime.reply`."""
         self._refuse_when_failed()
-        pieces = self._pieces = _Pieces()
+        pieces = self._pieces = Pieces()
         self._send(self._protocol.ask())
         while True:
             try:
@@ -273,65 +182,27 @@ class RealtimeSession:
             self.ready.clear()
             await client.close()
 
-    async def _connected(self, client: openai.AsyncOpenAI) -> _End:
+    async def _connected(self, client: openai.AsyncOpenAI) -> End:
         """Hold one connection to its end and return why it ended."""
-        options: dict[str, Any] = {
-            "open_timeout": self._settings.connect_timeout_s,
-            "close_timeout": CLOSE_TIMEOUT_S,
-            "max_size": MAX_MESSAGE_BYTES,
-        }
-        manager = client.realtime.connect(
-            model=self._settings.model,
-            websocket_connection_options=options,  # type: ignore[arg-type]
-        )
+        settings = self._settings
         try:
-            async with asyncio.timeout(self._settings.connect_timeout_s):
-                socket = await manager.enter()
+            socket = await dial(client, model=settings.model, within_s=settings.connect_timeout_s)
         except Exception as error:  # noqa: BLE001 - every kind is translated
-            return _End("lost", self._translated(error))
+            return End("lost", self._translated(error))
+        connection = self._connection = Connection(socket, translated=self._translated)
+        log.info("realtime_session_opened", model=settings.model)
         try:
-            return await self._hold(socket)
+            self._send(self._protocol.opened(self._brief()))
+            return await connection.hold(
+                on_event=lambda event: self._take(self._protocol.receive(event)),
+                beside=(("realtime-renewal", self._renew(connection)),),
+            )
         finally:
             self._connection = None
             self.ready.clear()
-            with contextlib.suppress(Exception):
-                # The connection may be gone already; that is why we leave.
-                async with asyncio.timeout(2 * CLOSE_TIMEOUT_S):
-                    await socket.close()
+            await connection.close()
 
-    async def _hold(self, socket: AsyncRealtimeConnection) -> _End:
-        connection = self._connection = _Connection(asyncio.get_running_loop().create_future())
-        log.info("realtime_session_opened", model=self._settings.model)
-        self._send(self._protocol.opened(self._brief()))
-        async with connection.tasks:
-            connection.start(self._read(socket, connection), "realtime-read")
-            connection.start(self._write(socket, connection), "realtime-write")
-            connection.start(self._renew(connection), "realtime-renewal")
-            end = await connection.over
-            for task in list(connection.running):
-                task.cancel()
-        return end
-
-    async def _read(self, socket: AsyncRealtimeConnection, connection: _Connection) -> None:
-        try:
-            while True:
-                event = json.loads(await socket.recv_bytes())
-                if not isinstance(event, dict):
-                    raise TypeError("not an object")
-                self._take(self._protocol.receive(event))
-        except Exception as error:  # noqa: BLE001 - every kind is translated
-            connection.end("lost", self._translated(error))
-
-    async def _write(self, socket: AsyncRealtimeConnection, connection: _Connection) -> None:
-        try:
-            while True:
-                event = await connection.outgoing.get()
-                async with asyncio.timeout(SEND_TIMEOUT_S):
-                    await socket.send_raw(json.dumps(event))
-        except Exception as error:  # noqa: BLE001 - every kind is translated
-            connection.end("lost", self._translated(error))
-
-    async def _renew(self, connection: _Connection) -> None:
+    async def _renew(self, connection: Connection) -> None:
         """End the connection before the server does, when nobody speaks; at the latest when patience is over."""
         await self._clock.sleep(self._settings.session_s)
         deadline = self._clock.monotonic() + self._settings.renew_patience_s
@@ -380,15 +251,9 @@ class RealtimeSession:
             self._pieces.put(piece)
 
     def _send(self, events: Sequence[ClientEvent]) -> None:
-        connection = self._connection
-        if connection is None:
-            return
-        for event in events:
-            try:
-                connection.outgoing.put_nowait(event)
-            except asyncio.QueueFull:
-                connection.end("lost", RealtimeError(f"{self._where} takes no more sound; the network is too slow."))
-                return
+        if self._connection is not None and not self._connection.send(events):
+            error = RealtimeError(f"{self._where} takes no more sound; the network is too slow.")
+            self._connection.end("lost", error)
 
     def _start_tool(self, call: ToolCall) -> None:
         if self._connection is not None:

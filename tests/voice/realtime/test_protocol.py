@@ -11,23 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voice.realtime.effects import Ended, Ending, Expired, Heard, Ready, Sound, Trouble, Wanted, Words
 from voice.realtime.port import Briefing, Role, Told, Tool, ToolCall
-from voice.realtime.protocol import (
-    BROKEN_OFF,
-    TOOL_STEPS,
-    Configuration,
-    Ended,
-    Ending,
-    Expired,
-    Heard,
-    Ready,
-    RealtimeProtocol,
-    Sound,
-    Trouble,
-    Wanted,
-    Words,
-    label_ids,
-)
+from voice.realtime.protocol import BROKEN_OFF, TOOL_STEPS, RealtimeProtocol
+from voice.realtime.wire import Configuration, label_ids
 
 SECOND = np.full(24_000, 7, np.int16)
 BRIEFING = Briefing("Be kind.", (Told("turn_1", Role.USER, "[21:04] Ada: hi"), Told("turn_2", Role.ASSISTANT, "Hi.")))

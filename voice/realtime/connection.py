@@ -1,0 +1,126 @@
+"""One connection to a Realtime endpoint over the official client: events out of a queue, events in, until it ends.
+
+It knows nothing of what the events mean, and why it ended is told by whoever ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+
+    import openai
+    from openai.resources.realtime.realtime import AsyncRealtimeConnection
+
+    from voice.errors import RealtimeError
+    from voice.realtime.wire import ClientEvent
+
+# Client events that may wait for the socket: minutes of sound. A socket that is further behind is stuck.
+OUTGOING_EVENTS = 2_048
+SEND_TIMEOUT_S = 10.0
+CLOSE_TIMEOUT_S = 1.0
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Why a connection ended: expiring (we renew it), expired, or lost for `error`."""
+
+    reason: str
+    error: RealtimeError | None = None
+
+
+async def dial(client: openai.AsyncOpenAI, *, model: str, within_s: float) -> AsyncRealtimeConnection:
+    """Return an open socket. Raises whatever the client raises, and `TimeoutError`."""
+    options: dict[str, Any] = {
+        "open_timeout": within_s,
+        "close_timeout": CLOSE_TIMEOUT_S,
+        "max_size": MAX_MESSAGE_BYTES,
+    }
+    manager = client.realtime.connect(
+        model=model,
+        websocket_connection_options=options,  # type: ignore[arg-type]
+    )
+    async with asyncio.timeout(within_s):
+        return await manager.enter()
+
+
+class Connection:
+    """A socket while it lives. `hold` is its life; `translated` makes our errors of any other.
+
+    *Ownership*: `hold` owns the tasks that read, write and run beside, and ends them; whoever dialled calls `close`.
+    """
+
+    def __init__(
+        self, socket: AsyncRealtimeConnection, *, translated: Callable[[BaseException], RealtimeError]
+    ) -> None:
+        self._socket = socket
+        self._translated = translated
+        self._over: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+        self._outgoing: asyncio.Queue[ClientEvent] = asyncio.Queue(OUTGOING_EVENTS)
+        self._tasks = asyncio.TaskGroup()
+        self._running: set[asyncio.Task[None]] = set()
+
+    def send(self, events: Sequence[ClientEvent]) -> bool:
+        """Queue events; return whether there was room for all of them."""
+        try:
+            for event in events:
+                self._outgoing.put_nowait(event)
+        except asyncio.QueueFull:
+            return False
+        return True
+
+    def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Run `work` while the connection is held."""
+        task = self._tasks.create_task(work, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    def end(self, reason: str, error: RealtimeError | None = None) -> None:
+        """End it; the first reason counts."""
+        if not self._over.done():
+            self._over.set_result(End(reason, error))
+
+    async def hold(
+        self, *, on_event: Callable[[Mapping[str, Any]], None], beside: Iterable[tuple[str, Coroutine[Any, Any, None]]]
+    ) -> End:
+        """Read and write until it ends; return why. `beside`: named work that lives as long."""
+        async with self._tasks:
+            self.start(self._read(on_event), "realtime-read")
+            self.start(self._write(), "realtime-write")
+            for name, work in beside:
+                self.start(work, name)
+            end = await self._over
+            for task in list(self._running):
+                task.cancel()
+        return end
+
+    async def close(self) -> None:
+        """Hang up; never raises, for the connection may be gone already."""
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(2 * CLOSE_TIMEOUT_S):
+                await self._socket.close()
+
+    async def _read(self, on_event: Callable[[Mapping[str, Any]], None]) -> None:
+        try:
+            while True:
+                event = json.loads(await self._socket.recv_bytes())
+                if not isinstance(event, dict):
+                    raise TypeError("not an object")
+                on_event(event)
+        except Exception as error:  # noqa: BLE001 - every kind is translated
+            self.end("lost", self._translated(error))
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                event = await self._outgoing.get()
+                async with asyncio.timeout(SEND_TIMEOUT_S):
+                    await self._socket.send_raw(json.dumps(event))
+        except Exception as error:  # noqa: BLE001 - every kind is translated
+            self.end("lost", self._translated(error))
