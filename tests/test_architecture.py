@@ -36,6 +36,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "jsonschema": ("bot.brain.tools",),
     "mcp": ("bot.mcp",),
     "piper": ("voice.speaking",),
+    "PIL": ("voice.screen", "benchmarks.screen"),
+    "rapidocr": ("voice.screen",),
     "tiktoken": ("bot.llm",),
     "sqlalchemy": ("bot.store",),
     "aiohttp.web": ("bot.web", "rehearsal"),

@@ -1,0 +1,34 @@
+"""Made-up screens to look at: a game's head-up display over a noisy picture."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+SIZE = (1280, 720)
+HUD = (
+    (60, 40, "Tokyo 2099: Spider-Islands"),
+    (60, 640, "Winter Soldier  HP 87"),
+    (900, 40, "Round 2 of 3"),
+    (860, 300, "[Ben] push the payload now"),
+)
+
+
+def screen(texts: tuple[tuple[int, int, str], ...] = HUD, *, scene: int = 1, brightness: float = 90) -> Image.Image:
+    """Return a screen with `texts` (left, top, words) over the noise of `scene`."""
+    noise = np.random.default_rng(scene).normal(brightness, 30, (90, 160, 3)).clip(0, 255).astype(np.uint8)
+    image = Image.fromarray(noise).resize(SIZE, Image.Resampling.BICUBIC)
+    draw = ImageDraw.Draw(image)
+    font = ImageFont.load_default(28)
+    for left, top, words in texts:
+        draw.text((left, top), words, font=font, fill="white", stroke_width=2, stroke_fill="black")
+    return image
+
+
+def jpeg(image: Image.Image, *, quality: int = 70, **options: object) -> bytes:
+    """Return a picture as a browser would send it."""
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=quality, **options)
+    return file.getvalue()

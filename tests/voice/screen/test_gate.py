@@ -1,0 +1,85 @@
+"""Whether a picture is worth reading: thresholds as measured, on made-up screens and on bare arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from tests.voice.screen.screens import HUD, jpeg, screen
+from voice.screen.frame import LUMA_HEIGHT, LUMA_WIDTH, check_frame
+from voice.screen.gate import WHOLE, Box, Change, Gate, joined, judge
+
+GREY = np.full((LUMA_HEIGHT, LUMA_WIDTH), 100, np.uint8)
+LUMA = arrays.arrays(np.uint8, (LUMA_HEIGHT, LUMA_WIDTH), elements=st.integers(0, 255))
+
+
+def with_text(*texts: tuple[int, int, str]) -> tuple[tuple[int, int, str], ...]:
+    return (*HUD, *texts)
+
+
+def seen(texts: tuple[tuple[int, int, str], ...] = HUD, *, quality: int = 70, scene: int = 1) -> np.ndarray:
+    return check_frame(jpeg(screen(texts, scene=scene), quality=quality)).luma
+
+
+def test_the_first_picture_is_read_whole() -> None:
+    """There is nothing to compare it with."""
+    verdict = Gate().look(GREY)
+    assert (verdict.change, verdict.boxes) == (Change.FIRST, (WHOLE,))
+
+
+@pytest.mark.parametrize(
+    ("after", "change"),
+    [
+        (seen(), Change.SAME),
+        (seen(quality=60), Change.SAME),
+        (seen(with_text((860, 340, "[Ada] the healer is down"))), Change.TEXT),
+        (seen((*HUD[:1], (60, 640, "Winter Soldier  HP 12"), *HUD[2:])), Change.TEXT),
+        (seen(scene=2), Change.VISUAL),
+        (check_frame(jpeg(screen((), scene=3, brightness=200))).luma, Change.CUT),
+    ],
+    ids=["still", "requantised", "chat line", "health figure", "moving", "cut"],
+)
+def test_what_changed_is_told_apart(after: np.ndarray, change: Change) -> None:
+    """A still screen costs nothing; a new line, a figure, a scene do."""
+    assert judge(seen(), after).change is change
+
+
+def test_only_the_part_that_changed_is_read() -> None:
+    """The box is around the new line, and far from the rest."""
+    verdict = judge(seen(), seen(with_text((860, 500, "[Ada] the healer is down"))))
+    (box,) = verdict.boxes
+    assert box.left < 860 / 1280
+    assert box.right > 1180 / 1280
+    assert 420 / 720 < box.top < 500 / 720
+    assert 530 / 720 < box.bottom < 610 / 720
+
+
+def test_slow_changes_add_up() -> None:
+    """Each step is too small to be seen; their sum is compared with what was read, not with the step before."""
+    gate = Gate()
+    gate.look(GREY)
+    changes = [gate.look(GREY + np.uint8(step)).change for step in range(1, 5)]
+    assert changes == [Change.SAME, Change.TEXT, Change.SAME, Change.TEXT]
+
+
+@settings(max_examples=40, deadline=None)
+@given(LUMA, LUMA)
+def test_any_two_pictures_have_a_verdict(before: np.ndarray, after: np.ndarray) -> None:
+    """Boxes lie inside the picture and apart from each other; there are some exactly when something changed."""
+    verdict = judge(before, after)
+    assert bool(verdict.boxes) == (verdict.change is not Change.SAME)
+    for index, box in enumerate(verdict.boxes):
+        assert 0 <= box.left < box.right <= 1
+        assert 0 <= box.top < box.bottom <= 1
+        assert joined([box, *verdict.boxes[index + 1 :]]) == verdict.boxes[index:]
+    assert judge(after, after).change is Change.SAME
+
+
+def test_overlapping_boxes_become_one() -> None:
+    """Also when joining two makes them touch a third."""
+    left, right, across = Box(0, 0, 0.3, 0.3), Box(0.6, 0, 0.9, 0.3), Box(0.2, 0.1, 0.7, 0.2)
+    assert joined([left, right]) == (left, right)
+    assert joined([left, right, across]) == (Box(0, 0, 0.9, 0.3),)

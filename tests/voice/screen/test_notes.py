@@ -1,0 +1,143 @@
+"""What is noted of a share: its beginning, cuts, new text, what was asked; short, and nothing twice."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voice.screen.gate import WHOLE, Box
+from voice.screen.notes import MAX_NOTE_CHARS, TEXT_SPACING_S, NoteTaker, ScreenNote, Seen, Why, shortened
+from voice.screen.port import Reading, Source
+from voice.screen.text import Line
+
+NOW = 1_760_000_000.0
+
+
+def ocr(*texts: str, why: Why = Why.TEXT, at: float = NOW) -> Seen:
+    lines = tuple(Line(text, Box(0.1, 0.05 * n, 0.3, 0.05 * n + 0.04)) for n, text in enumerate(texts))
+    return Seen(Reading(Source.OCR, lines), why, (WHOLE,), "abc", at)
+
+
+def told(text: str, why: Why = Why.INTERVAL, at: float = NOW) -> Seen:
+    return Seen(Reading(Source.MODEL, description=text), why, (WHOLE,), "abc", at)
+
+
+def taker() -> NoteTaker:
+    return NoteTaker(surface="a window")
+
+
+def started(notes: NoteTaker) -> ScreenNote:
+    note = notes.handle(ocr("Tokyo 2099", "HP 87", why=Why.SHARE_START))
+    assert note is not None
+    return note
+
+
+def test_a_share_begins_with_a_note() -> None:
+    """What is shared, and what stands on it as a quotation."""
+    note = started(taker())
+    assert note == ScreenNote(
+        NOW, "started to share a window. On it: “Tokyo 2099 · HP 87”", Why.SHARE_START, Source.OCR, "abc"
+    )
+
+
+def test_a_share_of_nothing_readable_begins_too() -> None:
+    """Somebody shares: that is worth a note by itself."""
+    note = taker().handle(ocr(why=Why.SHARE_START))
+    assert note is not None
+    assert note.what == "started to share a window."
+
+
+def test_new_text_is_noted_with_what_is_new_alone() -> None:
+    """Not again what stood there."""
+    notes = taker()
+    started(notes)
+    note = notes.handle(ocr("Tokyo 2099", "HP 87", "Healer is down", at=NOW + 10))
+    assert note is not None
+    assert (note.what, note.why) == ("new text: “Healer is down”", Why.TEXT)
+    assert notes.handle(ocr("Tokyo 2099", "HP 87", "Healer is down", at=NOW + 20)) is None
+
+
+def test_text_that_comes_fast_is_gathered() -> None:
+    """Notes keep their distance, and what came between them is in the next, also when it has gone again."""
+    notes = taker()
+    started(notes)
+    assert notes.handle(ocr("First kill by Ada", at=NOW + 1)) is None
+    assert notes.due_at == NOW + TEXT_SPACING_S
+    assert notes.handle(ocr("Ben is down", at=NOW + 2)) is None
+    assert notes.tick(NOW + 3) is None
+    note = notes.tick(NOW + TEXT_SPACING_S, frame_hash="def")
+    assert note is not None
+    assert note.what == "new text: “First kill by Ada · Ben is down”"
+    assert notes.due_at is None
+
+
+def test_what_comes_back_is_no_news() -> None:
+    """A menu that is opened, closed and opened again."""
+    notes = taker()
+    started(notes)
+    assert notes.handle(ocr("Settings menu", at=NOW + 10)) is not None
+    assert notes.handle(ocr("Tokyo 2099", "HP 87", at=NOW + 20)) is None
+    assert notes.handle(ocr("Settings menu", at=NOW + 30)) is None
+
+
+def test_a_cut_tells_what_is_there_now() -> None:
+    """A scene without anything to read is no note."""
+    notes = taker()
+    started(notes)
+    note = notes.handle(ocr("Victory", "Ada 12 kills", why=Why.CUT, at=NOW + 1))
+    assert note is not None
+    assert (note.what, note.why) == ("now: “Victory · Ada 12 kills”", Why.CUT)
+    assert notes.handle(ocr(why=Why.CUT, at=NOW + 2)) is None
+
+
+def test_who_asks_gets_what_stands_there() -> None:
+    """Whether it is new or not; and it takes nothing from what is noted later."""
+    notes = taker()
+    started(notes)
+    note = notes.handle(ocr("Tokyo 2099", "HP 87", why=Why.ASKED, at=NOW + 1))
+    assert note is not None
+    assert note.what == "On it: “Tokyo 2099 · HP 87”"
+    assert notes.last.startswith("started to share")
+
+
+def test_a_models_words_are_the_note() -> None:
+    """Unless it says the same again; asked, it may."""
+    notes = taker()
+    first = notes.handle(told("Marvel Rivals, the Tokyo map", Why.SHARE_START))
+    assert first is not None
+    assert first.what == "started to share a window: Marvel Rivals, the Tokyo map"
+    assert first.source is Source.MODEL
+    second = notes.handle(told("A fight at the bridge."))
+    assert second is not None
+    assert notes.handle(told("A fight at the bridge")) is None
+    assert notes.handle(told(" \n ")) is None
+    assert notes.handle(told("A fight at the bridge", Why.ASKED)) is not None
+
+
+def test_a_quotation_that_is_cut_is_closed() -> None:
+    """So that nobody takes what follows for a part of it."""
+    note = taker().handle(ocr(*["“payload” everywhere"] * 40, why=Why.SHARE_START))
+    assert note is not None
+    assert note.what.endswith("…”")
+    assert note.what.count("“") == note.what.count("”") == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from(list(Why)), st.lists(st.text(max_size=120), max_size=8), st.booleans())))
+def test_no_note_is_too_long_or_more_than_a_line(readings: list[tuple[Why, list[str], bool]]) -> None:
+    """Whatever is on the screen."""
+    notes = taker()
+    for index, (why, texts, by_model) in enumerate(readings):
+        at = NOW + index
+        note = notes.handle(told(" ".join(texts), why, at) if by_model else ocr(*texts, why=why, at=at))
+        if note is not None:
+            assert 0 < len(note.what) <= MAX_NOTE_CHARS
+            assert note.what == " ".join(note.what.split())
+
+
+@given(st.text(max_size=1000))
+def test_shortening_never_lengthens(text: str) -> None:
+    """And leaves what fits as it is."""
+    short = shortened(text)
+    assert len(short) <= MAX_NOTE_CHARS
+    if len(" ".join(text.split())) <= MAX_NOTE_CHARS:
+        assert short == " ".join(text.split())

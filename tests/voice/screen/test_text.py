@@ -1,0 +1,86 @@
+"""What is new in the text on a screen."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voice.screen.gate import WHOLE, Box
+from voice.screen.text import MAX_LINE_CHARS, MAX_LINES, Line, cleaned, merged, news, says_the_same, to_read
+
+
+def line(text: str, top: float = 0.1, left: float = 0.1, score: float = 0.9) -> Line:
+    return Line(text, Box(left, top, left + 0.2, top + 0.04), score)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "same"),
+    [
+        ("Winter Soldier", "Winter Soldier", True),
+        ("WINTER SOLDIER", "Winter Soldler", True),
+        ("Soldier", "Winter Soldier", True),
+        ("Winter Soldier", "Soldier", False),
+        ("Healer is down", "Push the payload", False),
+        ("HP 87", "HP 86", True),
+        ("HP 12", "HP 87", False),
+        ("12", "87", False),
+        ("61 FPS", "60 FPS", True),
+        ("Score 1 - 0", "Score 0 - 0", False),
+        ("12:04", "12:03", True),
+        ("Time left 1:59", "Time left 2:00", True),
+        ("Round 3 of 3", "Round 2 of 3", False),
+        ("12", "Ammo", False),
+        ("", "Ammo", False),
+    ],
+)
+def test_lines_are_compared_as_people_would(new: str, old: str, same: bool) -> None:
+    """A misread letter, a ticking counter and a clock are no news; another word or a jumping figure is."""
+    assert says_the_same(new, old) is same
+
+
+def test_only_new_lines_are_news() -> None:
+    """Whatever stands still is not."""
+    before = (line("Tokyo 2099"), line("HP 87", 0.5))
+    after = (line("Tokyo 2099"), line("HP 87", 0.5), line("Healer is down", 0.7))
+    assert [each.text for each in news(before, after)] == ["Healer is down"]
+
+
+def test_guesses_and_stray_marks_are_left_out() -> None:
+    """And control characters, and more than anybody could read."""
+    kept = cleaned([line("sure"), line("unsure", score=0.3), line("|"), line("-"), line("a\x00b\nc")])
+    assert [each.text for each in kept] == ["sure", "a b c"]
+    flood = cleaned([line("word " * 200) for _ in range(1000)])
+    assert len(flood) == MAX_LINES
+    assert all(len(each.text) <= MAX_LINE_CHARS for each in flood)
+
+
+def test_lines_stand_in_reading_order() -> None:
+    """Top to bottom, left to right."""
+    kept = cleaned([line("low", 0.8), line("right", 0.1, 0.6), line("left", 0.101, 0.1)])
+    assert [each.text for each in kept] == ["left", "right", "low"]
+
+
+def test_a_line_that_is_touched_is_read_whole() -> None:
+    """Half a line would look like a new one."""
+    known = Line("Score 12", Box(0.1, 0.1, 0.4, 0.15))
+    (box,) = to_read([Box(0.35, 0.08, 0.5, 0.16)], [known, line("far away", 0.8)])
+    assert box.left < 0.1
+    assert box.right == 0.5
+    assert box.bottom < 0.2
+
+
+def test_what_was_read_anew_replaces_what_stood_there() -> None:
+    """The rest stays."""
+    known = (line("old chat", 0.5), line("title", 0.1))
+    after = merged(known, [line("new chat", 0.5)], [Box(0, 0.45, 1, 0.6)])
+    assert [each.text for each in after] == ["title", "new chat"]
+    assert merged(known, [], [WHOLE]) == ()
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_two_texts_can_be_compared(new: str, old: str) -> None:
+    """Without an error, whatever figures they hold."""
+    says_the_same(new, old)
+    if any(sign.isalpha() for sign in new):
+        assert says_the_same(new, new)

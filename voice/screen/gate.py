@@ -1,0 +1,195 @@
+"""Whether a picture is worth reading again: compares small grey copies and says where something changed.
+
+Reading a whole screen costs half a second of a core, comparing it a fraction of a millisecond. The thresholds are
+measured on pictures of 1280x720 over a noisy scene (`roomtone bench screen`): writing one as JPEG anew moves a tile by
+1.0, at a much lower quality by 1.4; of two figures of 16 pixels' height another value moves it by 3.1, of 28 pixels by
+3.8 to 8; a new line of chat by 8 to 21. Tiles twice as large see no difference between the first and the third.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from voice.screen.frame import LUMA_HEIGHT, LUMA_WIDTH
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TILES_X: Final = 32
+TILES_Y: Final = 18
+_TILE_W: Final = LUMA_WIDTH // TILES_X
+_TILE_H: Final = LUMA_HEIGHT // TILES_Y
+# The largest tile's mean difference (0-255) from which text may have changed.
+TEXT_TILE: Final = 2.0
+# The mean difference of all cells (0-1) that is a change to the eye, be there text or not.
+VISUAL_MEAN: Final = 0.01
+# A cut: so large a share of cells differs by more than so much (0-255).
+CUT_CELL: Final = 24.0
+CUT_SHARE: Final = 0.30
+# Cells of the coarse comparison.
+CELLS_X: Final = 64
+CELLS_Y: Final = 36
+
+
+class Change(StrEnum):
+    """What a picture is, beside the one that was read last."""
+
+    # There is no other.
+    FIRST = "first"
+    SAME = "same"
+    # Here and there; `Verdict.boxes` says where.
+    TEXT = "text"
+    # Much of it moved: a map, a walk, a video.
+    VISUAL = "visual"
+    # Another scene.
+    CUT = "cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of a picture, in shares of its sides (0-1)."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+WHOLE: Final = Box(0.0, 0.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What changed, where, and by how much. `boxes` is what to read; empty for `SAME`."""
+
+    change: Change
+    boxes: tuple[Box, ...]
+    max_tile: float
+    mean: float
+    cut_share: float
+
+
+class Gate:
+    """Compares each picture with the one that was last worth reading, so that slow changes add up. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._before: NDArray[np.uint8] | None = None
+
+    def look(self, luma: NDArray[np.uint8]) -> Verdict:
+        """Judge a picture, and remember it when it was worth reading. `luma`: uint8, (180, 320)."""
+        verdict = judge(self._before, luma)
+        if verdict.change is not Change.SAME:
+            self._before = luma
+        return verdict
+
+
+def judge(before: NDArray[np.uint8] | None, now: NDArray[np.uint8]) -> Verdict:
+    """Return how `now` differs from `before`; both uint8, (180, 320)."""
+    if before is None:
+        return Verdict(Change.FIRST, (WHOLE,), 255.0, 1.0, 1.0)
+    difference = np.abs(now.astype(np.int16) - before.astype(np.int16))
+    tiles = difference.reshape(TILES_Y, _TILE_H, TILES_X, _TILE_W).mean(axis=(1, 3))
+    cells = np.abs(_cells(now) - _cells(before))
+    max_tile = float(tiles.max())
+    mean = float(cells.mean()) / 255
+    cut_share = float((cells > CUT_CELL).mean())
+    boxes: tuple[Box, ...] = ()
+    if cut_share >= CUT_SHARE:
+        change, boxes = Change.CUT, (WHOLE,)
+    elif mean >= VISUAL_MEAN:
+        change, boxes = Change.VISUAL, _boxes(tiles >= TEXT_TILE) or (WHOLE,)
+    elif max_tile >= TEXT_TILE:
+        change, boxes = Change.TEXT, _boxes(tiles >= TEXT_TILE)
+    else:
+        change = Change.SAME
+    return Verdict(change, boxes, round(max_tile, 2), round(mean, 4), round(cut_share, 3))
+
+
+def _cells(luma: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return a 64x36 mean of the picture."""
+    rows = _pooled(luma.astype(np.float32), CELLS_Y)
+    return _pooled(rows.T, CELLS_X).T
+
+
+def _pooled(lines: NDArray[np.float32], into: int) -> NDArray[np.float32]:
+    """Return the mean of each of `into` equal stretches of the first axis; points on an edge count by their share."""
+    total = np.concatenate([np.zeros((1, lines.shape[1]), np.float32), np.cumsum(lines, axis=0, dtype=np.float32)])
+    edges = np.linspace(0, lines.shape[0], into + 1)
+    low = np.floor(edges).astype(int)
+    share = (edges - low).astype(np.float32)[:, None]
+    high = np.minimum(low + 1, lines.shape[0])
+    at_edges = total[low] * (1 - share) + total[high] * share
+    pooled: NDArray[np.float32] = np.diff(at_edges, axis=0) / np.float32(lines.shape[0] / into)
+    return pooled
+
+
+def _boxes(changed: NDArray[np.bool_]) -> tuple[Box, ...]:
+    """Return a box around each group of neighbouring tiles, a tile wider on each side for words that reach out."""
+    seen = np.zeros_like(changed)
+    found: list[Box] = []
+    for y, x in zip(*np.nonzero(changed), strict=True):
+        if not seen[y, x]:
+            found.append(_grown(_group(changed, seen, int(y), int(x))))
+    return joined(found)
+
+
+def _group(changed: NDArray[np.bool_], seen: NDArray[np.bool_], y: int, x: int) -> tuple[int, int, int, int]:
+    """Return the bounds (top, left, bottom, right; tiles, inclusive) of the group that a tile belongs to."""
+    top, left, bottom, right = y, x, y, x
+    waiting = [(y, x)]
+    seen[y, x] = True
+    while waiting:
+        y, x = waiting.pop()
+        top, left, bottom, right = min(top, y), min(left, x), max(bottom, y), max(right, x)
+        for near_y in range(max(0, y - 1), min(TILES_Y, y + 2)):
+            for near_x in range(max(0, x - 1), min(TILES_X, x + 2)):
+                if changed[near_y, near_x] and not seen[near_y, near_x]:
+                    seen[near_y, near_x] = True
+                    waiting.append((near_y, near_x))
+    return top, left, bottom, right
+
+
+def _grown(bounds: tuple[int, int, int, int]) -> Box:
+    top, left, bottom, right = bounds
+    return Box(
+        max(0, left - 1) / TILES_X,
+        max(0, top - 1) / TILES_Y,
+        min(TILES_X, right + 2) / TILES_X,
+        min(TILES_Y, bottom + 2) / TILES_Y,
+    )
+
+
+def joined(boxes: list[Box]) -> tuple[Box, ...]:
+    """Return the boxes with those that overlap made one, until none do: no word is read twice."""
+    apart = list(boxes)
+    while (pair := _overlapping(apart)) is not None:
+        first, second = pair
+        apart.remove(first)
+        apart.remove(second)
+        apart.append(
+            Box(
+                min(first.left, second.left),
+                min(first.top, second.top),
+                max(first.right, second.right),
+                max(first.bottom, second.bottom),
+            )
+        )
+    return tuple(sorted(apart, key=lambda box: (box.top, box.left)))
+
+
+def _overlapping(boxes: list[Box]) -> tuple[Box, Box] | None:
+    for index, first in enumerate(boxes):
+        for second in boxes[index + 1 :]:
+            apart = (
+                first.right <= second.left
+                or second.right <= first.left
+                or first.bottom <= second.top
+                or second.bottom <= first.top
+            )
+            if not apart:
+                return first, second
+    return None

@@ -1,0 +1,167 @@
+"""What is noted of a shared screen, and when: few short sentences a person on the sofa would have taken in.
+
+A small state machine for one share: readings go in, notes come out. It decides nothing about the memory they go to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from voice.screen.port import Reading, Source
+from voice.screen.text import merged, news, says_the_same
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voice.screen.gate import Box
+    from voice.screen.text import Line
+
+# The memory's own limit of a note.
+MAX_NOTE_CHARS: Final = 220
+# Text notes come no closer than this; what is new meanwhile waits for the next. The buffer holds twelve, and a chat
+# that scrolls would fill it within seconds.
+TEXT_SPACING_S: Final = 4.0
+# So few signs of news wait for more, or for the next note: half a word, a price.
+_LEAST_SIGNS: Final = 4
+# What was noted so lately is no news when it comes back: a menu that is opened and closed, a blinking sign.
+_REMEMBERED_LINES: Final = 60
+_BETWEEN: Final = " · "
+_OPENS, _CLOSES, _PLAIN_QUOTE = "“", "”", '"'
+
+
+class Why(StrEnum):
+    """Why a note was taken."""
+
+    SHARE_START = "share_start"
+    CUT = "cut"
+    TEXT = "text"
+    INTERVAL = "interval"
+    ASKED = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenNote:
+    """One thing seen. `what` is at most 220 characters and one line; `at` is UTC epoch seconds."""
+
+    at: float
+    what: str
+    why: Why
+    source: Source
+    frame_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One picture that was read. `why`: what gave occasion; `boxes`: the parts that were read; `at`: UTC epoch
+    seconds."""
+
+    reading: Reading
+    why: Why
+    boxes: tuple[Box, ...]
+    frame_hash: str
+    at: float
+
+
+class NoteTaker:
+    """Takes the notes of one share. Not thread-safe.
+
+    `surface`: what is shared, in a word or two ('the whole screen', 'a window', 'a browser tab').
+    """
+
+    def __init__(self, *, surface: str) -> None:
+        self._surface = surface
+        self._lines: tuple[Line, ...] = ()
+        self._told: list[Line] = []
+        self._waiting: tuple[Line, ...] = ()
+        self._text_note_at = float("-inf")
+        self._last = ""
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Return the text that stands on the screen now, top to bottom."""
+        return self._lines
+
+    @property
+    def last(self) -> str:
+        """Return what was noted last; empty before the first note."""
+        return self._last
+
+    @property
+    def due_at(self) -> float | None:
+        """Return when what waits may be noted (UTC epoch seconds), or None when nothing waits."""
+        return self._text_note_at + TEXT_SPACING_S if self._waiting else None
+
+    def handle(self, seen: Seen) -> ScreenNote | None:
+        """Take a reading in; return the note that it is worth, if any."""
+        if seen.reading.source is Source.MODEL:
+            return self._described(seen)
+        before = self._lines
+        self._lines = merged(before, seen.reading.lines, seen.boxes)
+        if seen.why is Why.ASKED:
+            return self._note(seen, self._on_it(self._lines)) if self._lines else None
+        fresh = news((*before, *self._told), self._lines)
+        if seen.why is Why.SHARE_START:
+            return self._note(seen, f"started to share {self._surface}. {self._on_it(self._lines)}".rstrip())
+        if seen.why is Why.CUT:
+            # Another scene: all that is on it belongs together, and little that was is there still.
+            return self._note(seen, f"now: {_quoted(fresh)}") if _weight(fresh) >= _LEAST_SIGNS else None
+        self._wait_for(fresh)
+        return self.tick(seen.at, frame_hash=seen.frame_hash)
+
+    def tick(self, now: float, *, frame_hash: str = "") -> ScreenNote | None:
+        """Return the note of what has waited long enough, if it is worth one. `now`: UTC epoch seconds."""
+        due_at = self.due_at
+        if due_at is None or now < due_at or _weight(self._waiting) < _LEAST_SIGNS:
+            return None
+        fresh, self._waiting = self._waiting, ()
+        # Nothing that has gone again meanwhile is lost: it was there.
+        seen = Seen(Reading(Source.OCR), Why.TEXT, (), frame_hash, now)
+        return self._note(seen, f"new text: {_quoted(fresh)}", fresh)
+
+    def _described(self, seen: Seen) -> ScreenNote | None:
+        what = " ".join(seen.reading.description.split())
+        if not what or (seen.why is not Why.ASKED and says_the_same(what, self._last)):
+            return None
+        if seen.why is Why.SHARE_START:
+            what = f"started to share {self._surface}: {what}"
+        return self._note(seen, what)
+
+    def _wait_for(self, fresh: Sequence[Line]) -> None:
+        self._waiting = (*self._waiting, *news(self._waiting, fresh))
+
+    def _note(self, seen: Seen, what: str, told: Sequence[Line] | None = None) -> ScreenNote | None:
+        what = shortened(what)
+        self._told = [*self._told, *(self._lines if told is None else told)][-_REMEMBERED_LINES:]
+        if seen.why is not Why.ASKED:
+            self._text_note_at = seen.at
+            self._last = what
+            if told is None:
+                self._waiting = ()
+        return ScreenNote(seen.at, what, seen.why, seen.reading.source, seen.frame_hash)
+
+    @staticmethod
+    def _on_it(lines: Sequence[Line]) -> str:
+        return f"On it: {_quoted(lines)}" if lines else ""
+
+
+def shortened(what: str) -> str:
+    """Return a note's text within its limit, cut at a word."""
+    what = " ".join(what.split())
+    if len(what) <= MAX_NOTE_CHARS:
+        return what
+    # Room for the ellipsis and for the end of a quotation.
+    head = what[: MAX_NOTE_CHARS - 2]
+    head = (head.rpartition(" ")[0] or head).rstrip(" ·,;:") + "…"
+    return head + _CLOSES if head.count(_OPENS) > head.count(_CLOSES) else head
+
+
+def _quoted(lines: Sequence[Line]) -> str:
+    """Return lines as one quotation. What is on a screen is somebody else's words, and reads as such."""
+    words = _BETWEEN.join(line.text for line in lines)
+    return f"{_OPENS}{words.replace(_OPENS, _PLAIN_QUOTE).replace(_CLOSES, _PLAIN_QUOTE)}{_CLOSES}"
+
+
+def _weight(lines: Sequence[Line]) -> int:
+    return sum(sign.isalnum() for line in lines for sign in line.text)

@@ -1,0 +1,55 @@
+"""What reads a picture of a screen: the port, and the values that go through it.
+
+Embedded character recognition (`voice.screen.ocr`) implements it; the service brings a vision model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from voice.errors import VoiceError
+from voice.screen.gate import WHOLE, Box
+
+if TYPE_CHECKING:
+    from voice.screen.text import Line
+
+
+class Source(StrEnum):
+    """What read the screen."""
+
+    OCR = "ocr"
+    MODEL = "model"
+
+
+class VisionError(VoiceError):
+    """A picture could not be read: the reader is missing, hung or refused. The message is a plain sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is to be read. `boxes`: which parts; `who` shares the screen; `before`: what was noted of it last, so that
+    a model tells what is new; `question`: what somebody wants to know, empty for none."""
+
+    jpeg: bytes
+    boxes: tuple[Box, ...] = (WHOLE,)
+    who: str = ""
+    before: str = ""
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reader made of it: lines of text with their places (OCR), or a description in words (a model)."""
+
+    source: Source
+    lines: tuple[Line, ...] = ()
+    description: str = ""
+
+
+class VisionReader(Protocol):
+    """Reads pictures, one at a time. Made and closed by its owner."""
+
+    async def read(self, look: Look) -> Reading:
+        """Return what is on the screen. Raises `VisionError`. *Cancellation*: at once; the answer is dropped."""

@@ -1,0 +1,161 @@
+"""Who may share a screen: links signed by us, good once, and the secret with which a broken connection goes on.
+
+A link's token says for whom it is and when it ends, and is signed; nobody else can make or change one. Redeeming it
+uses it up and gives a resume secret, which only the page that redeemed it knows. It never leaves memory: a process
+that starts anew accepts no old link.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import secrets
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+# A token is some 200 characters; longer ones are not read at all.
+MAX_TOKEN_CHARS = 600
+# Keys of HMAC-SHA256 gain nothing from being longer than its output.
+KEY_BYTES = 32
+_NONCE_BYTES = 16
+_SECRET_BYTES = 32
+# More links than people ever ask for within five minutes; the oldest are forgotten first, and so can't be redeemed.
+MAX_OPEN_LINKS = 1_000
+
+
+class Refusal(StrEnum):
+    """Why a link or a resume secret is not accepted."""
+
+    MALFORMED = "malformed"
+    FORGED = "forged"
+    EXPIRED = "expired"
+    USED = "used"
+    # The share it belonged to is over, or the process is another one.
+    ENDED = "ended"
+
+
+class LinkRefusedError(Exception):
+    """A link or resume secret was not accepted; `reason` says why. Never holds the token."""
+
+    def __init__(self, reason: Refusal) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a link says. `session_id` is the voice session; `expires_at` UTC epoch seconds."""
+
+    guild_id: int
+    user_id: int
+    session_id: str
+    nonce: str
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A redeemed link. `resume_secret` lets the page come back; show it to nobody else."""
+
+    claim: Claim
+    resume_secret: str
+
+
+def new_key() -> bytes:
+    """Return a key for one process."""
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def sign(claim: Claim, key: bytes) -> str:
+    """Return the token that says `claim`, fit for a URL's fragment."""
+    said = [claim.guild_id, claim.user_id, claim.session_id, claim.nonce, claim.expires_at]
+    body = json.dumps(said, separators=(",", ":")).encode()
+    return f"{_armoured(body)}.{_armoured(_mac(body, key))}"
+
+
+def read(token: str, key: bytes, *, now: float) -> Claim:
+    """Return what a token says. `now`: UTC epoch seconds. Raises `LinkRefusedError`; the signature is judged first."""
+    if len(token) > MAX_TOKEN_CHARS or token.count(".") != 1:
+        raise LinkRefusedError(Refusal.MALFORMED)
+    body, mac = (_bare(part) for part in token.split("."))
+    if not hmac.compare_digest(mac, _mac(body, key)):
+        raise LinkRefusedError(Refusal.FORGED)
+    try:
+        claim = Claim(*json.loads(body))
+    except (ValueError, TypeError) as error:
+        # Signed by us and unreadable: another version's.
+        raise LinkRefusedError(Refusal.MALFORMED) from error
+    if now >= claim.expires_at:
+        raise LinkRefusedError(Refusal.EXPIRED)
+    return claim
+
+
+class Links:
+    """The links of one process: what was given out, and what has been redeemed. Not thread-safe.
+
+    Times are UTC epoch seconds, handed in.
+    """
+
+    def __init__(self, key: bytes, *, valid_s: float) -> None:
+        self._key = key
+        self._valid_s = valid_s
+        # Nonce -> when it ends, of links that nobody has redeemed yet; in the order in which they were given out.
+        self._open: dict[str, float] = {}
+        # Hash of a resume secret -> whose it is. The secrets themselves are not kept.
+        self._admitted: dict[bytes, Claim] = {}
+
+    def give(self, *, guild_id: int, user_id: int, session_id: str, now: float) -> str:
+        """Return a new link's token. A link that the same person hasn't used yet stays good until it expires."""
+        claim = Claim(guild_id, user_id, session_id, secrets.token_urlsafe(_NONCE_BYTES), now + self._valid_s)
+        self._forget_expired(now)
+        while len(self._open) >= MAX_OPEN_LINKS:
+            del self._open[next(iter(self._open))]
+        self._open[claim.nonce] = claim.expires_at
+        return sign(claim, self._key)
+
+    def redeem(self, token: str, *, now: float) -> Admission:
+        """Use a link up. Raises `LinkRefusedError`."""
+        claim = read(token, self._key, now=now)
+        if self._open.pop(claim.nonce, None) is None:
+            raise LinkRefusedError(Refusal.USED)
+        secret = secrets.token_urlsafe(_SECRET_BYTES)
+        self._admitted[_digest(secret)] = replace(claim)
+        return Admission(claim, secret)
+
+    def resume(self, secret: str) -> Claim:
+        """Return whose resume secret that is. Raises `LinkRefusedError`."""
+        claim = self._admitted.get(_digest(secret)) if len(secret) <= MAX_TOKEN_CHARS else None
+        if claim is None:
+            raise LinkRefusedError(Refusal.ENDED)
+        return claim
+
+    def end(self, nonce: str) -> None:
+        """The share that came of a link is over: nobody resumes it."""
+        for digest in [digest for digest, claim in self._admitted.items() if claim.nonce == nonce]:
+            del self._admitted[digest]
+
+    def _forget_expired(self, now: float) -> None:
+        for nonce in [nonce for nonce, expires_at in self._open.items() if now >= expires_at]:
+            del self._open[nonce]
+
+
+def _mac(body: bytes, key: bytes) -> bytes:
+    return hmac.new(key, body, hashlib.sha256).digest()
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+
+
+def _armoured(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _bare(armoured: str) -> bytes:
+    try:
+        return base64.b64decode(armoured + "=" * (-len(armoured) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise LinkRefusedError(Refusal.MALFORMED) from error
