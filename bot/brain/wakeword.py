@@ -1,83 +1,154 @@
 """Whether some words call the bot by its name, mis-hearings counted in. Pure.
 
 A recogniser writes an unusual name as what it sounds like: 'Roomtone' comes out as 'room tone', 'Rumtone' or
-'Rome tone'. Two words are taken for the same name when they are a letter apart, or when they share the skeleton
-of their consonants and differ little otherwise.
+'Rome tone'. So words are compared by their sounds. Several ordinary words that together only sound like the name are
+mostly just that ('we roamed on', 'room ten is free'): they count where somebody is called, which is set off from the
+rest of the sentence.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
-_WORD = re.compile(r"[^\W_]+")
-# Sounds that recognisers swap: they count as one in the skeleton.
-_ALIKE = str.maketrans({"m": "n", "d": "t", "b": "p", "k": "c", "q": "c", "z": "s", "g": "c", "v": "f"})
-_SILENT = frozenset("aeiouyhw")
-_GREETINGS = frozenset({"hey", "hi", "hello", "ok", "okay", "so", "and", "but", "well", "oh"})
+from bot.brain.sounds import apart, sounds
+
+# 'Roomtone's' is one word.
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_PAUSE = re.compile(r"[,.;:!?…–—]")
+GREETINGS = frozenset({"hey", "hi", "hello", "ok", "okay", "so", "and", "but", "well", "oh", "yo", "hallo", "please"})
+# What follows a call when the recogniser sets no comma behind it.
+AFTER_A_CALL = frozenset(
+    {
+        "what", "who", "where", "when", "why", "how", "which", "whose", "can", "could", "would", "will", "do", "does",
+        "did", "are", "you", "tell", "please", "say", "remind", "explain", "give", "stop", "shut", "be", "what's",
+        "who's", "where's", "how's", "is",
+    }
+)  # fmt: skip
+# Names take none of these: 'the room tone' is the sound of a room.
+_DETERMINERS = frozenset(
+    {
+        "a", "an", "the", "this", "that", "these", "those", "some", "any", "no", "each", "every", "my", "your", "our",
+        "his", "her", "its", "their", "more", "of", "in", "one",
+    }
+)  # fmt: skip
+# 'Room two' and 'room ten' are where one meets.
+_NUMBERS = frozenset({"one", "two", "to", "too", "ten", "twelve", "done", "down"})
 # A name is heard as at most this many words.
 MOST_WORDS = 3
 # Shorter names have too few sounds to tell a mis-hearing from another word ('Ada', 'Otto').
-SHORTEST_FUZZY = 6
+FEWEST_SOUNDS = 5
+# For each sound of the name so much may be off: together half a vowel, or a neighbouring consonant and a bit.
+OFF_A_SOUND = 0.11
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """One word of a text, casefolded, and where it stands."""
+
+    text: str
+    begin: int
+    end: int
+
+    @property
+    def bare(self) -> str:
+        """The word without a possessive's ending."""
+        return self.text.removesuffix("'s").replace("'", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A name as one word, and its sounds."""
+
+    joined: str
+    sounds: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Where in a text the name stands: in characters, and the number of its first word."""
+
+    begin: int
+    end: int
+    first: int
 
 
 def is_addressed(text: str, wake_names: tuple[str, ...]) -> bool:
     """Return whether `text` says one of `wake_names`, exactly or nearly."""
-    words = [word.casefold() for word in _WORD.findall(text)]
-    names = {_joined(name) for name in wake_names}
-    names.discard("")
-    spoken = (
-        "".join(words[at : at + length]) for length in range(1, MOST_WORDS + 1) for at in range(len(words) - length + 1)
-    )
-    return any(_same_name(heard, name) for heard in spoken for name in names)
+    return _call(text, wake_names) is not None
 
 
 def without_call(text: str, wake_names: tuple[str, ...]) -> str:
     """Return `text` without the name it begins with ('Hey Roomtone, who …' becomes 'who …'), if it does."""
-    names = {_joined(name) for name in wake_names} - {""}
-    words = list(_WORD.finditer(text))
-    for begin in range(min(2, len(words))):
-        if begin and words[0].group().casefold() not in _GREETINGS:
-            break
-        # Shortest first: a longer stretch would swallow words whose sounds do not count.
-        for length in range(1, MOST_WORDS + 1):
-            called = words[begin : begin + length]
-            if len(called) == length and any(
-                _same_name("".join(word.group().casefold() for word in called), name) for name in names
-            ):
-                return text[called[-1].end() :].lstrip(" ,.;:!?…-–—")
-    return text
+    call = _call(text, wake_names)
+    if call is None or call.first > 1 or (call.first and _words(text)[0].text not in GREETINGS):
+        return text
+    return text[call.end :].lstrip(" ,.;:!?…-–—")
 
 
-def _joined(name: str) -> str:
-    return "".join(word.casefold() for word in _WORD.findall(name))
+def without_name(text: str, wake_names: tuple[str, ...]) -> str:
+    """Return `text` without the name, wherever it stands: 'be quiet, Roomtone' becomes 'be quiet'."""
+    call = _call(text, wake_names)
+    if call is None:
+        return text
+    return f"{text[: call.begin].rstrip(' ,;:-–—')} {text[call.end :].lstrip(' ,;:-–—')}".strip()
 
 
-@lru_cache(maxsize=4096)
-def _same_name(heard: str, name: str) -> bool:
-    if heard == name or heard == name + "s":  # 'Roomtone's opinion' loses its apostrophe
-        return True
-    if len(name) < SHORTEST_FUZZY or heard[:1] != name[:1]:
+def _call(text: str, wake_names: tuple[str, ...]) -> _Call | None:
+    """Return the first place where `text` says a name; of several that begin there the shortest."""
+    words, names = _words(text), _names(wake_names)
+    for first in range(len(words)):
+        for last in range(first, min(first + MOST_WORDS, len(words))):
+            if any(_says(text, words, first, last, name) for name in names):
+                return _Call(words[first].begin, words[last].end, first)
+    return None
+
+
+def _says(text: str, words: tuple[_Word, ...], first: int, last: int, name: _Name) -> bool:
+    """Return whether the words from `first` to `last` are `name`."""
+    stretch = words[first : last + 1]
+    if any("'" in word.text for word in stretch[:-1]):
+        return False  # 'the room's tone'
+    determined = first > 0 and words[first - 1].text in _DETERMINERS and not _pause(text, words, first - 1)
+    if "".join(word.bare for word in stretch) == name.joined:
+        return first == last or not determined
+    if determined or any(_pause(text, words, at) for at in range(first, last)):
         return False
-    apart = _distance(heard, name)
-    # A letter more or other is a slip of spelling; a letter less makes words of their own ('room one').
-    if apart == 1 and len(heard) >= len(name):
+    if not _near(tuple(word.bare for word in stretch), name):
+        return False
+    return first == last or (_NUMBERS.isdisjoint(word.text for word in stretch) and _set_off(text, words, first, last))
+
+
+def _set_off(text: str, words: tuple[_Word, ...], first: int, last: int) -> bool:
+    """Return whether these words stand as a call does: behind nothing or a pause, and before one."""
+    begins = first == 0 or words[first - 1].text in GREETINGS or _pause(text, words, first - 1)
+    ends = last + 1 == len(words) or words[last + 1].text in AFTER_A_CALL or _pause(text, words, last)
+    return begins and ends
+
+
+def _pause(text: str, words: tuple[_Word, ...], at: int) -> bool:
+    """Return whether something is set between a word and the next."""
+    return _PAUSE.search(text[words[at].end : words[at + 1].begin]) is not None
+
+
+@lru_cache(maxsize=256)
+def _words(text: str) -> tuple[_Word, ...]:
+    return tuple(
+        _Word(found.group().casefold().replace("’", "'"), found.start(), found.end()) for found in _WORD.finditer(text)
+    )
+
+
+@lru_cache(maxsize=256)
+def _names(wake_names: tuple[str, ...]) -> tuple[_Name, ...]:
+    names = (tuple(word.bare for word in _words(name)) for name in wake_names)
+    return tuple(dict.fromkeys(_Name("".join(words), "".join(map(sounds, words))) for words in names if words))
+
+
+@lru_cache(maxsize=8192)
+def _near(heard: tuple[str, ...], name: _Name) -> bool:
+    if heard == (name.joined + "s",):  # a possessive that lost its apostrophe
         return True
-    return apart <= 3 * len(name) // 8 and _skeleton(heard) == _skeleton(name)
-
-
-def _skeleton(word: str) -> str:
-    """Return the consonants of `word`, similar ones made one, doubles joined."""
-    sounds = [sound for sound in word.translate(_ALIKE) if sound not in _SILENT]
-    return "".join(sound for at, sound in enumerate(sounds) if at == 0 or sounds[at - 1] != sound)
-
-
-def _distance(left: str, right: str) -> int:
-    """Return the Levenshtein distance of two short words."""
-    row = list(range(len(right) + 1))
-    for at, letter in enumerate(left, start=1):
-        above = row
-        row = [at]
-        for to, other in enumerate(right, start=1):
-            row.append(min(above[to] + 1, row[to - 1] + 1, above[to - 1] + (letter != other)))
-    return row[-1]
+    if len(name.sounds) < FEWEST_SOUNDS:
+        return False
+    return apart("".join(map(sounds, heard)), name.sounds) <= OFF_A_SOUND * len(name.sounds)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.wakeword import is_addressed, without_call
+from bot.brain.wakeword import is_addressed, without_call, without_name
 
 NAMES = ("Roomtone", "Room tone")
 
@@ -22,9 +22,29 @@ NAMES = ("Roomtone", "Room tone")
         "Rome tone, are you there?",
         "Room town, are you there?",
         "Roomtone's opinion?",
+        "Roomtones opinion?",
         "Roomstone, hello.",
         "Room Tom... Roomtome, hello.",
         "Hey rim tone.",
+        "Rome tone what time is it",
+        "Roam tone, what was that?",
+        "Rum tone. Who was it?",
+        "Room stone what time is it",
+        "Roomtown can you help us",
+        "Roomtune, hello.",
+        "And you, room tune?",
+        "Rometone, hello.",
+        "Rhum tone, hello.",
+        "Rumton, hello.",
+        "Run tone, who is it?",
+        "Room ton, hello.",
+        "Roundtone, hello.",
+        "Womtone, hello.",
+        "Room thone, hello.",
+        "Room tome, tell me a story.",
+        "Okay room town, who was it?",
+        "What do you say, Roomton?",
+        "I asked Roomtone yesterday.",
     ],
 )
 def test_the_name_and_its_mishearings_address_the_bot(text: str) -> None:
@@ -45,11 +65,110 @@ def test_the_name_and_its_mishearings_address_the_bot(text: str) -> None:
         "Romantic, isn't it?",
         "Rome was not built in a day.",
         "Remember the tone we agreed on.",
+        "What a ringtone you have.",
+        "Your ringtone, please turn it off.",
+        "The room's tone was friendly.",
+        "I liked the room's tone, didn't you?",
+        "Is that room's town hall open?",
+        "Give me a rundown of the week.",
+        "A quick rundown, please.",
+        "The room turned cold.",
+        "He ran down the road.",
+        "We roamed on through the night.",
+        "They roamed on.",
+        "Room ten is on the left.",
+        "Meet me in room ten.",
+        "Which room? Room ten.",
+        "Room two and room ten are taken.",
+        "Is there room to one side of it?",
+        "We gave the room to an old friend.",
+        "We need room to grow.",
+        "Make room to the left.",
+        "The living room done in blue looks nice.",
+        "Is the room done yet?",
+        "Put the room down as taken.",
+        "The room down the hall is empty.",
+        "The bathroom tone is beige.",
+        "A broom, Tony, bring a broom.",
+        "The groom, Tom, was late.",
+        "My roommate is away.",
+        "My roommates own a cat.",
+        "Roommate, wake up!",
+        "The room that owns the view.",
+        "Rotten tomatoes, really.",
+        "Random people came by.",
+        "That was totally random.",
+        "The rhinestone fell off.",
+        "It is made of limestone.",
+        "Brimstone and fire.",
+        "Turn the gramophone on.",
+        "Rum and tonic, please.",
+        "Rum, tonic and ice.",
+        "Two rum tonics for us.",
+        "The Romans own the pitch.",
+        "Roman stone walls are thick.",
+        "A Roman tone of voice.",
+        "He is from town.",
+        "Come from Tony.",
+        "Room for one more?",
+        "In the engine room, Tom slept.",
+        "Show me the throne room.",
+        "Is the tomb stone new?",
+        "The tombstone was old.",
+        "Remington made typewriters.",
+        "The rooster crowed at dawn.",
+        "The room at noon was hot.",
+        "The drum tone was too low.",
+        "Drum tones like these are rare.",
+        "The room tone was recorded first.",
+        "Record some room tone, will you?",
+        "We need a room tone for the edit.",
+        "I rented one.",
+        "The rent on the flat went up.",
+        "It was a long time ago.",
+        "Ramon told me so.",
+        "Ramon, tell me more.",
+        "Raymond, are you there?",
+        "Rowan, Tom is here.",
+        "Run, Tom, run!",
+        "Room temperature is fine.",
+        "The moon's tone is grey.",
+        "The milestone is behind us.",
+        "I want to tone it down.",
+        "Don't tone it down.",
+        "Someone atone for this.",
+        "He plays the trombone.",
+        "Room service, please.",
+        "Run to one of them.",
+        "A rumour, Tony, nothing else.",
+        "We rode on to town.",
+        "The remote one is broken.",
+        "Where is the remote, Tony?",
     ],
 )
 def test_other_words_do_not(text: str) -> None:
-    """Words that merely look alike leave the bot silent."""
+    """Words that merely look or sound alike leave the bot silent."""
     assert not is_addressed(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "heard", "not_heard"),
+    [
+        (
+            "Jarvis",
+            ["Jarvis, hello.", "Jervis, hello.", "Hey Jarvus, hello.", "Charvis?"],
+            ["Travis, hello.", "Mavis?"],
+        ),
+        ("Computer", ["Computer, stop.", "Komputer!"], ["The commuter train.", "Compute it.", "Come put her down."]),
+        ("Alexa", ["Alexa, play."], ["Alex, play.", "Alexis, hello."]),
+        ("Marvin", ["Marvin?", "Marven, hello."], ["Martin, hello.", "Starving, me too."]),
+        ("Ottoline", ["Otto line, hello.", "Ottoleen?"], ["Outline it.", "Draw an outline, please."]),
+    ],
+)
+def test_other_names_work_alike(name: str, heard: list[str], not_heard: list[str]) -> None:
+    """Nothing in it knows one name alone."""
+    assert [text for text in heard if not is_addressed(text, (name,))] == []
+    assert [text for text in not_heard if is_addressed(text, (name,))] == []
 
 
 def test_a_short_name_must_be_said_exactly() -> None:
@@ -63,6 +182,15 @@ def test_a_short_name_must_be_said_exactly() -> None:
 def test_a_name_is_heard_wherever_it_stands(before: str, after: str) -> None:
     """Whatever is said around the name, it is heard."""
     assert is_addressed(f"{before} Roomtone, {after}", NAMES)
+
+
+@settings(deadline=None)
+@given(st.text(), st.lists(st.text(max_size=20), max_size=3))
+def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) -> None:
+    """What is taken off is part of what was said."""
+    assert without_call(text, tuple(names)) in text
+    if not is_addressed(text, tuple(names)):
+        assert without_name(text, tuple(names)) == text
 
 
 @pytest.mark.parametrize(
@@ -80,3 +208,17 @@ def test_a_name_is_heard_wherever_it_stands(before: str, after: str) -> None:
 def test_a_call_in_front_is_not_what_is_said(text: str, rest: str) -> None:
     """Only the name at the beginning is a call."""
     assert without_call(text, NAMES) == rest
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("Be quiet, Roomtone.", "Be quiet ."),
+        ("Roomtone, be quiet.", "be quiet."),
+        ("Please, Roomtone, be quiet.", "Please be quiet."),
+        ("Be quiet.", "Be quiet."),
+    ],
+)
+def test_the_name_is_taken_out_wherever_it_stands(text: str, rest: str) -> None:
+    """What is left is what was asked."""
+    assert without_name(text, NAMES) == rest
