@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from aiohttp import WSMsgType, web
 
 from rehearsal.servers.conversation import LEAST_COMMIT_MS, RATE_HZ, ClientError, Conversation, Item
-from rehearsal.servers.realtime_conduct import Asked, Called, RealtimeMode
+from rehearsal.servers.realtime_answers import Answers, Configuration
+from rehearsal.servers.realtime_conduct import RealtimeMode
+from rehearsal.servers.realtime_line import CLOSE_GOING_AWAY, Line
 from rehearsal.servers.realtime_vad import Began, ServerVad
 
 if TYPE_CHECKING:
@@ -26,31 +27,6 @@ if TYPE_CHECKING:
 
     from rehearsal.servers.realtime_conduct import Desk
 
-# Sound leaves in pieces of so many milliseconds, faster than it plays, as from the real server.
-DELTA_MS = 200
-_DELTA = RATE_HZ * DELTA_MS // 1000
-CLOSE_GOING_AWAY = 1001
-
-
-@dataclass(slots=True)
-class _Response:
-    """One response in the making."""
-
-    id: str
-    number: int
-    task: asyncio.Task[None] | None = None
-
-
-@dataclass(slots=True)
-class _Configuration:
-    """What `session.update` sets."""
-
-    instructions: str = "Be helpful."
-    tools: list[dict[str, Any]] = field(default_factory=list)
-    transcription: dict[str, Any] | None = None
-    turn_detection: dict[str, Any] | None = field(default_factory=lambda: {"type": "server_vad"})
-    voice: str = "alloy"
-
 
 class RealtimeSession:
     """One connection: client events in, server events out."""
@@ -58,20 +34,20 @@ class RealtimeSession:
     def __init__(self, desk: Desk, socket: web.WebSocketResponse, *, model: str, number: int) -> None:
         self._desk = desk
         self._socket = socket
+        self._line = Line(socket)
         self._id = f"sess_{number:04d}"
         self._model = model
-        self._set = _Configuration()
+        self._set = Configuration()
         self._talk = Conversation()
         self._buffer = np.zeros(0, np.int16)
         self._vad = ServerVad()
         self._speech_item = ""
-        self._response: _Response | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._events = 0
+        self._answers = Answers(desk, self._talk, self._line, spawn=self._spawn, expire=self.expire)
 
     async def live(self) -> None:
         """Serve the connection to its end."""
-        await self._send("session.created", session=self._shown())
+        await self._line.send("session.created", session=self._shown())
         if self._desk.conduct.mode is RealtimeMode.GARBAGE:
             await self._socket.send_str("<html>It works!</html>")
         expires_after_s = self._desk.conduct.expires_after_s
@@ -88,12 +64,12 @@ class RealtimeSession:
 
     async def hang_up(self, reason: str, code: int = CLOSE_GOING_AWAY) -> None:
         """Close the connection."""
-        await self._socket.close(code=code, message=reason.encode())
+        await self._line.hang_up(reason, code)
 
     async def expire(self) -> None:
         """End as the real server does after an hour: an error, then the end."""
         told = f"Your session hit the maximum duration of {self._desk.conduct.minutes_told} minutes."
-        await self._error("session_expired", told)
+        await self._line.error("session_expired", told)
         await self.hang_up(told)
 
     async def _expire_later(self, seconds: float) -> None:
@@ -106,43 +82,43 @@ class RealtimeSession:
         try:
             event = json.loads(text)
         except ValueError:
-            await self._error("invalid_json", "We could not parse the JSON body of your request.")
+            await self._line.error("invalid_json", "We could not parse the JSON body of your request.")
             return
         self._desk.received.append(event)
         try:
             await self._handle(event)
         except ClientError as error:
-            await self._error(error.code, str(error), param=error.param, event_id=event.get("event_id"))
+            await self._line.error(error.code, str(error), param=error.param, event_id=event.get("event_id"))
 
     async def _handle(self, event: dict[str, Any]) -> None:
         match event.get("type"):
             case "session.update":
                 self._configure(event.get("session") or {})
-                await self._send("session.updated", session=self._shown())
+                await self._line.send("session.updated", session=self._shown())
             case "input_audio_buffer.append":
                 await self._append(_pcm(event.get("audio", "")))
             case "input_audio_buffer.commit":
                 await self._commit()
             case "input_audio_buffer.clear":
                 self._buffer = self._buffer[:0]
-                await self._send("input_audio_buffer.cleared")
+                await self._line.send("input_audio_buffer.cleared")
             case "conversation.item.create":
                 item = self._talk.created(event.get("item") or {})
                 if item.type == "function_call_output":
                     self._desk.tools.append((self._talk.tool_of(item.call_id), item.text))
-                await self._add(item, after=event.get("previous_item_id"))
+                await self._line.added(self._talk, item, after=event.get("previous_item_id"))
             case "conversation.item.delete":
                 self._talk.delete(str(event.get("item_id")))
-                await self._send("conversation.item.deleted", item_id=event.get("item_id"))
+                await self._line.send("conversation.item.deleted", item_id=event.get("item_id"))
             case "conversation.item.truncate":
                 await self._truncate(str(event.get("item_id")), int(event.get("audio_end_ms", 0)))
             case "conversation.item.retrieve":
                 item = self._talk.find(str(event.get("item_id")))
-                await self._send("conversation.item.retrieved", item=item.shown())
+                await self._line.send("conversation.item.retrieved", item=item.shown())
             case "response.create":
-                await self._respond()
+                await self._answers.begin(self._set)
             case "response.cancel":
-                await self._cancel("client_cancelled")
+                await self._answers.cancel("client_cancelled")
             case other:
                 raise ClientError("invalid_value", f"Invalid value: '{other}'.", "type")
 
@@ -195,18 +171,18 @@ class RealtimeSession:
         for found in self._vad.feed(pcm):
             if isinstance(found, Began):
                 self._speech_item = self._talk.new_id()
-                await self._send(
+                await self._line.send(
                     "input_audio_buffer.speech_started", audio_start_ms=found.start_ms, item_id=self._speech_item
                 )
                 if self._set.turn_detection.get("interrupt_response", True):
-                    await self._cancel("turn_detected", quietly=True)
+                    await self._answers.cancel("turn_detected", quietly=True)
             else:
-                await self._send(
+                await self._line.send(
                     "input_audio_buffer.speech_stopped", audio_end_ms=found.end_ms, item_id=self._speech_item
                 )
                 await self._take_speech(found.pcm, self._speech_item)
                 if self._set.turn_detection.get("create_response", True):
-                    await self._respond()
+                    await self._answers.begin(self._set)
 
     async def _commit(self) -> None:
         length_ms = len(self._buffer) * 1000 // RATE_HZ
@@ -221,9 +197,9 @@ class RealtimeSession:
 
     async def _take_speech(self, pcm: NDArray[np.int16], item_id: str) -> None:
         before = self._talk.items[-1].id if self._talk.items else None
-        await self._send("input_audio_buffer.committed", previous_item_id=before, item_id=item_id)
+        await self._line.send("input_audio_buffer.committed", previous_item_id=before, item_id=item_id)
         item = Item(item_id, "message", "user", spoken=True)
-        await self._add(item)
+        await self._line.added(self._talk, item)
         self._spawn(self._transcribe(item, pcm), "transcription")
 
     async def _transcribe(self, item: Item, pcm: NDArray[np.int16]) -> None:
@@ -235,178 +211,23 @@ class RealtimeSession:
             return
         if self._desk.conduct.mode is RealtimeMode.DEAF:
             error = {"type": "transcription_error", "code": "audio_unintelligible", "message": "Could not transcribe."}
-            await self._send(f"{name}.failed", item_id=item.id, content_index=0, error=error)
+            await self._line.send(f"{name}.failed", item_id=item.id, content_index=0, error=error)
             return
-        await self._send(f"{name}.delta", item_id=item.id, content_index=0, delta=text)
+        await self._line.send(f"{name}.delta", item_id=item.id, content_index=0, delta=text)
         usage = {"type": "duration", "seconds": round(len(pcm) / RATE_HZ, 2)}
-        await self._send(f"{name}.completed", item_id=item.id, content_index=0, transcript=text, usage=usage)
-
-    async def _add(self, item: Item, *, after: str | None = None, status: str = "completed") -> None:
-        before = self._talk.add(item, after=after)
-        await self._send("conversation.item.added", previous_item_id=before, item=item.shown(status=status))
-        if status == "completed":
-            await self._send("conversation.item.done", previous_item_id=before, item=item.shown())
+        await self._line.send(f"{name}.completed", item_id=item.id, content_index=0, transcript=text, usage=usage)
 
     async def _truncate(self, item_id: str, audio_end_ms: int) -> None:
         self._talk.truncate(item_id, audio_end_ms)
-        await self._send("conversation.item.truncated", item_id=item_id, content_index=0, audio_end_ms=audio_end_ms)
-
-    # -- responses -------------------------------------------------------------------------------------------
-
-    async def _respond(self) -> None:
-        if self._response is not None:
-            raise ClientError(
-                "conversation_already_has_active_response",
-                f"Conversation already has an active response in progress: {self._response.id}. "
-                "Wait until the response is finished before creating a new one.",
-            )
-        number = len(self._desk.asked) + 1
-        response = self._response = _Response(self._talk.new_id("resp"), number)
-        asked = Asked(self._set.instructions, (), tuple(str(tool.get("name")) for tool in self._set.tools), number)
-        # Counted at once, so that two sessions don't share a number.
-        self._desk.asked.append(asked)
-        await self._send("response.created", response=self._of(response, "in_progress"))
-        response.task = self._spawn(self._make(response, asked), "response")
-
-    async def _cancel(self, reason: str, *, quietly: bool = False) -> None:
-        response = self._response
-        if response is None or response.task is None:
-            if quietly:
-                return
-            raise ClientError("response_cancel_not_active", "Cancellation failed: no active response found")
-        self._response = None
-        response.task.cancel()
-        await asyncio.gather(response.task, return_exceptions=True)
-        details = {"type": "cancelled", "reason": reason}
-        await self._send("response.done", response=self._of(response, "cancelled", status_details=details))
-
-    async def _make(self, response: _Response, asked: Asked) -> None:
-        mode = self._desk.conduct.mode
-        await self._talk.transcribed()
-        asked = Asked(
-            self._set.instructions,
-            tuple((item.role or item.type, item.text) for item in self._talk.items),
-            asked.tools,
-            asked.number,
+        await self._line.send(
+            "conversation.item.truncated", item_id=item_id, content_index=0, audio_end_ms=audio_end_ms
         )
-        self._desk.asked[asked.number - 1] = asked
-        if mode is RealtimeMode.STALL:
-            await asyncio.Event().wait()
-        if mode in {RealtimeMode.FAIL_RESPONSE, RealtimeMode.RATE_LIMITED}:
-            await self._fail(response, mode)
-            return
-        limits = [{"name": "requests", "limit": 1000, "remaining": 999, "reset_seconds": 60.0}]
-        await self._send("rate_limits.updated", rate_limits=limits)
-        answered = await self._desk.engines.answer(asked)
-        item = await (self._call(response, answered) if isinstance(answered, Called) else self._say(response, answered))
-        if item is None:
-            return
-        self._response = None
-        await self._send("response.done", response=self._of(response, "completed", output=[item.shown()]))
-
-    async def _fail(self, response: _Response, mode: RealtimeMode) -> None:
-        over = mode is RealtimeMode.RATE_LIMITED
-        error = {
-            "type": "insufficient_quota" if over else "server_error",
-            "code": "insufficient_quota" if over else "server_error",
-        }
-        self._response = None
-        await self._send(
-            "response.done",
-            response=self._of(response, "failed", status_details={"type": "failed", "error": error}),
-        )
-
-    async def _call(self, response: _Response, called: Called) -> Item:
-        item = Item(self._talk.new_id(), "function_call", text=called.arguments, name=called.name)
-        item.call_id = self._talk.new_id("call")
-        where = {"response_id": response.id, "output_index": 0}
-        await self._send("response.output_item.added", **where, item=item.shown(status="in_progress"))
-        await self._add(item)
-        place = {**where, "item_id": item.id, "call_id": item.call_id}
-        await self._send("response.function_call_arguments.delta", **place, delta=called.arguments)
-        await self._send("response.function_call_arguments.done", **place, name=called.name, arguments=called.arguments)
-        await self._send("response.output_item.done", **where, item=item.shown())
-        return item
-
-    async def _say(self, response: _Response, text: str) -> Item | None:
-        """Stream one spoken message; None when the session did not live to its end."""
-        pcm = await self._desk.engines.speak(text)
-        item = Item(self._talk.new_id(), "message", "assistant", text=text, spoken=True)
-        where = {"response_id": response.id, "output_index": 0}
-        empty = Item(item.id, "message", "assistant")
-        await self._send("response.output_item.added", **where, item=empty.shown(status="in_progress"))
-        await self._add(item, status="in_progress")
-        place = {**where, "item_id": item.id, "content_index": 0}
-        await self._send("response.content_part.added", **place, part={"type": "audio", "transcript": ""})
-        deltas = [pcm[at : at + _DELTA] for at in range(0, len(pcm), _DELTA)]
-        words = text.split(" ")
-        told = 0
-        for number, delta in enumerate(deltas, start=1):
-            until = len(words) * number // len(deltas)
-            if until > told:
-                piece = " ".join(words[told:until]) if told == 0 else " " + " ".join(words[told:until])
-                await self._send("response.output_audio_transcript.delta", **place, delta=piece)
-                told = until
-            encoded = base64.b64encode(delta.tobytes()).decode()
-            await self._send("response.output_audio.delta", **place, delta=encoded)
-            item.audio_ms += len(delta) * 1000 // RATE_HZ
-            if number > len(deltas) // 2 and await self._ends_here(response):
-                return None
-        await self._send("response.output_audio.done", **place)
-        await self._send("response.output_audio_transcript.done", **place, transcript=text)
-        await self._send("response.content_part.done", **place, part={"type": "audio", "transcript": text})
-        await self._send("response.output_item.done", **where, item=item.shown())
-        await self._send("conversation.item.done", previous_item_id=None, item=item.shown())
-        return item
-
-    async def _ends_here(self, response: _Response) -> bool:
-        """End the session in the middle of an answer where the conduct wants it; return whether it did."""
-        conduct = self._desk.conduct
-        if conduct.mode is RealtimeMode.CUT:
-            await self.hang_up("", code=1011)
-            return True
-        if conduct.expires_in_response == response.number:
-            await self.expire()
-            return True
-        return False
-
-    def _of(self, response: _Response, status: str, **more: Any) -> dict[str, Any]:
-        return {
-            "id": response.id,
-            "object": "realtime.response",
-            "status": status,
-            "status_details": None,
-            "output": [],
-            **more,
-        }
-
-    # -- sending ---------------------------------------------------------------------------------------------
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=f"{self._id}-{name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-    async def _error(self, code: str, message: str, *, param: str | None = None, event_id: str | None = None) -> None:
-        error = {
-            "type": "invalid_request_error",
-            "code": code,
-            "message": message,
-            "param": param,
-            "event_id": event_id,
-        }
-        await self._send("error", error=error)
-
-    async def _send(self, kind: str, **fields: Any) -> None:
-        if self._socket.closed:
-            return
-        self._events += 1
-        try:
-            await self._socket.send_str(json.dumps({"type": kind, "event_id": f"event_{self._events:06d}", **fields}))
-        except ConnectionResetError:
-            # The client went away; the reader ends the session.
-            return
 
 
 def _pcm(encoded: str) -> NDArray[np.int16]:
