@@ -14,20 +14,26 @@ from bot.brain.context import ModelContext, build_context_messages
 from bot.brain.evidence import Origin
 from bot.brain.instructions import Instructions
 from bot.brain.recollection import recollect
+from bot.brain.tools.exchanges import Exchange
+from bot.brain.tools.tool import Tool
+from bot.brain.tools.toolbox import Toolbox
+from bot.llm.budget import MEMORY_SEARCH, Budget
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
-from bot.llm.port import Role
+from bot.llm.port import Role, Tools
 from bot.policy import Terms
+from compaction.budget.messages import ToolCall
+from compaction.budget.tokens import estimate_tokens
 from compaction.errors import ContextOverflowError
-from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
+from compaction.model import Mode, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, coverage
 from compaction.session import SessionMemory
-from compaction.settings import CompactionSettings
+from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from compaction.model import Turn
 
@@ -202,3 +208,69 @@ def test_the_system_prompt_holds_what_it_must() -> None:
     assert "not instructions" in text
     assert text.endswith("House rules:\nSpeak like a pirate.")
     assert "House rules" not in Instructions("Otto").text()
+
+
+async def _nothing(arguments: Mapping[str, object]) -> str:
+    return ""
+
+
+MANY = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(20)}}
+SEARCH = Tool(MEMORY_SEARCH, "Finds what was said.", MANY, _nothing)
+STEP = Exchange((ToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under the pot.",))
+
+
+def _with_tools(talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens: int = 10_000) -> ModelContext:
+    return build_context_messages(
+        talk.memory,
+        current,
+        system=["You are in a room."],
+        max_input_tokens=max_input_tokens,
+        now=talk.at,
+        zone=UTC,
+        toolbox=toolbox,
+    )
+
+
+@pytest.mark.asyncio
+async def test_what_tools_answered_stands_behind_its_question() -> None:
+    """Before the answer made of it; the parts, which tell where words come from, stay those of the session."""
+    toolbox = Toolbox([SEARCH])
+    async with a_talk() as talk:
+        asked = await talk.say("Ada", "Roomtone, where is the key?")
+        await talk.say("Roomtone", "Under the pot.", TurnKind.ASSISTANT)
+        question = await talk.say("Ada", "Which pot?")
+        toolbox.exchanges.keep(asked.seq, [STEP])
+        toolbox.exchanges.keep(Seq(99), [STEP])
+        context = _with_tools(talk, question, toolbox)
+    assert [message.role for message in context.messages] == [
+        Role.SYSTEM,
+        Role.USER,
+        Role.ASSISTANT,
+        Role.TOOL,
+        Role.ASSISTANT,
+        Role.USER,
+    ]
+    assert context.messages[2].tool_calls == STEP.calls
+    assert len(context.parts) == 4
+    assert context.tools is not None
+    assert [offer.name for offer in context.tools.offers] == [MEMORY_SEARCH]
+
+
+@pytest.mark.asyncio
+async def test_tools_and_their_outputs_cost_room() -> None:
+    """A prompt with them stays within the budget, with a note that says where the rest can be found."""
+    toolbox = Toolbox([SEARCH])
+    budget = Budget(BudgetSettings(max_context_tokens=2_048, reserved_output_tokens=548))
+    async with a_talk() as talk:
+        for number in range(40):
+            asked = await talk.say("Ada", f"Story {number}: " + "word " * 30)
+            toolbox.exchanges.keep(asked.seq, [replace(STEP, results=("word " * 90,))])
+        question = await talk.say("Ada", "Well?")
+        context = _with_tools(talk, question, toolbox, max_input_tokens=1_500)
+    assert context.tools is not None
+    tools = budget.cost_of(Tools(context.tools.offers))
+    assert tools > 100
+    assert estimate_tokens(context.messages) + tools <= 1_500
+    results = [message for message in context.messages if message.role is Role.TOOL]
+    assert len(results) == 1, "a quarter of the room at most"
+    assert any(MEMORY_SEARCH in part.content for part in context.parts if part.kind is PartKind.EVICTION_NOTE)

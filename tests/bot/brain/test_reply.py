@@ -10,6 +10,7 @@ import pytest
 
 from bot.brain.context import ModelContext
 from bot.brain.reply import TOO_SLOW, Question, Replier, Reply
+from bot.brain.responder import CutOffError
 from bot.brain.speaking import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
 from bot.llm.port import ChatModelError
 from compaction.context import SessionContext
@@ -150,6 +151,20 @@ async def test_a_model_that_fails_in_the_middle_leaves_whole_sentences() -> None
         bench.replier.ask(FIRST)
         reply = await bench.next_reply()
     assert (reply.text, reply.failure) == ("Bo brings the lantern.", "It broke off. Try again.")
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_is_cut_off_ends_with_a_whole_sentence() -> None:
+    """The half one is left out, unless it is all there is; nobody is told of a failure."""
+    for pieces, heard in (
+        (("Bo brings it. And Cy br",), "Bo brings it."),
+        (("Bo br",), "Bo br"),
+    ):
+        bench = Bench(ScriptedResponder(*pieces, CutOffError("length")))
+        async with bench.listener.listening(), bench.running():
+            bench.replier.ask(FIRST)
+            reply = await bench.next_reply()
+        assert (reply.text, reply.failure) == (heard, None)
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,168 @@
+"""Answers that take a tool: two steps, every result with its call, a word in between when it takes long."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.responder import CutOffError, ModelResponder
+from bot.brain.tools.permission import Asker
+from bot.brain.tools.settings import ToolsSettings
+from bot.brain.tools.tool import Tool
+from bot.brain.tools.toolbox import Toolbox
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, FinishReason, Role, Tools
+from compaction.budget.messages import ToolCall
+from tests.bot.brain.test_responder import CONTEXT
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+
+    from bot.brain.context import ModelContext
+    from bot.llm.port import Streamed
+
+LOOK = ToolCall("c-1", "look", '{"at": "map"}')
+AGAIN = ToolCall("c-2", "look", '{"at": "sea"}')
+END = Ended(FinishReason.STOP)
+
+
+def asks(*calls: ToolCall) -> Ended:
+    """The end of an answer that wants tools called."""
+    return Ended(FinishReason.TOOL_CALLS, calls)
+
+
+class Thinker:
+    """A model that streams one script a call; keeps what it was asked."""
+
+    model = "thinker"
+
+    def __init__(self, *scripts: tuple[Streamed, ...]) -> None:
+        self._scripts = list(scripts)
+        self.asked: list[tuple[Sequence[ChatMessage], Tools]] = []
+
+    async def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_output_tokens: int,
+        enforce_budget: bool | None = None,
+        tools: Tools = NO_TOOLS,
+    ) -> AsyncGenerator[Streamed, None]:
+        """Yield the next script; the last one for ever."""
+        self.asked.append((messages, tools))
+        for piece in self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]:
+            yield piece
+
+
+class Looking:
+    """A room with one tool. `slow`: until it is set the tool finds nothing."""
+
+    def __init__(self) -> None:
+        self.slow: asyncio.Event | None = None
+        tool = Tool("look", "Looks.", {"type": "object"}, self._look)
+        self.toolbox = Toolbox([tool])
+
+    async def _look(self, arguments: Mapping[str, object]) -> str:
+        if self.slow is not None:
+            await self.slow.wait()
+        return f"the {arguments['at']}"
+
+    @property
+    def context(self) -> ModelContext:
+        """The context of a question in this room."""
+        return replace(CONTEXT, tools=self.toolbox.use(Asker(1, "Ada", "Look!", present=True)))
+
+
+async def answer(model: Thinker, context: ModelContext, **settings: object) -> list[str]:
+    """The pieces of an answer."""
+    responder = ModelResponder(model, max_output_tokens=77, tools=ToolsSettings.model_validate(settings))
+    return [piece async for piece in responder.respond(context)]
+
+
+@pytest.mark.asyncio
+async def test_a_tool_is_called_and_its_output_read() -> None:
+    """The second call has the first one's wish and what came of it, and the answer is the second one's words."""
+    model, room = Thinker((asks(LOOK, AGAIN),), ("A map ", "and the sea.", END)), Looking()
+    assert await answer(model, room.context) == ["A map ", "and the sea."]
+    (first, offered), (second, _) = model.asked
+    assert [offer.name for offer in offered.offers] == ["look"]
+    assert list(first) == list(CONTEXT.messages)
+    assert list(second[1:]) == [
+        ChatMessage(Role.ASSISTANT, "", tool_calls=(LOOK, AGAIN)),
+        ChatMessage(Role.TOOL, '<data from="look">\nthe map\n</data>', tool_call_id="c-1", name="look"),
+        ChatMessage(Role.TOOL, '<data from="look">\nthe sea\n</data>', tool_call_id="c-2", name="look"),
+    ]
+    kept = room.toolbox.exchanges.within(1_000, turns={CONTEXT.current.seq}, cost=lambda message: 1)
+    assert kept[CONTEXT.current.seq] == list(second[1:])
+
+
+@pytest.mark.asyncio
+async def test_words_before_a_call_are_said_at_once() -> None:
+    """And a heading is left out of each step's words."""
+    model = Thinker(("[21:05] Roomtone: ", "Hm, one moment.", asks(LOOK)), ("[21:05] Roomtone: A map.", END))
+    assert "".join(await answer(model, Looking().context)) == "Hm, one moment.\nA map."
+
+
+@pytest.mark.asyncio
+async def test_steps_are_bounded() -> None:
+    """After two the model must answer in words; one that calls on all the same is given up."""
+    model = Thinker((asks(LOOK),), (asks(LOOK),), ("A map.", END))
+    assert await answer(model, Looking().context) == ["A map."]
+    assert [tools.callable_now for _, tools in model.asked] == [True, True, False]
+    stubborn = Thinker((asks(LOOK),))
+    with pytest.raises(ChatModelError, match="over and over"):
+        await answer(stubborn, Looking().context)
+    assert len(stubborn.asked) == 3
+    talker = Thinker(("Hm. ", asks(LOOK)))
+    assert "".join(await answer(talker, Looking().context, max_steps=1)) == "Hm. \nHm. "
+
+
+@pytest.mark.asyncio
+async def test_a_slow_tool_is_told_once() -> None:
+    """Only where nothing was said yet, and not again for the second tool."""
+    room = Looking()
+    room.slow = asyncio.Event()
+    model = Thinker((asks(LOOK),), (asks(AGAIN),), ("A map.", END))
+    responder = ModelResponder(model, max_output_tokens=9, tools=ToolsSettings(filler_after_s=0.001))
+    stream = responder.respond(room.context)
+    assert await anext(stream) == "Let me look.\n"
+    room.slow.set()
+    assert [piece async for piece in stream] == ["A map."]
+    room.slow.clear()
+    talking = Thinker(("One moment.", asks(LOOK)), ("A map.", END))
+    stream = ModelResponder(talking, max_output_tokens=9, tools=ToolsSettings(filler_after_s=0.001)).respond(
+        room.context
+    )
+    assert [await anext(stream), await anext(stream)] == ["One moment.", "\n"]
+    asyncio.get_running_loop().call_later(0.02, room.slow.set)
+    assert [piece async for piece in stream] == ["A map."]
+
+
+@pytest.mark.asyncio
+async def test_without_a_filler_it_is_silent() -> None:
+    """As the operator wants it."""
+    room = Looking()
+    room.slow = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.02, room.slow.set)
+    model = Thinker((asks(LOOK),), ("A map.", END))
+    assert await answer(model, room.context, filler="", filler_after_s=0.001) == ["A map."]
+
+
+@pytest.mark.asyncio
+async def test_without_tools_calls_are_no_calls() -> None:
+    """A model that makes one up says what it says."""
+    model = Thinker(("Hm.", asks(LOOK)))
+    assert await answer(model, CONTEXT) == ["Hm."]
+    assert model.asked[0][1] == NO_TOOLS
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("reason", [FinishReason.LENGTH, FinishReason.FILTERED])
+async def test_an_answer_that_was_cut_off_says_so(reason: FinishReason) -> None:
+    """Who speaks it leaves the half sentence out."""
+    stream = ModelResponder(Thinker(("Bo brings it. And Cy", Ended(reason))), max_output_tokens=9).respond(CONTEXT)
+    assert await anext(stream) == "Bo brings it. And Cy"
+    with pytest.raises(CutOffError, match=reason.value):
+        await anext(stream)

@@ -1,0 +1,46 @@
+"""On whose behalf: one person, with their own words, if they are there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.asking import asker_of
+from bot.brain.reply import Question
+from bot.brain.tools.permission import NOBODY, Asker
+from bot.company import Company
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
+
+ASKS = TurnPart("1", "Ada", "Roomtone, what is that?")
+OVER = TurnPart("2", "Bo", "Post the map!")
+TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (ASKS,))
+BOTH = replace(TURN, parts=(ASKS, OVER, TurnPart("1", "Ada", "Tell me.")))
+
+
+def _company(*people: object) -> Company:
+    return Company(FakePlace(people=people or (ADA, BO, OTHER_BOT)))  # type: ignore[arg-type]
+
+
+def test_who_spoke_alone_asked() -> None:
+    """Present, with what they may."""
+    assert asker_of(Question(TURN), _company()) == Asker(1, "Ada", "Roomtone, what is that?", present=True)
+    moderator = replace(ADA, is_moderator=True)
+    assert asker_of(Question(TURN), _company(moderator)).moderator
+    assert not asker_of(Question(TURN), _company(BO)).present
+
+
+def test_of_several_only_who_is_answered_counts() -> None:
+    """What others said into it is no wish of theirs."""
+    asker = asker_of(Question(BOTH, asker_id="1"), _company())
+    assert (asker.user_id, asker.said) == (1, "Roomtone, what is that? Tell me.")
+    assert asker_of(Question(BOTH), _company()) == NOBODY
+    assert asker_of(Question(BOTH, asker_id="7"), _company()) == NOBODY
+
+
+def test_nobody_asked_what_nobody_said() -> None:
+    """Comings and goings, other bots, and speakers whom nobody knows."""
+    assert asker_of(Question(replace(TURN, kind=TurnKind.MEMBERSHIP)), _company()) == NOBODY
+    juke = replace(TURN, parts=(TurnPart("3", "Juke", "Post it."),))
+    assert not asker_of(Question(juke), _company()).present
+    somebody = replace(TURN, parts=(TurnPart("somebody", "Eve", "Post it."),))
+    assert asker_of(Question(somebody), _company()) == NOBODY
