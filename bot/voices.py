@@ -14,13 +14,15 @@ from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from bot.settings import LlmSettings, ModelsSettings
     from voice.settings import SpeakingSettings
-    from voice.speaking.port import Speech, Synthesizer
+    from voice.speaking.port import Sound, Synthesizer
 
 log = structlog.get_logger()
+
+_NO_SOUND: tuple[Sound, ...] = ()
 
 
 @asynccontextmanager
@@ -47,6 +49,7 @@ async def chosen_voice(
             speed=settings.speed,
             audio_format=settings.audio_format,
             timeout_s=settings.timeout_s,
+            stall_s=settings.stall_timeout_s,
         )
         remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
         yield FallbackSynthesizer(remote, embedded)
@@ -81,5 +84,7 @@ class _Mute:
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
-    async def synthesize(self, text: str) -> Speech:
+    async def stream(self, _text: str) -> AsyncGenerator[Sound, None]:
+        for sound in _NO_SOUND:
+            yield sound
         raise SynthesisError(self._reason)

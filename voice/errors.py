@@ -35,7 +35,14 @@ class RecogniserOverloadedError(RecogniserError):
 
 
 class SynthesisError(VoiceError):
-    """A sentence could not be spoken: the voice is missing, or its service failed."""
+    """A sentence could not be spoken: the voice is missing, or its service failed.
+
+    `spoken_share`: how much of the sentence (0 to 1) was spoken before.
+    """
+
+    def __init__(self, message: str, *, spoken_share: float = 0.0) -> None:
+        super().__init__(message)
+        self.spoken_share = spoken_share
 
 
 class RealtimeError(VoiceError):

@@ -327,8 +327,16 @@ class SpeakingSettings(BaseModel):
         default=8.0,
         gt=0,
         le=60,
-        description="Seconds that the endpoint may take over one sentence; then the embedded voice says it. Takes "
-        "effect at start.",
+        description="Seconds that the endpoint may take until a sentence begins to sound; then the embedded voice "
+        "says it. Takes effect at start.",
+    )
+    stall_timeout_s: float = Field(
+        default=2.0,
+        gt=0,
+        le=60,
+        description="Seconds that the endpoint may hesitate in the middle of a sentence; then the embedded voice says "
+        "the rest of it. What has come by then goes on sounding, so little of this is heard as a pause. Takes effect "
+        "at start.",
     )
     speed: float = Field(
         default=1.0, ge=0.5, le=2, description="Pace of speech; 1 is the voice's own. Takes effect at start."

@@ -1,4 +1,4 @@
-"""Speaking an answer: each sentence is cleaned, judged, given its sound and queued, while the one before it plays.
+"""Speaking an answer: each sentence is cleaned, judged and given its sound, while the one before it plays.
 
 It says what it is handed and notes what became of it; when an answer begins and ends is its conductor's business.
 """
@@ -6,7 +6,7 @@ It says what it is handed and notes what became of it; when an answer begins and
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,6 +15,7 @@ from bot.brain.progress import elapsed_ms
 from compaction.errors import ContextOverflowError
 from voice.errors import SynthesisError
 from voice.speaking.moderation import ModerationError, WordList
+from voice.speaking.pace import Pace, words_after, words_until
 from voice.speaking.spoken import Spoken
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from bot.brain.thinking import Thought
     from bot.clock import Clock
     from voice.speaking.moderation import Moderator
-    from voice.speaking.playback import Playback
+    from voice.speaking.playback import Piece, Playback
     from voice.speaking.port import Speech, Synthesizer
+    from voice.speaking.spoken import Sayable
 
 log = structlog.get_logger()
 
@@ -60,6 +62,7 @@ class Speaking:
         self._on_queued = on_queued
         self._pronunciations = pronunciations
         self._blocked_words = WordList(blocked_words)
+        self._pace = Pace()
         self._moderator = moderator
 
     async def speak(self, thoughts: asyncio.Queue[Thought], progress: Progress) -> None:
@@ -75,18 +78,44 @@ class Speaking:
             said = spoken.piece(item)
             if said is None or not await self._may_say(said.text, progress):
                 continue
-            begun = self._clock.monotonic()
-            try:
-                speech = await self._synthesizer.synthesize(said.aloud)
-            except SynthesisError as error:
-                progress.unsaid.append(said.text)
-                progress.fail("voice", str(error))
-                continue
-            if progress.synthesis_first_audio_ms is None:
-                progress.synthesis_first_audio_ms = elapsed_ms(begun, self._clock.monotonic())
-            # What is remembered is the text, not the way it is pronounced.
-            if not await self.queue(replace(speech, text=said.text), progress):
+            if not await self._say(said, progress):
                 return
+
+    async def _say(self, said: Sayable, progress: Progress) -> bool:
+        """Speak one sentence, which sounds while the rest of it is made; return whether playback takes more."""
+        # What is remembered is the text, not the way it is pronounced.
+        piece = await self._opened(said, progress)
+        if piece is None:
+            return False
+        begun, spoken_s = self._clock.monotonic(), 0.0
+        try:
+            async with aclosing(self._synthesizer.stream(said.aloud)) as stream:
+                async for sound in stream:
+                    piece.add(sound)
+                    spoken_s += sound.duration_s
+                    progress.audio_s += sound.duration_s
+                    if progress.synthesis_first_audio_ms is None:
+                        progress.synthesis_first_audio_ms = elapsed_ms(begun, self._clock.monotonic())
+                    if piece.done not in progress.pieces:
+                        progress.pieces.append(piece.done)
+                        self._on_queued()
+        except SynthesisError as error:
+            progress.unsaid.append(words_after(said.text, error.spoken_share))
+            progress.fail("voice", str(error))
+            piece.end(text=words_until(said.text, error.spoken_share))
+        else:
+            piece.end()
+            self._pace.learn(said.aloud, spoken_s)
+        return True
+
+    async def _opened(self, said: Sayable, progress: Progress) -> Piece | None:
+        """Return a place in playback for a sentence, or None if it plays nothing any more."""
+        try:
+            async with asyncio.timeout(QUEUE_TIMEOUT_S):
+                return await self._playback.open(said.text, expected_s=self._pace.duration_s(said.aloud))
+        except TimeoutError:
+            progress.fail("playback", NOT_PLAYED)
+            return None
 
     async def queue(self, speech: Speech, progress: Progress) -> bool:
         """Queue a piece for playback; return whether playback takes more."""

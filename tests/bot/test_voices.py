@@ -14,6 +14,7 @@ from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMod
 from voice.errors import SynthesisError
 from voice.settings import SpeakingSettings
 from voice.speaking.piper import PiperSynthesizer
+from voice.speaking.port import whole
 
 MODELS = ModelsSettings(directory=Path(__file__).parents[2] / "data" / "models")
 
@@ -38,9 +39,9 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
     async with LocalSpeechServer(SpeechConduct(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url)
         async with chosen_voice(settings, models=MODELS, llm=LlmSettings()) as voice:
-            assert (await voice.synthesize("Hello there.")).rate_hz == 24_000
+            assert (await whole(voice, "Hello there.")).rate_hz == 24_000
             server.conduct.mode = SpeechMode.BROKEN
-            assert (await voice.synthesize("Hello there.")).rate_hz == 22_050
+            assert (await whole(voice, "Hello there.")).rate_hz == 22_050
 
 
 @pytest.mark.asyncio
@@ -48,7 +49,7 @@ async def test_without_any_voice_every_sentence_says_why(tmp_path: Path) -> None
     """The reply is written instead."""
     async with chosen_voice(SpeakingSettings(), models=ModelsSettings(directory=tmp_path), llm=LlmSettings()) as voice:
         with pytest.raises(SynthesisError, match="roomtone models pull voice"):
-            await voice.synthesize("Hello.")
+            await whole(voice, "Hello.")
 
 
 @pytest.mark.asyncio
@@ -57,5 +58,5 @@ async def test_twice_the_pace_is_half_as_long() -> None:
     lengths = []
     for speed in (1.0, 2.0):
         async with chosen_voice(SpeakingSettings(speed=speed), models=MODELS, llm=LlmSettings()) as voice:
-            lengths.append(len((await voice.synthesize("The blue canoe leaves on Friday.")).pcm))
+            lengths.append(len((await whole(voice, "The blue canoe leaves on Friday.")).pcm))
     assert 0.35 < lengths[1] / lengths[0] < 0.7

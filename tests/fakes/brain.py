@@ -10,7 +10,7 @@ import numpy as np
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.errors import SynthesisError
-from voice.speaking.port import Speech
+from voice.speaking.port import Sound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -55,19 +55,27 @@ class ScriptedResponder:
 
 
 class FakeVoice:
-    """Speaks two frames a word. Texts in `mute` fail."""
+    """Speaks some frames a word. Texts in `mute` fail; text and word number: `breaks` fail there, `waits` wait."""
 
     def __init__(self) -> None:
         self.spoken: list[str] = []
+        self.frames_a_word = FRAMES_A_WORD
         self.mute: set[str] = set()
+        self.breaks: set[tuple[str, int]] = set()
+        self.waits: dict[tuple[str, int], asyncio.Event] = {}
 
-    async def synthesize(self, text: str) -> Speech:
-        """Return the text as a quiet tone."""
+    async def stream(self, text: str) -> AsyncGenerator[Sound, None]:
+        """Yield the text as a quiet tone, word by word."""
         if text in self.mute:
             raise SynthesisError("The voice is hoarse. Give it tea.")
         self.spoken.append(text)
-        samples = len(text.split()) * FRAMES_A_WORD * DISCORD_FRAME_SAMPLES
-        return Speech(text, np.full(samples, 100, dtype=np.int16), DISCORD_RATE_HZ)
+        words = text.split()
+        for number, _ in enumerate(words):
+            if (text, number) in self.breaks:
+                raise SynthesisError("The voice broke. Give it tea.", spoken_share=number / len(words))
+            if (wait := self.waits.get((text, number))) is not None:
+                await wait.wait()
+            yield Sound(np.full(self.frames_a_word * DISCORD_FRAME_SAMPLES, 100, dtype=np.int16), DISCORD_RATE_HZ)
 
 
 class Listener:

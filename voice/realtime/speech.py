@@ -13,8 +13,8 @@ import numpy as np
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.realtime.port import REALTIME_RATE_HZ
-from voice.realtime.resample import StreamResampler
 from voice.speaking.port import Speech
+from voice.speaking.resample import StreamResampler
 
 if TYPE_CHECKING:
     from voice.audio import Pcm

@@ -1,6 +1,7 @@
 """What is being said: queued speech, cut into 20 ms frames, and how much of it was really sent.
 
-The voice connection pulls frames from its own thread (`next_frame`); replies are queued from the event loop.
+The voice connection pulls frames from its own thread (`next_frame`); replies are queued from the event loop, whole
+or while they are still being made.
 Whatever happens to a piece, whether it is played out, stopped or cut off by a closing room, its `Played` says
 how far it came, because only what was heard belongs into the room's memory.
 """
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS
-from voice.speaking.resample import to_rate
+from voice.speaking.port import Sound
+from voice.speaking.resample import StreamResampler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
 
 # The voice's loudness changes by so much in one frame: from full to silence in 100 ms, which no ear takes for a click.
 GAIN_STEP = 0.2
-# One piece plays and one waits: the next is synthesised meanwhile, and a barge-in throws little work away.
-QUEUE_PIECES = 2
+# One piece plays, and two are made meanwhile or wait: the second spares a pause behind a piece as short as 'Sure.',
+# and a barge-in throws little work away.
+QUEUE_PIECES = 3
+# So much of a piece that is still being made must be there before it sounds: 100 ms outlast what a stream hesitates.
+CUSHION_FRAMES = 5
 # Sound comes back from a loudspeaker through somebody's microphone and two networks, up to so much later.
 ECHO_LAG_S = 1.0
 # Of an answer and the one before it: what can still echo.
@@ -59,29 +64,67 @@ class Played:
         return " ".join(words[: int(len(words) * share)])
 
 
-class _Piece:
-    """One queued speech and its progress. Touched under the playback's lock."""
+class Piece:
+    """One queued speech and its progress, made by `Playback.open`. Sound may be added until it is ended.
 
-    def __init__(self, speech: Speech, done: asyncio.Future[Played], volume: float) -> None:
-        self.text = speech.text
-        self.done = done
-        pcm = _louder(to_rate(speech.pcm, speech.rate_hz, DISCORD_RATE_HZ), volume, volume)
-        self.frames: deque[Pcm] = deque(_frames(pcm))
-        self.total = len(self.frames)
+    Use it on the event loop; what the voice connection's thread touches is under the playback's lock.
+    """
+
+    def __init__(self, text: str, *, expected_s: float, volume: float, playback: Playback) -> None:
+        self.text = text
+        self.done: asyncio.Future[Played] = playback.loop.create_future()
+        self._expected_s = expected_s
+        self._volume = volume
+        self._playback = playback
+        self._resampler: tuple[int, StreamResampler] | None = None
+        self._rest = np.zeros(0, np.int16)
+        # Under the lock:
+        self.frames: deque[Pcm] = deque()
+        self.total = 0
+        self.open = True
+        # Whether sound may begin, or go on after it ran dry.
+        self.flowing = False
         self.first_frame_at: float | None = None
         self.released = False
 
+    def add(self, sound: Sound) -> None:
+        """Add sound to its end. After a stop it is thrown away."""
+        if self._resampler is None or self._resampler[0] != sound.rate_hz:
+            self._flush_resampler()
+            self._resampler = sound.rate_hz, StreamResampler(sound.rate_hz, DISCORD_RATE_HZ)
+        self._take(self._resampler[1].feed(sound.pcm))
+
+    def end(self, *, text: str | None = None) -> None:
+        """Say that there is no more of it. `text`: what it turned out to say, where it broke off."""
+        self._flush_resampler()
+        if len(self._rest):
+            missing = DISCORD_FRAME_SAMPLES - len(self._rest)
+            self._take(np.zeros(missing, np.int16))
+        if text is not None:
+            self.text = text
+        self._playback.ended(self)
+
     def played(self) -> Played:
+        """Return how far it came. What is still being made counts by how long it was expected to be."""
         frame_s = FRAME_MS / 1000
         sent = self.total - len(self.frames)
-        return Played(self.text, self.total * frame_s, sent * frame_s, self.first_frame_at)
+        duration_s = self.total * frame_s
+        if self.open:
+            duration_s = max(duration_s + frame_s, self._expected_s)
+        return Played(self.text, duration_s, sent * frame_s, self.first_frame_at)
 
+    def _flush_resampler(self) -> None:
+        if self._resampler is not None:
+            self._take(self._resampler[1].flush())
+            self._resampler = None
 
-def _frames(pcm: Pcm) -> list[Pcm]:
-    """Cut into whole frames, the last one filled up with silence."""
-    missing = -len(pcm) % DISCORD_FRAME_SAMPLES
-    whole = np.concatenate([pcm, np.zeros(missing, dtype=np.int16)]) if missing else pcm
-    return list(whole.reshape(-1, DISCORD_FRAME_SAMPLES))
+    def _take(self, pcm: Pcm) -> None:
+        """Hand on what makes whole frames, at Discord's rate, and keep the rest."""
+        joined = np.concatenate([self._rest, _louder(pcm, self._volume, self._volume)])
+        whole = len(joined) // DISCORD_FRAME_SAMPLES * DISCORD_FRAME_SAMPLES
+        self._rest = joined[whole:]
+        if whole:
+            self._playback.flowed(self, list(joined[:whole].reshape(-1, DISCORD_FRAME_SAMPLES)))
 
 
 def _louder(pcm: Pcm, gain: float, gain_at_end: float) -> Pcm:
@@ -104,20 +147,15 @@ class Playback:
 
     def __init__(self, *, volume: float = 1.0, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._volume = volume
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._pieces: deque[_Piece] = deque()
-        self._begun: deque[_Piece] = deque(maxlen=REMEMBERED_PIECES)
+        self._pieces: deque[Piece] = deque()
+        self._begun: deque[Piece] = deque(maxlen=REMEMBERED_PIECES)
         self._slots = asyncio.Semaphore(QUEUE_PIECES)
-        self._wake: Callable[[], None] = _nothing
         # The loudness now and where it is going, changed a step a frame.
         self._gain = self._wanted_gain = 1.0
         self._paused = False
-
-    def on_speech(self, wake: Callable[[], None]) -> None:
-        """Call `wake` (on the event loop) whenever there is something to pull again."""
-        self._wake = wake
 
     @property
     def speaking(self) -> bool:
@@ -125,16 +163,23 @@ class Playback:
         with self._lock:
             return bool(self._pieces)
 
-    async def queue(self, speech: Speech) -> asyncio.Future[Played]:
-        """Wait for room in the queue, put `speech` there, and return the future of how far it came."""
+    async def open(self, text: str, *, expected_s: float = 0.0) -> Piece:
+        """Wait for room in the queue, and return a place in it to be filled with the sound of `text`.
+
+        `expected_s`: about how long it will sound; it tells how much of the text was heard where it is stopped
+        before it is ended. Whoever opens a piece ends it, whatever happens.
+        """
         await self._slots.acquire()
-        piece = _Piece(speech, self._loop.create_future(), self._volume)
-        if piece.total == 0:
-            self._resolve(piece)
-            return piece.done
+        piece = Piece(text, expected_s=expected_s, volume=self._volume, playback=self)
         with self._lock:
             self._pieces.append(piece)
-        self._wake()
+        return piece
+
+    async def queue(self, speech: Speech) -> asyncio.Future[Played]:
+        """Wait for room in the queue, put `speech` there, and return the future of how far it came."""
+        piece = await self.open(speech.text)
+        piece.add(Sound(speech.pcm, speech.rate_hz))
+        piece.end()
         return piece.done
 
     async def say(self, speech: Speech) -> Played:
@@ -146,7 +191,6 @@ class Playback:
         with self._lock:
             self._wanted_gain = level
             self._paused = False
-        self._wake()
 
     def pause(self) -> None:
         """Fade out within the next frame and keep the rest."""
@@ -185,22 +229,34 @@ class Playback:
         Called from the voice connection's thread.
         """
         with self._lock:
-            if not self._pieces:
+            piece = self._flowing()
+            if piece is None:
                 self._gain = 0.0 if self._paused else self._wanted_gain
                 return None
             if self._paused and self._gain == 0.0:
                 return None
-            piece = self._pieces[0]
             if piece.first_frame_at is None:
                 piece.first_frame_at = self._monotonic()
                 self._begun.append(piece)
             frame = piece.frames.popleft()
             before, self._gain = self._gain, self._next_gain()
             after = self._gain
-            if not piece.frames:
+            if not piece.frames and not piece.open:
                 self._pieces.popleft()
-                self._loop.call_soon_threadsafe(self._resolve, piece)
+                self.loop.call_soon_threadsafe(self._resolve, piece)
         return _louder(frame, before, after)
+
+    def _flowing(self) -> Piece | None:
+        """Return the piece whose turn it is, if it has sound to go on with. Called under the lock."""
+        if not self._pieces:
+            return None
+        piece = self._pieces[0]
+        if not piece.frames:
+            # It ran dry: when it goes on, it goes on for more than a syllable.
+            piece.flowing = False
+        elif not piece.open or len(piece.frames) >= CUSHION_FRAMES:
+            piece.flowing = True
+        return piece if piece.flowing else None
 
     def _next_gain(self) -> float:
         """Return the loudness at the end of the next frame. Called under the lock."""
@@ -210,14 +266,30 @@ class Playback:
             return min(self._wanted_gain, self._gain + GAIN_STEP)
         return max(self._wanted_gain, self._gain - GAIN_STEP)
 
-    def _resolve(self, piece: _Piece) -> None:
+    # -- what a piece tells ---------------------------------------------------------------------------------
+
+    def flowed(self, piece: Piece, frames: list[Pcm]) -> None:
+        """Take more of a piece's sound."""
+        with self._lock:
+            if piece not in self._pieces:
+                return
+            piece.frames.extend(frames)
+            piece.total += len(frames)
+
+    def ended(self, piece: Piece) -> None:
+        """Take note that a piece is complete. One that has been played out already is over with that."""
+        with self._lock:
+            piece.open = False
+            over = piece in self._pieces and not piece.frames
+            if over:
+                self._pieces.remove(piece)
+        if over:
+            self._resolve(piece)
+
+    def _resolve(self, piece: Piece) -> None:
         """Tell how far `piece` came and give its place in the queue away. Runs on the event loop, once a piece."""
         if not piece.done.done():
             piece.done.set_result(piece.played())
         if not piece.released:
             piece.released = True
             self._slots.release()
-
-
-def _nothing() -> None:
-    """Wake nobody: the default until a voice connection pulls."""

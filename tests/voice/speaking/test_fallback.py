@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.brain import FakeVoice
+from voice.audio import DISCORD_FRAME_SAMPLES
 from voice.errors import SynthesisError
 from voice.speaking.fallback import FallbackSynthesizer
+from voice.speaking.port import whole
+
+# Frames a word, as people speak.
+FRAMES = 16
 
 
 class Bench:
@@ -23,7 +28,7 @@ class Bench:
         """Say it, and return who did."""
         self.first.mute = {text} if fails else set()
         before = len(self.first.spoken)
-        assert (await self.voice.synthesize(text)).text == text
+        assert (await whole(self.voice, text)).text == text
         return "first" if len(self.first.spoken) > before else "second"
 
 
@@ -62,4 +67,33 @@ async def test_when_both_fail_the_second_says_why() -> None:
     bench = Bench()
     bench.first.mute = bench.second.mute = {"x"}
     with pytest.raises(SynthesisError, match="hoarse"):
-        await bench.voice.synthesize("x")
+        await whole(bench.voice, "x")
+
+
+@pytest.mark.asyncio
+async def test_the_second_says_the_rest_of_what_the_first_began() -> None:
+    """No word is lost where the first breaks off, and none is said twice once its pace is known."""
+    bench = Bench()
+    bench.first.frames_a_word = bench.second.frames_a_word = FRAMES
+    sentence = "one two three four five six seven eight"
+    for _ in range(30):
+        await whole(bench.voice, sentence)
+    bench.first.breaks = {(sentence, 5)}
+    speech = await whole(bench.voice, sentence)
+    assert bench.second.spoken == ["six seven eight"]
+    assert len(speech.pcm) == 8 * FRAMES * DISCORD_FRAME_SAMPLES
+
+
+@pytest.mark.asyncio
+async def test_when_both_fail_it_is_known_how_much_was_said() -> None:
+    """What nobody could say can be written."""
+    bench = Bench()
+    bench.first.frames_a_word = bench.second.frames_a_word = FRAMES
+    sentence = "one two three four five six seven eight"
+    for _ in range(30):
+        await whole(bench.voice, sentence)
+    bench.first.breaks = {(sentence, 4)}
+    bench.second.mute = {"five six seven eight"}
+    with pytest.raises(SynthesisError) as caught:
+        await whole(bench.voice, sentence)
+    assert caught.value.spoken_share == pytest.approx(0.5, abs=0.05)

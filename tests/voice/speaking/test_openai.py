@@ -13,6 +13,7 @@ from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMod
 from tests.fakes.brain import until
 from voice.errors import SynthesisError
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
+from voice.speaking.port import whole
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,7 +44,7 @@ async def endpoint(
 async def test_what_is_asked_for() -> None:
     """Text, model, voice, pace and format as set."""
     async with endpoint(speed=1.25) as (voice, server):
-        speech = await voice.synthesize(WORDS)
+        speech = await whole(voice, WORDS)
     assert server.calls == [
         {"input": WORDS, "model": "local-speech", "voice": "alloy", "response_format": "pcm", "speed": 1.25}
     ]
@@ -55,7 +56,7 @@ async def test_what_is_asked_for() -> None:
 async def test_whatever_is_sent_is_read(sends: str) -> None:
     """Servers answer in what they have, whatever was asked for."""
     async with endpoint(sends=sends) as (voice, _):
-        speech = await voice.synthesize(WORDS)
+        speech = await whole(voice, WORDS)
     assert len(speech.pcm) / speech.rate_hz == pytest.approx(0.4, abs=0.03)
     assert np.abs(speech.pcm).max() > 6_000
 
@@ -65,7 +66,7 @@ async def test_whatever_is_sent_is_read(sends: str) -> None:
     ("mode", "remedy"),
     [
         (SpeechMode.STALL, "speaking.timeout_s"),
-        (SpeechMode.STALL_AFTER_FIRST, "speaking.timeout_s"),
+        (SpeechMode.STALL_AFTER_FIRST, "speaking.stall_timeout_s"),
         (SpeechMode.CUT, "broke off|cannot be reached"),
         (SpeechMode.EMPTY, "no sound"),
         (SpeechMode.GARBAGE, "text/html"),
@@ -79,14 +80,26 @@ async def test_whatever_is_sent_is_read(sends: str) -> None:
 )
 async def test_failures_are_plain_sentences(mode: SpeechMode, remedy: str) -> None:
     """Each way to fail is one sentence with its remedy and holds neither key nor words; the next call works."""
-    async with endpoint(mode, timeout_s=0.5) as (voice, server):
+    async with endpoint(mode, timeout_s=0.5, stall_s=0.3) as (voice, server):
         with pytest.raises(SynthesisError, match=remedy) as caught:
-            await voice.synthesize(WORDS)
+            await whole(voice, WORDS)
         assert SECRET not in str(caught.value)
         assert "lantern" not in str(caught.value)
         assert "\n" not in str(caught.value)
         server.conduct.mode = SpeechMode.ANSWER
-        assert (await voice.synthesize(WORDS)).text == WORDS
+        assert (await whole(voice, WORDS)).text == WORDS
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("audio_format", ["pcm", "wav", "opus"])
+async def test_sound_is_passed_on_while_the_rest_is_made(audio_format: str) -> None:
+    """The endpoint has sent a little and thinks: what it sent is there already, whatever form it has."""
+    async with endpoint(SpeechMode.STALL_AFTER_FIRST, audio_format=audio_format) as (voice, _):
+        stream = voice.stream(" ".join(["word"] * 20))
+        async with asyncio.timeout(1.5):
+            first = await anext(stream)
+        await stream.aclose()
+    assert 0 < first.duration_s < 1.9
 
 
 @pytest.mark.asyncio
@@ -95,16 +108,16 @@ async def test_nobody_there_is_said() -> None:
     async with endpoint() as (voice, server):
         await server.__aexit__(None, None, None)
         with pytest.raises(SynthesisError, match="cannot be reached"):
-            await voice.synthesize(WORDS)
+            await whole(voice, WORDS)
 
 
 @pytest.mark.asyncio
 async def test_hanging_up_frees_the_adapter() -> None:
     """A reply that is broken off cancels its call; the next one works."""
     async with endpoint(SpeechMode.STALL) as (voice, server):
-        call = asyncio.create_task(voice.synthesize(WORDS), name="call")
+        call = asyncio.create_task(whole(voice, WORDS), name="call")
         await until(lambda: bool(server.calls))
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         server.conduct.mode = SpeechMode.ANSWER
-        assert (await voice.synthesize(WORDS)).text == WORDS
+        assert (await whole(voice, WORDS)).text == WORDS

@@ -6,10 +6,12 @@ import asyncio
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
-from voice.speaking.playback import ECHO_LAG_S, QUEUE_PIECES, Playback
-from voice.speaking.port import Speech
+from voice.speaking.playback import CUSHION_FRAMES, ECHO_LAG_S, QUEUE_PIECES, Playback
+from voice.speaking.port import Sound, Speech
 
 
 def speech(text: str, frames: int) -> Speech:
@@ -48,7 +50,7 @@ async def test_stop_tells_how_far_it_came() -> None:
 
 @pytest.mark.asyncio
 async def test_queue_is_bounded() -> None:
-    """The third piece waits until one has been played."""
+    """A piece too many waits until one has been played."""
     playback = Playback()
     for _ in range(QUEUE_PIECES):
         await playback.queue(speech("x", 1))
@@ -72,16 +74,6 @@ async def test_short_speech_is_filled_to_a_frame_and_empty_speech_resolves() -> 
     assert frame[10:].max() == 0
     assert (await future).complete
     assert (await playback.say(Speech("", np.zeros(0, dtype=np.int16), DISCORD_RATE_HZ))).complete
-
-
-@pytest.mark.asyncio
-async def test_the_voice_connection_is_woken() -> None:
-    """Queued speech wakes whoever pulls."""
-    playback = Playback()
-    woken: list[bool] = []
-    playback.on_speech(lambda: woken.append(True))
-    await playback.queue(speech("hi", 1))
-    assert woken == [True]
 
 
 @pytest.mark.asyncio
@@ -180,3 +172,113 @@ async def test_what_is_queued_in_a_pause_waits_unheard() -> None:
     assert loudness(playback) == -1
     playback.resume()
     assert [loudness(playback) for _ in range(6)] == [200, 400, 600, 800, 1000, 1000]
+
+
+def sound(frames: float, *, rate_hz: int = DISCORD_RATE_HZ) -> Sound:
+    """Return so many frames of sound."""
+    return Sound(np.full(int(frames * rate_hz / 50), 1000, dtype=np.int16), rate_hz)
+
+
+def pulled(playback: Playback, slots: int) -> str:
+    """Return which of the next slots had sound: `#` or `.` each."""
+    return "".join("." if playback.next_frame() is None else "#" for _ in range(slots))
+
+
+@pytest.mark.asyncio
+async def test_a_piece_sounds_while_it_is_made() -> None:
+    """It begins once there is a cushion, ends when it is ended, and the next one follows without a gap."""
+    playback = Playback()
+    piece = await playback.open("one two three")
+    following = await playback.queue(speech("four", 2))
+    piece.add(sound(CUSHION_FRAMES - 1))
+    assert pulled(playback, 2) == ".."
+    piece.add(sound(3))
+    assert pulled(playback, 5) == "#####"
+    piece.add(sound(1))
+    piece.end()
+    assert pulled(playback, 6) == "#####."
+    assert (await piece.done).heard_text == "one two three"
+    assert (await following).complete
+
+
+@pytest.mark.asyncio
+async def test_a_piece_that_runs_dry_waits_for_a_cushion_again() -> None:
+    """A slow voice makes pauses rather than crumbs, and nothing is played ahead of it."""
+    playback = Playback()
+    piece = await playback.open("one two")
+    await playback.queue(speech("three", 1))
+    piece.add(sound(CUSHION_FRAMES))
+    assert pulled(playback, 7) == "#####.."
+    piece.add(sound(2))
+    assert pulled(playback, 2) == ".."
+    piece.end()
+    assert pulled(playback, 4) == "###."
+
+
+@pytest.mark.asyncio
+async def test_a_piece_ended_after_its_last_frame_is_over_at_once() -> None:
+    playback = Playback()
+    piece = await playback.open("one")
+    piece.add(sound(CUSHION_FRAMES))
+    assert pulled(playback, 5) == "#####"
+    piece.end()
+    assert piece.done.done()
+    assert not playback.speaking
+
+
+@pytest.mark.asyncio
+async def test_stopped_while_it_is_made_it_counts_by_what_was_expected() -> None:
+    """Half of the expected sound is half of the words, though no more had come; what comes later is thrown away."""
+    playback = Playback()
+    piece = await playback.open("one two three four", expected_s=0.4)
+    piece.add(sound(10))
+    pulled(playback, 10)
+    playback.stop()
+    piece.add(sound(10))
+    piece.end()
+    played = await piece.done
+    assert (played.heard_text, played.complete) == ("one two", False)
+    assert pulled(playback, 1) == "."
+
+
+@pytest.mark.asyncio
+async def test_broken_off_it_tells_what_it_came_to_say() -> None:
+    playback = Playback()
+    piece = await playback.open("one two three")
+    piece.add(sound(2))
+    piece.end(text="one")
+    assert pulled(playback, 3) == "##."
+    assert (await piece.done).heard_text == "one"
+
+
+@pytest.mark.asyncio
+async def test_two_voices_in_one_piece_have_each_their_rate() -> None:
+    """What the second voice adds at another rate has its right length."""
+    playback = Playback()
+    piece = await playback.open("one two")
+    for part in (sound(10, rate_hz=24_000), sound(10, rate_hz=22_050)):
+        piece.add(part)
+    piece.end()
+    assert pulled(playback, 30).count("#") in (20, 21)
+
+
+@given(st.lists(st.integers(1, 3000), min_size=1, max_size=20), st.data())
+def test_streamed_or_whole_it_is_the_same_sound(sizes: list[int], data: st.DataObject) -> None:
+    """However the sound comes and whenever it is pulled, the same samples leave, each once."""
+    samples = (np.arange(sum(sizes)) % 20_000 + 1).astype(np.int16)
+
+    async def streamed() -> list[np.ndarray[tuple[int], np.dtype[np.int16]]]:
+        playback, frames, at = Playback(), [], 0
+        piece = await playback.open("x")
+        for size in sizes:
+            piece.add(Sound(samples[at : at + size], DISCORD_RATE_HZ))
+            at += size
+            frames += [playback.next_frame() for _ in range(data.draw(st.integers(0, 4)))]
+        piece.end()
+        frames += [playback.next_frame() for _ in range(len(samples) // DISCORD_FRAME_SAMPLES + 2)]
+        return [frame for frame in frames if frame is not None]
+
+    sent = np.concatenate(asyncio.run(streamed()))
+    assert np.array_equal(sent[: len(samples)], samples)
+    assert not sent[len(samples) :].any()
+    assert len(sent) - len(samples) < DISCORD_FRAME_SAMPLES

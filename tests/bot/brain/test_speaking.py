@@ -1,0 +1,98 @@
+"""One sentence on its way to the channel while the rest of it is still being made."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.progress import Progress
+from bot.brain.speaking import Speaking
+from bot.brain.thinking import new_thoughts
+from tests.fakes.brain import FakeVoice, Listener, until
+from tests.fakes.clock import FakeClock
+from voice.speaking.playback import CUSHION_FRAMES, Playback
+
+if TYPE_CHECKING:
+    from bot.brain.thinking import Thought
+
+SENTENCE = "one two three four five six seven eight."
+
+
+class Bench:
+    """A mouth whose voice speaks fifteen characters a second, and what it queued."""
+
+    def __init__(self) -> None:
+        self.voice = FakeVoice()
+        self.voice.frames_a_word = 16
+        self.playback = Playback()
+        self.listener = Listener(self.playback)
+        self.progress = Progress(begun_at=0.0)
+        self.queued = 0
+        self.speaking = Speaking(
+            synthesizer=self.voice, playback=self.playback, clock=FakeClock(), on_queued=self._note
+        )
+
+    def _note(self) -> None:
+        self.queued += 1
+
+    async def speak(self, *thoughts: Thought) -> None:
+        """Speak these and the end."""
+        queue = new_thoughts()
+        for thought in (*thoughts, None):
+            queue.put_nowait(thought)
+        await self.speaking.speak(queue, self.progress)
+
+
+@pytest.mark.asyncio
+async def test_a_sentence_sounds_before_its_end_is_made() -> None:
+    """The first word is heard while the voice still makes the rest, and all of it is heard in the end."""
+    bench = Bench()
+    rest = bench.voice.waits[SENTENCE, 2] = asyncio.Event()
+    speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")
+    await until(lambda: bench.queued == 1)
+    bench.listener.pull(CUSHION_FRAMES)
+    assert bench.listener.frames == CUSHION_FRAMES
+    rest.set()
+    await speaking
+    bench.listener.pull(8 * 16)
+    await bench.speaking.play_out(bench.progress)
+    assert [(played.heard_text, played.complete) for played in bench.progress.played] == [(SENTENCE, True)]
+
+
+@pytest.mark.asyncio
+async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> None:
+    """Nobody knows yet how long it will be; the voice's usual pace tells."""
+    bench = Bench()
+    bench.voice.waits[SENTENCE, 5] = asyncio.Event()
+    speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")
+    await until(lambda: bench.queued == 1)
+    bench.listener.pull(4 * 16)
+    speaking.cancel()
+    bench.playback.stop()
+    (played,) = bench.progress.played
+    assert not played.complete
+    assert played.heard_text == "one two three"
+
+
+@pytest.mark.asyncio
+async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> None:
+    """The voice breaks at the sixth word and nobody stands in: five words are said, three are to be written."""
+    bench = Bench()
+    bench.voice.breaks = {(SENTENCE, 5)}
+    await bench.speak(SENTENCE, "Nine.")
+    bench.listener.pull(8 * 16)
+    await bench.speaking.play_out(bench.progress)
+    assert bench.progress.unsaid == ["six seven eight."]
+    assert [played.heard_text for played in bench.progress.played] == ["one two three four five", "Nine."]
+    assert bench.progress.failure == "The voice broke. Give it tea."
+
+
+@pytest.mark.asyncio
+async def test_a_sentence_without_any_sound_takes_no_place() -> None:
+    """It is written; whoever speaks over the bot then speaks over nothing."""
+    bench = Bench()
+    bench.voice.mute = {SENTENCE}
+    await bench.speak(SENTENCE)
+    assert (bench.queued, bench.progress.unsaid, bench.playback.speaking) == (0, [SENTENCE], False)

@@ -1,0 +1,130 @@
+"""Whatever an endpoint sends, in whatever pieces, it is the same sound."""
+
+from __future__ import annotations
+
+import io
+import struct
+import wave
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rehearsal.people.clip import encode_ogg
+from voice.speaking.soundstream import PCM_RATE_HZ, NoSoundError, SoundStream, rate_of
+
+if TYPE_CHECKING:
+    from voice.speaking.port import Sound
+
+TONE = (8_000 * np.sin(2 * np.pi * 440 * np.arange(48_000) / 48_000)).astype(np.int16)
+
+
+def wav(pcm: np.ndarray[tuple[int], np.dtype[np.int16]], *, channels: int = 1, endless: bool = False) -> bytes:
+    """Return a WAV file at 48 kHz; an endless one has lengths as streaming servers write them."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(channels)
+        writer.setsampwidth(2)
+        writer.setframerate(48_000)
+        writer.writeframes(np.repeat(pcm, channels).astype("<i2").tobytes())
+    made = bytearray(file.getvalue())
+    if endless:
+        struct.pack_into("<I", made, 4, 0xFFFFFFFF)
+        struct.pack_into("<I", made, 40, 0xFFFFFFFF)
+    return bytes(made)
+
+
+BODIES = {
+    "audio/pcm": TONE.astype("<i2").tobytes(),
+    "audio/wav": wav(TONE),
+    "audio/wav; endless": wav(TONE, endless=True),
+    "audio/wav; stereo": wav(TONE, channels=2),
+    "audio/ogg": encode_ogg(iter([TONE]), bitrate_bps=32_000),
+}
+
+
+def heard(content_type: str, pieces: list[bytes]) -> tuple[list[Sound], list[Sound]]:
+    """Return what sounds while the pieces come, and all of it."""
+    stream = SoundStream(content_type, pcm_expected=True)
+    early = [sound for piece in pieces for sound in stream.feed(piece)]
+    return early, early + stream.end()
+
+
+def joined(sounds: list[Sound]) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+    return np.concatenate([sound.pcm for sound in sounds])
+
+
+@pytest.mark.parametrize("content_type", BODIES)
+def test_sound_comes_before_the_end(content_type: str) -> None:
+    """With two thirds of the body there, more than half of the sound is out."""
+    body = BODIES[content_type]
+    early, _ = heard(content_type, [body[: 2 * len(body) // 3]])
+    assert len(joined(early)) > len(TONE) / 2
+
+
+@pytest.mark.parametrize("content_type", BODIES)
+@given(data=st.data())
+@settings(max_examples=25)
+def test_the_same_whatever_the_pieces(content_type: str, data: st.DataObject) -> None:
+    """Byte by byte, in odd pieces or at once, the same samples come at the same rate."""
+    body = BODIES[content_type]
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=12)))
+    pieces = [body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+    _, whole = heard(content_type, [body])
+    _, cut = heard(content_type, pieces)
+    assert np.array_equal(joined(cut), joined(whole))
+    assert {sound.rate_hz for sound in cut} == {48_000 if content_type != "audio/pcm" else PCM_RATE_HZ}
+    if content_type != "audio/pcm":
+        assert abs(len(joined(whole)) - len(TONE)) < 2_000
+        assert np.abs(joined(whole)).max() > 7_000
+
+
+def test_opus_is_cut_at_its_pre_skip() -> None:
+    """The encoder's run-up is no sound: the tone stands where it stood."""
+    _, whole = heard("audio/ogg", [BODIES["audio/ogg"]])
+    assert float(np.corrcoef(joined(whole)[4_000:40_000], TONE[4_000:40_000])[0, 1]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("text/html", b"<html>"),
+        ("application/json", b'{"error": 1}'),
+        ("audio/ogg", b"OggS and then nothing of the kind, for long enough"),
+        ("audio/wav", b"RIFF\0\0\0\0WAVEfmt "),
+        ("audio/wav", b"RIFF\0\0\0\0WAVEjunk\xff\xff\xff\xff"),
+        ("audio/mpeg", b"ID3 and no more"),
+    ],
+)
+def test_no_sound_is_said(content_type: str, body: bytes) -> None:
+    with pytest.raises(NoSoundError):
+        heard(content_type, [body])
+
+
+def test_quiet_pcm_is_no_mpeg() -> None:
+    """Minus five is written as MPEG's frames begin; where PCM is told it is PCM."""
+    body = np.full(2_400, -5, dtype="<i2").tobytes()
+    assert body.startswith(b"\xfb\xff")
+    shifted = b"\xff\xfb" + body[:-2]
+    _, sounds = heard("audio/pcm", [shifted])
+    assert len(joined(sounds)) == 2_400
+
+
+def test_nothing_is_no_sound_and_no_error() -> None:
+    assert heard("audio/pcm", []) == ([], [])
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_end_as_sound_or_as_no_sound(body: bytes) -> None:
+    for content_type in ("audio/pcm", "audio/ogg", ""):
+        try:
+            heard(content_type, [body[:7], body[7:]])
+        except NoSoundError:
+            continue
+
+
+def test_a_rate_that_is_told_is_taken() -> None:
+    assert rate_of("audio/pcm; rate=22050") == 22_050
+    assert rate_of("audio/pcm; rate=7") == rate_of("audio/pcm; rate=x") == rate_of("") == PCM_RATE_HZ

@@ -1,0 +1,106 @@
+"""Opus out of an Ogg stream, packet by packet as it comes (RFC 3533 for the pages, RFC 7845 for what is in them).
+
+FFmpeg reads Ogg as well, but from a file: it asks for more bytes and would have to be waited for in a thread.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from typing import TYPE_CHECKING
+
+from voice.audio import DISCORD_RATE_HZ
+from voice.errors import OpusError
+from voice.transport.opus import Decoder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from voice.audio import Pcm
+
+_CAPTURE = b"OggS"
+# RFC 3533, section 6: the fixed part of a page's header; its last byte counts the segments.
+_HEADER_BYTES = 27
+# A segment of this length goes on in the next one.
+_FULL_SEGMENT = 255
+# RFC 7845, section 5.1: the first packet, with the samples to be skipped in bytes 10 and 11.
+_HEAD, _TAGS = b"OpusHead", b"OpusTags"
+_HEAD_BYTES = 19
+
+
+class OggOpus:
+    """One stream, decoded to mono at 48 kHz. Damage costs the packets in it; what is no Ogg Opus raises at once."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._lengths: deque[int] = deque()
+        self._packet = bytearray()
+        self._decoder: Decoder | None = None
+        self._skip = 0
+
+    @property
+    def begun(self) -> bool:
+        """Return whether an Opus stream has begun in it."""
+        return self._decoder is not None
+
+    def feed(self, piece: bytes) -> list[Pcm]:
+        """Take bytes in; return the sound of what is complete now. Raises ValueError for what is no Ogg Opus."""
+        self._bytes += piece
+        sounds = [sound for packet in self._packets() if (sound := self._decoded(packet)) is not None]
+        return [sound for sound in sounds if len(sound)]
+
+    def _packets(self) -> Iterator[bytes]:
+        while (segment := self._next_segment()) is not None:
+            self._packet += segment
+            if len(segment) < _FULL_SEGMENT:
+                packet, self._packet = bytes(self._packet), bytearray()
+                yield packet
+
+    def _next_segment(self) -> bytes | None:
+        """Take the next segment off the buffer, or return None while it is not all here.
+
+        A page holds up to a second: who waited for its end would wait that long for the first word.
+        """
+        while not self._lengths:
+            if not self._begin_page():
+                return None
+        length = self._lengths[0]
+        if len(self._bytes) < length:
+            return None
+        self._lengths.popleft()
+        segment = bytes(self._bytes[:length])
+        del self._bytes[:length]
+        return segment
+
+    def _begin_page(self) -> bool:
+        """Take a page's header off the buffer; return whether it was there."""
+        if len(self._bytes) < _HEADER_BYTES:
+            return False
+        if not self._bytes.startswith(_CAPTURE):
+            raise ValueError("no Ogg page where one must begin")
+        end = _HEADER_BYTES + self._bytes[_HEADER_BYTES - 1]
+        if len(self._bytes) < end:
+            return False
+        self._lengths.extend(self._bytes[_HEADER_BYTES:end])
+        del self._bytes[:end]
+        return True
+
+    def _decoded(self, packet: bytes) -> Pcm | None:
+        if packet.startswith(_HEAD):
+            if len(packet) < _HEAD_BYTES:
+                raise ValueError("a broken Opus header")
+            # Opus mixes stereo down to mono by itself.
+            self._decoder = Decoder(rate_hz=DISCORD_RATE_HZ)
+            (self._skip,) = struct.unpack_from("<H", packet, 10)
+            return None
+        if packet.startswith(_TAGS) or not packet:
+            return None
+        if self._decoder is None:
+            raise ValueError("Ogg without an Opus header")
+        try:
+            sound = self._decoder.decode(packet)
+        except OpusError:
+            return None
+        skipped = min(self._skip, len(sound))
+        self._skip -= skipped
+        return sound[skipped:]

@@ -1,0 +1,158 @@
+"""The bytes that a speech endpoint sends, as sound, while they come. Pure.
+
+Servers are free with what they send, whatever was asked for: the first bytes tell what it is. Bare PCM, WAV and
+Ogg Opus are read as they come; what else FFmpeg knows is read when it is all there.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+from av import AudioResampler
+from av import open as open_container
+from av.error import FFmpegError
+
+from voice.audio import DISCORD_RATE_HZ
+from voice.speaking.ogg import OggOpus
+from voice.speaking.port import Sound
+
+if TYPE_CHECKING:
+    from voice.audio import Pcm
+
+# OpenAI: "pcm: raw samples in 24kHz (16-bit signed, low-endian), without the header"; others do as OpenAI does.
+PCM_RATE_HZ = 24_000
+# Enough to tell any kind by.
+_MAGIC_BYTES = 4
+_WHOLE_FILES = (b"fLaC", b"ID3")
+# MPEG frames have no more than a sync word, and quiet PCM may begin with the same bytes.
+_MPEG = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xf1", b"\xff\xf9")
+# Streaming servers write what length they like, so the header's own lengths matter only before the data.
+_WAV_HEADER_BYTES = 12
+_CHUNK_HEADER_BYTES = 8
+# What a header may take up before its data; the rest is no sound.
+_LONGEST_HEADER_BYTES = 65_536
+_PCM_FORMATS = (1, 0xFFFE)
+
+
+class NoSoundError(ValueError):
+    """What came is no sound that could be read."""
+
+
+class SoundStream:
+    """One answer's body. `content_type`: as the server told it; `pcm_expected`: whether bare PCM was asked for."""
+
+    def __init__(self, content_type: str, *, pcm_expected: bool) -> None:
+        self._kind = content_type.partition(";")[0].strip().lower()
+        self._rate_hz = rate_of(content_type)
+        self._pcm_expected = pcm_expected
+        self._bytes = bytearray()
+        self._channels = 1
+        # None until the first bytes have told what it is.
+        self._form: str | None = None
+        self._ogg = OggOpus()
+
+    def feed(self, piece: bytes) -> list[Sound]:
+        """Take bytes in; return the sound that can be had of them now. Raises `NoSoundError`."""
+        self._bytes += piece
+        if self._form is None:
+            if len(self._bytes) < _MAGIC_BYTES:
+                return []
+            self._form = self._recognised()
+        return self._sounds()
+
+    def end(self) -> list[Sound]:
+        """Return the rest; the body is over. Raises `NoSoundError`."""
+        if self._form is None:
+            if not self._bytes:
+                return []
+            self._form = self._recognised()
+        if self._form == "wav header" or (self._form == "ogg" and not self._bytes and not self._ogg.begun):
+            raise NoSoundError
+        if self._form != "file":
+            return self._sounds()
+        try:
+            pcm = _decoded(bytes(self._bytes))
+        except (FFmpegError, ValueError, IndexError) as error:
+            raise NoSoundError from error
+        return [Sound(pcm, DISCORD_RATE_HZ)] if len(pcm) else []
+
+    def _recognised(self) -> str:
+        start = bytes(self._bytes[:_MAGIC_BYTES])
+        if start == b"OggS":
+            return "ogg"
+        if start == b"RIFF":
+            return "wav header"
+        told_pcm = "pcm" in self._kind or "l16" in self._kind
+        if start.startswith(_WHOLE_FILES) or (start.startswith(_MPEG) and not told_pcm):
+            return "file"
+        if self._kind.startswith("text/") or "json" in self._kind or "html" in self._kind or not self._pcm_expected:
+            raise NoSoundError
+        return "pcm"
+
+    def _sounds(self) -> list[Sound]:
+        if self._form == "wav header" and not self._read_wav_header():
+            return []
+        if self._form == "ogg":
+            piece, self._bytes = bytes(self._bytes), bytearray()
+            try:
+                return [Sound(pcm, DISCORD_RATE_HZ) for pcm in self._ogg.feed(piece)]
+            except ValueError as error:
+                raise NoSoundError from error
+        if self._form == "file":
+            return []
+        frame_bytes = 2 * self._channels
+        whole = len(self._bytes) // frame_bytes * frame_bytes
+        piece = bytes(self._bytes[:whole])
+        del self._bytes[:whole]
+        pcm = np.frombuffer(piece, dtype="<i2").astype(np.int16)
+        if self._channels > 1 and len(pcm):
+            pcm = np.rint(pcm.reshape(-1, self._channels).mean(axis=1)).astype(np.int16)
+        return [Sound(pcm, self._rate_hz)] if len(pcm) else []
+
+    def _read_wav_header(self) -> bool:
+        """Take the header off if it is all here; return whether samples follow now. Other codecs become a file."""
+        at = _WAV_HEADER_BYTES
+        while len(self._bytes) >= at + _CHUNK_HEADER_BYTES:
+            name, length = struct.unpack_from("<4sI", self._bytes, at)
+            body = at + _CHUNK_HEADER_BYTES
+            if name == b"data":
+                del self._bytes[:body]
+                self._form = "pcm"
+                return True
+            if body + length > _LONGEST_HEADER_BYTES:
+                raise NoSoundError
+            if name == b"fmt " and len(self._bytes) >= body + 16:
+                form, channels, rate_hz, _, _, bits = struct.unpack_from("<HHIIHH", self._bytes, body)
+                if form not in _PCM_FORMATS or bits != 16:
+                    self._form = "file"
+                    return False
+                if not (1 <= channels <= 8 and 4_000 <= rate_hz <= 192_000):
+                    raise NoSoundError
+                self._channels, self._rate_hz = channels, rate_hz
+            at = body + length + length % 2
+        return False
+
+
+def rate_of(content_type: str) -> int:
+    """Return the rate that `audio/pcm; rate=22050` tells, or what OpenAI's is."""
+    for parameter in content_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "rate" and value.strip().isdigit():
+            rate_hz = int(value)
+            return rate_hz if 4_000 <= rate_hz <= 192_000 else PCM_RATE_HZ
+    return PCM_RATE_HZ
+
+
+def _decoded(sound: bytes) -> Pcm:
+    """Return any container's sound as mono at Discord's rate. Raises FFmpeg's errors."""
+    resampler = AudioResampler(format="s16", layout="mono", rate=DISCORD_RATE_HZ)
+    with open_container(io.BytesIO(sound), mode="r") as container:
+        frames = [part for frame in container.decode(audio=0) for part in resampler.resample(frame)]
+    frames += resampler.resample(None) if frames else []
+    if not frames:
+        return np.zeros(0, dtype=np.int16)
+    pcm: Pcm = np.concatenate([frame.to_ndarray().reshape(-1) for frame in frames]).astype(np.int16, copy=False)
+    return pcm
