@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol, assert_never
 
+from compaction.elliptic import REACH_TURNS
 from compaction.errors import CompletionError, StoreError, SummaryRefusedError
 from compaction.events import Failed, Started, log_fields
-from compaction.model import Strategy
+from compaction.model import Seq, Strategy
 from compaction.rendering import Ledger
 from compaction.segments import closing_segment, folded_segment, repaired_segment
 from compaction.signals import (
@@ -296,7 +297,8 @@ class Compactor:
         """Return the batch as it was when it was folded without the model; None after a failure that has been told.
         Its turns may have left memory, so they are read back."""
         try:
-            turns = tuple(await self._outbox.turns(run.start, run.end))
+            stored = await self._outbox.turns(_just_before(run.start), run.end)
+            turns = tuple(turn for turn in stored if turn.seq >= run.start)
             if len(turns) != run.batch_size:
                 raise StoreError(f"Of turns {run.start} to {run.end - 1} only {len(turns)} are stored.")
         except StoreError as exc:
@@ -310,6 +312,7 @@ class Compactor:
             notes=(),
             previous=None if rendered is None else rendered.text,
             known=before.known_facts(),
+            before=tuple(turn for turn in stored if turn.seq < run.start),
             roster=self._ledger.roster | {part.speaker for turn in turns for part in turn.parts},
             strategy=self._settings.strategy,
         )
@@ -323,6 +326,7 @@ class Compactor:
             notes=tuple(note for note in self.state.notes.pending if note.id in carried),
             previous=None if self._rendered is None else self._rendered.text,
             known=self._ledger.known_facts(),
+            before=self._timeline.between(max(self._timeline.first, _just_before(run.start)), run.start),
             roster=self._ledger.roster | {part.speaker for turn in window for part in turn.parts},
             strategy=self._settings.strategy,
         )
@@ -416,11 +420,18 @@ class Compactor:
 
     def _closing_segment(self) -> Segment | None:
         notes = self.state.notes
+        start = max(self.state.memory.cursor, self._timeline.first)
         return closing_segment(
-            self._timeline.since(max(self.state.memory.cursor, self._timeline.first)),
+            self._timeline.since(start),
             (*notes.pending, *notes.live),
             session_id=self._session_id,
             known=self._ledger.known_facts(),
+            before=self._timeline.between(max(self._timeline.first, _just_before(start)), start),
             degraded=self._summariser.name != self._fallback.name,
             at=self._clock.now(),
         )
+
+
+def _just_before(start: Seq) -> Seq:
+    """Return from where on turns before a batch may be what its bare corrections are about."""
+    return Seq(max(0, start - REACH_TURNS))

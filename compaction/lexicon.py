@@ -187,3 +187,29 @@ STATEMENT_CUES = re.compile(
     r"\b(?:is|are|will be|costs?|starts?|begins?|leaves?|opens?|closes?|lives?|equals?|means?)\b|\w['’](?:s|re)\b",
     re.IGNORECASE,
 )
+# How somebody begins who takes back what was just said.
+TAKING_BACK = re.compile(
+    r"^(?:(?:oh|ah|um+|uh|er|well|yeah|okay|ok|hm+|so|but|and)[,.]? )*"
+    r"(?:no(?! (?:idea|one|way|problem|worries|thanks|doubt|need|matter))|nope|nah|negative|not any ?more|not quite|"
+    r"wrong|wait|hang on|hold on|sorry|actually|correction|(?:scratch|scrap|strike|forget) (?:that|it)|or rather|"
+    r"rather|i mean|my (?:bad|mistake)|i misspoke|change of plans?)\b[,;:.!…—– ]*",
+    re.IGNORECASE,
+)
+# How a sentence says that something is otherwise, besides beginning so.
+OTHERWISE = re.compile(
+    r"\b(?:make (?:that|it)|i meant|should (?:be|have been|say)|now|instead|not any ?more|after all|turns out|"
+    r"(?:it|that|they|this|we|he|she)(?:['’]s| is|['’]re| are)? actually|"
+    r"(?:moved|changed|pushed|shifted|switched|bumped|delayed|postponed|rescheduled|extended|brought|put|raised|"
+    r"lowered|went|gone)(?: (?:it|that|them|us))?(?: (?:back|up|down|forward|ahead|out|over))? (?:to|till|until)|"
+    r"(?:will|['’]ll|let['’]?s) (?:do|say|make it|take|go with|go for)|(?:actually|sorry|rather)(?=\W*$))\b",
+    re.IGNORECASE,
+)
+# What a correction may speak of and still not say what it is about: 'we leave at nine now', 'it costs 50 euros now'.
+SUBJECTLESS = _set(
+    """start begin leave meet end finish open close happen cost stay stand land fall run do make mean go come bring take
+    drive host cook lead play pay owe need book plan schedule settle decide agree pick choose switch move push shift
+    change bump delay postpone reschedule extend raise lower swap time date day place number code price one ones better
+    best new correct right final misspoke mistake correction idea sharp exactly roughly later earlier early late
+    apparently definitely probably evening morning afternoon night euro pound dollar buck cent quid percent people
+    person minute hour meter mile kilometer degree"""
+)

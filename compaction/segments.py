@@ -104,17 +104,18 @@ def closing_segment(
     *,
     session_id: SessionId,
     known: Sequence[KnownFact],
+    before: Sequence[Turn] = (),
     degraded: bool,
     at: float,
 ) -> Segment | None:
-    """Return the record of what a session never folded, or None when there is nothing.
+    """Return the record of what a session never folded, or None when there is nothing. `before`: the turns just before.
 
     Made of sentences, without a model: an ending must not wait for one. `degraded`: there would have been one.
     """
     if not turns:
         return None
     start, end = turns[0].seq, Seq(turns[-1].seq + 1)
-    facts = extract(turns, notes, start=start, known=known)
+    facts = extract(turns, notes, start=start, known=known, before=before)
     return _record(
         SegmentId(f"{session_id}:{start}-{end}-closing"),
         session_id,

@@ -20,12 +20,14 @@ from bot.store.schema import notes, segments, turns
 from bot.store.summaries import render_anew
 from bot.store.tiers import mark_archived, record_values
 from bot.store.vectorshelf import VectorShelf
+from compaction.elliptic import REACH_TURNS
 from compaction.memory.segments import record_of
 from compaction.model import Fact, Seq, SessionId, Turn
 from compaction.rendering import render
+from compaction.summarisers.claims import reference_of, without_reference
 from compaction.summarisers.extractive import extract, gist_of, retold
 from compaction.summarisers.port import FoldRequest
-from compaction.wording import plain
+from compaction.wording import plain, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -135,13 +137,16 @@ class Forgetting:
         count = 0
         told_on = False
         for place, segment in enumerate(stored):
-            touched = any(segment.start <= seq < segment.end for seq in seqs) or gone_notes & set(segment.note_ids)
+            # A bare answer was told with what it is about, which may stand just before the batch.
+            heard_from = segment.start - REACH_TURNS
+            touched = any(heard_from <= seq < segment.end for seq in seqs) or gone_notes & set(segment.note_ids)
             told_on = told_on or bool(touched)
             # A paragraph may go on telling what it had from the ones before it.
             if not touched and not (told_on and segment.retells):
                 continue
-            said = await _turns(connection, _said(session_id, segment.start, segment.end))
-            cleaned, went = _cleaned(segment, said, seqs, names, gone_notes)
+            heard = await _turns(connection, _said(session_id, heard_from, segment.end))
+            said = [turn for turn in heard if turn.seq >= segment.start]
+            cleaned, went = _cleaned(segment, said, heard, seqs, names, gone_notes)
             if segment.retells:
                 cleaned = _retold(cleaned, stored[:place], said)
             stored[place] = cleaned
@@ -237,12 +242,13 @@ async def _delete_about(connection: AsyncConnection, session_id: SessionId, pers
 def _cleaned(
     segment: Segment,
     said: list[Turn],
+    heard: list[Turn],
     seqs: frozenset[Seq],
     names: Collection[str],
     gone_notes: frozenset[str],
 ) -> tuple[Segment, int]:
     """Return a segment without the forgotten facts and with another gist, and how many facts went. `said`: what is
-    left of its turns."""
+    left of its turns; `heard`: and of those just before."""
     facts: list[Fact] = []
     count = 0
     for index, fact in enumerate(segment.facts):
@@ -256,7 +262,7 @@ def _cleaned(
             superseding = tuple(dict.fromkeys((*fact.supersedes, itself)))
             facts.append(replace(fact, speaker="", text="", supersedes=superseding))
         else:
-            facts.append(fact)
+            facts.append(replace(fact, text=_without_forgotten_reference(fact.text, heard)))
     left = [fact for fact in facts if fact.text]
     if segment.pruned:
         left = list(extract(said, start=segment.start))
@@ -269,6 +275,13 @@ def _cleaned(
         ),
         count,
     )
+
+
+def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:
+    """Return a fact's text without what it is about, where nobody's remaining words say that."""
+    told = " ".join(words(reference_of(text)))
+    still_said = any(told in " ".join(words(part.text)) for turn in heard for part in turn.parts)
+    return text if not told or still_said else without_reference(text)
 
 
 def _retold(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from compaction.lexicon import AROUND_A_FACT, MONTHS, WEEKDAYS
+from compaction.lexicon import AROUND_A_FACT
+from compaction.values import Kind, Value, alike, is_hour, of_kind, values, without_times
 from compaction.wording import (
     adds_to_something,
     announces_change,
     announces_replacement,
+    as_sentence,
     asks,
     change_words,
     concepts,
@@ -18,6 +21,7 @@ from compaction.wording import (
     states_how_it_is,
     stem,
     wants_instead,
+    words,
 )
 
 if TYPE_CHECKING:
@@ -35,15 +39,10 @@ _SHARED_UNANNOUNCED = 0.75
 _SHARED_OF_A_DATE = 0.6
 # Of the words of one who says outright that something else is wanted instead.
 _SHARED_BY_ONESELF = 0.5
-
-
-class _Kind(Enum):
-    """What a value is; only one of the same kind takes its place."""
-
-    FIGURE = "figure"
-    WEEKDAY = "weekday"
-    MONTH = "month"
-    NAME = "name"
+# Of what a bare correction refers to, where that doesn't name the old value.
+_SHARED_WITH_REFERENCE = 0.5
+_AROUND = frozenset(stem(word) for word in AROUND_A_FACT)
+_REFERENCE = re.compile(r"^(?P<own>.+?) \((?:asked|about): (?P<reference>.+)\)\.?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +50,15 @@ class Claim:
     """A fact with what can be told of its words.
 
     `core`: its topics as stems, without the words that announce a change and the
-    talk around it; `values`: its figures, names and days.
+    talk around it; `values`: its figures, names, days and times. `reference`: what a bare correction is about, in the
+    words in which that was said; `core` has its topics too, `values` are the correction's own.
     """
 
     fact: Fact
     about: Concepts
-    values: frozenset[str]
+    values: frozenset[Value]
     core: frozenset[str]
+    reference: str
     announces_change: bool
     announces_replacement: bool
     wants_instead: bool
@@ -69,21 +70,48 @@ class Claim:
 
 def claim_of(fact: Fact) -> Claim:
     """Return the claim that a fact makes."""
-    about = concepts(fact.text)
-    replaces = announces_replacement(fact.text)
+    text = fact.text
+    referring = _REFERENCE.match(text)
+    own = text if referring is None else referring["own"]
+    replaces = announces_replacement(own)
     return Claim(
         fact=fact,
-        about=about,
-        values=about.values,
-        core=frozenset(stem(topic) for topic in about.topics - change_words(fact.text)) - AROUND_A_FACT,
-        announces_change=replaces or announces_change(fact.text),
+        about=concepts(text),
+        values=values(own),
+        core=_core(text),
+        reference="" if referring is None else referring["reference"],
+        announces_change=replaces or announces_change(own),
         announces_replacement=replaces,
-        wants_instead=wants_instead(fact.text),
-        adds=adds_to_something(fact.text),
-        of_oneself=speaks_of_oneself(fact.text),
-        states=states_how_it_is(fact.text),
-        asks=asks(fact.text),
+        wants_instead=wants_instead(own),
+        adds=adds_to_something(own),
+        of_oneself=speaks_of_oneself(own),
+        states=states_how_it_is(text),
+        asks=asks(text),
     )
+
+
+def with_reference(text: str, reference: str, *, max_chars: int) -> str:
+    """Return a bare correction with what it is about, as one sentence: 'No, Friday now (about: The raid is on …)'."""
+    how = "asked" if asks(reference) else "about"
+    return as_sentence(f"{text.rstrip('.')} ({how}: {reference})", max_chars)
+
+
+def reference_of(text: str) -> str:
+    """Return what a fact is about where it doesn't say so itself, in the words of who said it; else nothing."""
+    referring = _REFERENCE.match(text)
+    return "" if referring is None else referring["reference"]
+
+
+def without_reference(text: str) -> str:
+    """Return a fact's own words alone."""
+    referring = _REFERENCE.match(text)
+    return text if referring is None else as_sentence(referring["own"], len(text) + 1)
+
+
+@lru_cache(maxsize=2_048)
+def _core(text: str) -> frozenset[str]:
+    topics = concepts(without_times(text)).topics - change_words(text)
+    return frozenset(stem(topic) for topic in topics) - _AROUND
 
 
 def corrects(new: Claim, old: Claim) -> bool:
@@ -93,16 +121,63 @@ def corrects(new: Claim, old: Claim) -> bool:
     the new one must have something in place of what the old one had. What people say of themselves is corrected by
     themselves alone; questions and what is on a screen correct nothing and aren't corrected.
     """
-    if new.adds or new.asks or old.asks or new.fact.note_id is not None or old.fact.note_id is not None:
+    if new.adds or new.asks or new.fact.note_id is not None or old.fact.note_id is not None:
         return False
+    if old.asks:
+        # A question that has its answer is open no longer.
+        return bool(new.reference) and _same_words(new.reference, old.fact.text)
     same_speaker = new.fact.speaker == old.fact.speaker
     if not same_speaker and (new.of_oneself or old.of_oneself):
         return False
+    if new.reference:
+        return _corrects_its_reference(new, old)
     if new.core.isdisjoint(old.core) and new.values.isdisjoint(old.values):
         return False
     if not new.announces_change:
         return _restates_with_another_value(new, old)
     return _mentions_what_it_replaces(new, old) or _replaces_announced(new, old, same_speaker=same_speaker)
+
+
+def _corrects_its_reference(new: Claim, old: Claim) -> bool:
+    """'No, Sunday now (asked: The raid is still on Monday, right?)' after 'The raid is on Monday'."""
+    if _same_words(new.reference, old.fact.text):
+        return True
+    if old.reference and _same_words(new.reference, old.reference):
+        # A correction of a correction.
+        return any(mine != theirs for mine, theirs in _replaceable(new.values, old.values))
+    of_core, of_values = _core(new.reference), values(new.reference)
+    of_names, old_names = of_kind(of_values, Kind.NAME), of_kind(old.values, Kind.NAME)
+    core, names = of_core & old.core, of_names & old_names
+    if (not core and not names) or (of_names and old_names and not names):
+        # Nothing in common, or somebody else's.
+        return False
+    share = (len(core) + len(names)) / max(1, min(len(of_core), len(old.core)) + len(names))
+    for mine, theirs in _replaceable(new.values, old.values):
+        if theirs == mine:
+            continue
+        named = of_kind(of_values, theirs.kind)
+        if any(alike(each, theirs) for each in named):
+            # The old value itself was spoken of.
+            return True
+        if not named and share > _SHARED_WITH_REFERENCE:
+            return True
+    # 'The kiosk instead (asked: We meet at the gate?)'
+    things = bool(_core(new.fact.text) - of_core)
+    return not new.values and things and len(core) + len(names) >= 2 and share > _SHARED_WITH_REFERENCE
+
+
+def _replaceable(new: frozenset[Value], old: frozenset[Value]) -> Iterable[tuple[Value, Value]]:
+    """Yield which new value could stand in the place of which old one. 'Make that nine' may be a time."""
+    for theirs in old:
+        for mine in new:
+            if mine.kind is theirs.kind:
+                yield mine, theirs
+            elif theirs.kind is Kind.TIME and mine.kind is Kind.FIGURE and is_hour(mine):
+                yield Value(Kind.TIME, f"{mine.what}:00"), theirs
+
+
+def _same_words(one: str, other: str) -> bool:
+    return words(one) == words(other)
 
 
 def _mentions_what_it_replaces(new: Claim, old: Claim) -> bool:
@@ -111,8 +186,9 @@ def _mentions_what_it_replaces(new: Claim, old: Claim) -> bool:
     if _replaced_kinds(new.values - old.values, values) and (core or _has_name(values)):
         return True
     # 'Wei brings the cake now, Ada can't make it': a name that opens a sentence isn't known for one.
-    mentioned = new.values & (old.values | old.core)
-    return new.announces_replacement and bool(core) and _has_name(mentioned) and bool(new.core - old.core)
+    known = {value.what for value in of_kind(old.values, Kind.NAME)} | old.core
+    mentioned = any(value.what in known for value in of_kind(new.values, Kind.NAME))
+    return new.announces_replacement and bool(core) and mentioned and bool(new.core - old.core)
 
 
 def _replaces_announced(new: Claim, old: Claim, *, same_speaker: bool) -> bool:
@@ -122,12 +198,12 @@ def _replaces_announced(new: Claim, old: Claim, *, same_speaker: bool) -> bool:
         return False
     core, values = new.core & old.core, new.values & old.values
     kinds = _replaced_kinds(fresh, gone)
-    if kinds & {_Kind.MONTH, _Kind.WEEKDAY} and new.announces_replacement and same_speaker and _has_name(values):
+    if kinds & {Kind.DATE, Kind.WEEKDAY} and new.announces_replacement and same_speaker and _has_name(values):
         # 'The Lisbon trip got moved to May' is about 'I'm flying to Lisbon in March', whatever other words it uses.
         return True
     if kinds:
         share = (len(core) + len(values)) / max(1, min(len(new.core), len(old.core)) + len(values))
-        dated = new.announces_replacement and kinds & {_Kind.MONTH, _Kind.WEEKDAY}
+        dated = new.announces_replacement and kinds & {Kind.DATE, Kind.WEEKDAY}
         return share >= _SHARED_OF_A_DATE if dated else share > _SHARED
     if not core or gone or not (fresh or new.core - old.core):
         return False
@@ -147,21 +223,16 @@ def _restates_with_another_value(new: Claim, old: Claim) -> bool:
     # 'Pixel is eleven' after 'Domino is eleven' speaks of another cat; a day for a day is another day.
     if _has_name(fresh | gone) or not _replaced_kinds(fresh, gone) or not (new.states and old.states) or not shared:
         return False
-    return len(shared) + len(values) >= 2 and len(shared) / len(new.core | old.core) >= _SHARED_UNANNOUNCED
+    months = {value.what.split()[-1] for value in of_kind(fresh, Kind.DATE)}
+    same_month = any(value.what.split()[-1] in months for value in of_kind(gone, Kind.DATE))
+    told_alike = len(shared) + len(values) + same_month
+    return told_alike >= 2 and len(shared) / len(new.core | old.core) >= _SHARED_UNANNOUNCED
 
 
-def _replaced_kinds(fresh: frozenset[str], gone: frozenset[str]) -> set[_Kind]:
+def _replaced_kinds(fresh: frozenset[Value], gone: frozenset[Value]) -> set[Kind]:
     """Return the kinds of which there is a new value in place of an old one."""
-    return {_kind(value) for value in fresh} & {_kind(value) for value in gone}
+    return {value.kind for value in fresh} & {value.kind for value in gone}
 
 
-def _has_name(values: Iterable[str]) -> bool:
-    return any(_kind(value) is _Kind.NAME for value in values)
-
-
-def _kind(value: str) -> _Kind:
-    if value[:1].isdigit():
-        return _Kind.FIGURE
-    if value in WEEKDAYS:
-        return _Kind.WEEKDAY
-    return _Kind.MONTH if value in MONTHS else _Kind.NAME
+def _has_name(found: Iterable[Value]) -> bool:
+    return any(value.kind is Kind.NAME for value in found)

@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from compaction.elliptic import Said, reference
 from compaction.model import Fact, Segment, SegmentId, SessionId, Slot, Strategy, TurnKind
 from compaction.notes import condensed
 from compaction.rendering import Ledger
-from compaction.summarisers.claims import Claim, claim_of, corrects
+from compaction.summarisers.claims import Claim, claim_of, corrects, with_reference
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.wording import (
     Concepts,
-    answers_barely,
     as_sentence,
     asks,
     asks_for_a_nod,
@@ -48,9 +48,8 @@ _ASSISTANT_WEIGHT = 0.5
 _VALUE_WEIGHT = 2.0
 # How a segment says that it is a paragraph no model made.
 _PARAGRAPH = Strategy.RECURSIVE.value
-# A question is looked for among so many sentences before its answer, and told in so many characters.
-_QUESTION_DISTANCE = 3
-_QUESTION_CHARS = 120
+# What a sentence without a subject is about is told in so many characters.
+_REFERENCE_CHARS = 120
 # A sentence with less than two plain words that mean something, and no figure or name, is filler.
 _LEAST_WORTH = 2.0
 _LEAST_WORTH_WITHOUT_CUES = 3.0
@@ -81,7 +80,7 @@ class ExtractiveSummariser:
         """Return the batch's best sentences as facts, and the very best as its gist. Never fails."""
         if request.strategy is Strategy.RECURSIVE:
             return retold(request)
-        facts = extract(request.turns, request.notes, start=request.start, known=request.known)
+        facts = extract(request.turns, request.notes, start=request.start, known=request.known, before=request.before)
         return Fold(gist=gist_of(facts, request.turns), facts=facts)
 
 
@@ -90,7 +89,7 @@ def retold(request: FoldRequest) -> Fold:
     model fails. Its sentences and the batch's facts are weighed against each other as a ledger weighs segments."""
     before = [] if request.previous is None else [_passing_segment(request, request.previous, (), form=_PARAGRAPH)]
     known = Ledger(before)
-    facts = extract(request.turns, request.notes, start=request.start, known=known.known_facts())
+    facts = extract(request.turns, request.notes, start=request.start, known=known.known_facts(), before=request.before)
     rendered = known.with_segment(_passing_segment(request, nothing_kept(request.turns), facts)).render()
     assert rendered is not None, "it has a segment"
     return Fold(gist=rendered.text, facts=(), form=_PARAGRAPH)
@@ -115,14 +114,19 @@ def _passing_segment(request: FoldRequest, gist: str, facts: tuple[Fact, ...], *
 
 
 def extract(
-    turns: Sequence[Turn], notes: Sequence[Note] = (), *, start: Seq, known: Sequence[KnownFact] = ()
+    turns: Sequence[Turn],
+    notes: Sequence[Note] = (),
+    *,
+    start: Seq,
+    known: Sequence[KnownFact] = (),
+    before: Sequence[Turn] = (),
 ) -> tuple[Fact, ...]:
     """Return the facts of a batch in the order of talk, at most 1,000 characters and 16 of them.
 
     `start` is the batch's first seq, which facts of notes carry. A fact that corrects one of `known` names it in
-    `supersedes`; of two in the batch only the later stays.
+    `supersedes`; of two in the batch only the later stays. `before`: the turns just before the batch, to understand it.
     """
-    candidates = [*_spoken(turns), *_seen(notes, start)]
+    candidates = [*_spoken(turns, before), *_seen(notes, start)]
     chosen = sorted(_best(candidates), key=lambda each: each.position)
     return tuple(_superseding(each, known) for each in chosen)
 
@@ -149,19 +153,21 @@ def nothing_kept(turns: Sequence[Turn]) -> str:
     return as_sentence(f"{who} talked; nothing in it needs keeping" if who else "Nothing was said", MAX_GIST_CHARS)
 
 
-def _spoken(turns: Iterable[Turn]) -> Iterable[_Candidate]:
-    """Yield what is worth a look of what was said, in order. An answer that means nothing alone takes its question
-    along ('No, it's Friday now'), and the question then isn't told by itself."""
-    said = list(_sentences(turns))
+def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidate]:
+    """Yield what is worth a look of what was said, in order. What means nothing alone takes along what it is about
+    ('No, it's Friday now'), and a question then isn't told by itself."""
+    earlier = list(_sentences(before))
+    said = [*earlier, *_sentences(turns)]
     roster = frozenset(base(word) for _, part, _ in said for word in words(part.speaker))
-    questions = {position: _question_of(said, position) for position in range(len(said))}
-    answered = {question for question in questions.values() if question is not None}
-    for position, (turn, part, sentence) in enumerate(said):
+    references = _references(said)
+    answered = {position for position in references.values() if asks(said[position][2])}
+    for position in range(len(earlier), len(said)):
+        turn, part, sentence = said[position]
         text = as_sentence(sentence, MAX_FACT_CHARS)
-        question = questions[position]
-        if question is not None:
-            asked = as_sentence(said[question][2], _QUESTION_CHARS)
-            text = as_sentence(f"{text.rstrip('.')} (asked: {asked})", MAX_FACT_CHARS)
+        about = references.get(position)
+        if about is not None:
+            told = as_sentence(said[about][2], _REFERENCE_CHARS)
+            text = with_reference(text, told, max_chars=MAX_FACT_CHARS)
         if not text or position in answered or _is_filler(text, roster):
             continue
         weight = durability(text) * (_ASSISTANT_WEIGHT if turn.kind is TurnKind.ASSISTANT else 1.0)
@@ -189,17 +195,16 @@ def _sentences(turns: Iterable[Turn]) -> Iterable[tuple[Turn, TurnPart, str]]:
                     yield turn, part, without_preamble(sentence)
 
 
-def _question_of(said: Sequence[tuple[Turn, TurnPart, str]], position: int) -> int | None:
-    """Return the position of the question that a bare answer answers: somebody else's, among the sentences just
-    before; None when it is no such answer."""
-    _, answering, sentence = said[position]
-    if asks(sentence) or not answers_barely(sentence) or not concepts(sentence).values:
-        return None
-    for before in range(position - 1, max(-1, position - 1 - _QUESTION_DISTANCE), -1):
-        _, asking, question = said[before]
-        if asks(question) and asking.speaker_id != answering.speaker_id:
-            return before
-    return None
+def _references(said: Sequence[tuple[Turn, TurnPart, str]]) -> dict[int, int]:
+    """Return what sentences without a subject are about, by their positions."""
+    sayings = [Said(turn.seq, part.speaker_id, sentence) for turn, part, sentence in said]
+    found: dict[int, int] = {}
+    for position in range(len(sayings)):
+        about = reference(sayings, position)
+        if about is not None:
+            # A correction of a correction is about what that was about.
+            found[position] = found.get(about, about)
+    return found
 
 
 def _seen(notes: Sequence[Note], start: Seq) -> Iterable[_Candidate]:

@@ -159,7 +159,8 @@ def _joined(told: list[Fact], request: FoldRequest) -> tuple[Fact, ...]:
     """Return the model's facts and those of the extractor's that they lack, in the order of talk."""
     chosen = list(told)
     room = FACTS_CHARS - sum(len(fact.told) + 1 for fact in chosen)
-    for fact in extract(request.turns, request.notes, start=request.start, known=request.known):
+    extracted = extract(request.turns, request.notes, start=request.start, known=request.known, before=request.before)
+    for fact in extracted:
         length = len(fact.told) + 1
         if len(chosen) < MAX_FACTS and length <= room and not any(_covers(one, fact) for one in told):
             chosen.append(fact)

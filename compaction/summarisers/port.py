@@ -33,7 +33,8 @@ class FoldRequest:
     notes are folded alone. `notes` are oldest first.
 
     `previous` is the summary so far, to read and not to repeat; `known` are the facts it may correct, newest
-    last; `roster` are display names of everybody met in the session. `strategy` says what is to be made of it.
+    last; `before` are the turns just before the batch, as far as they are at hand, to understand it by; `roster` are
+    display names of everybody met in the session. `strategy` says what is to be made of it.
     """
 
     start: Seq
@@ -41,6 +42,7 @@ class FoldRequest:
     notes: tuple[Note, ...]
     previous: str | None
     known: tuple[KnownFact, ...] = ()
+    before: tuple[Turn, ...] = ()
     roster: frozenset[str] = frozenset()
     strategy: Strategy = Strategy.LEDGER
 

@@ -144,6 +144,24 @@ async def test_what_a_forgotten_fact_had_corrected_stays_corrected(tmp_path: Pat
 
 
 @pytest.mark.asyncio
+async def test_what_somebody_elses_answer_was_about_is_forgotten_too(tmp_path: Path) -> None:
+    """A bare answer is told with the words it answers, in the batch after them too; the answer itself stays."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.talk(9)
+        await evening.say(f"How much is the ferry to {SECRET}?", "Ada")
+        await evening.say("It's 450 pounds for the weekend.", "Bob")
+        await evening.talk(75)
+        stored = await evening.store.load(evening.session_id)
+        assert any(f"(asked: How much is the ferry to {SECRET}?)" in fact.text for fact in stored.segments[1].facts)
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada)
+        stored = await evening.store.load(evening.session_id)
+        assert any(fact.text == "It's 450 pounds for the weekend." for fact in stored.segments[1].facts)
+        assert SECRET.encode() not in bytes_on_disk(tmp_path)
+
+
+@pytest.mark.asyncio
 async def test_people_are_found_by_name_and_id(tmp_path: Path) -> None:
     """Two people of one name are both found, who spoke last first; an id means one."""
     async with Evening(tmp_path / "a.db", name="one") as one:

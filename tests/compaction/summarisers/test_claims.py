@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.model import Fact, Seq, Slot
-from compaction.summarisers.claims import claim_of, corrects
+from compaction.summarisers.claims import claim_of, corrects, reference_of, with_reference, without_reference
 from compaction.summarisers.extractive import extract
 from tests.compaction.turn_store_contract import turn
 
@@ -23,6 +23,22 @@ from tests.compaction.turn_store_contract import turn
         ("Femi is bringing the first aid kit.", "Carla brings the first aid kit now, Femi can't make it.", True),
         ("The match starts at eleven o'clock.", "The match starts at nine thirty instead, the room was taken.", True),
         ("The raid is on Monday.", "No no, Friday now (asked: The raid is still on Monday, right?)", True),
+        (
+            "The rehearsal starts at ten to five.",
+            "No, quarter to ten now (asked: The rehearsal is at ten to five?)",
+            True,
+        ),
+        (
+            "We meet at eight at the station.",
+            "Actually, make that nine (about: We meet at eight at the station.)",
+            True,
+        ),
+        ("The quiz is on Friday.", "No, Sunday (about: The quiz is on Monday.)", False),
+        ("No, Friday now (about: The quiz is on Monday.)", "No, Sunday (about: The quiz is on Monday.)", True),
+        ("For the hike we meet at the old gate.", "The kiosk instead (asked: We meet at the old gate?)", True),
+        ("The raid is on Monday.", "No, Friday now (asked: The exam is on Monday, right?)", False),
+        ("I owe Olga 20 euros.", "It's 42 euros (asked: You owe Ravi 20 euros?)", False),
+        ("Is the raid still on Monday?", "No, Friday now (asked: Is the raid still on Monday?)", True),
         # Another subject, the same value, an addition, a question.
         ("The gate code is 4411.", "The locker number is 7023.", False),
         ("The gate code is 4411.", "Yes, the gate code is 4411.", False),
@@ -48,6 +64,16 @@ def test_corrections_are_told_from_additions(old: str, new: str, expected: bool)
     """Another value for the same thing corrects; more of it, or of another thing, doesn't."""
     before, after = (Fact(Seq(seq), Slot.DECISION, "Ada", float(seq), text) for seq, text in enumerate((old, new)))
     assert corrects(claim_of(after), claim_of(before)) is expected
+
+
+def test_what_a_bare_correction_is_about_can_be_read_and_left_out() -> None:
+    """It is part of the fact's text, in the words of who said it."""
+    text = with_reference("Actually, make that nine.", "We meet at eight.", max_chars=240)
+    assert text == "Actually, make that nine (about: We meet at eight.)"
+    assert reference_of(text) == "We meet at eight."
+    assert without_reference(text) == "Actually, make that nine."
+    assert with_reference("No.", "Is it open?", max_chars=240) == "No (asked: Is it open?)"
+    assert (reference_of("We meet (all of us)."), without_reference("We meet.")) == ("", "We meet.")
 
 
 def test_people_correct_only_themselves_about_themselves() -> None:

@@ -121,6 +121,33 @@ def test_bare_answer_corrects_what_its_question_repeats() -> None:
     assert after.supersedes == ("s0#0",)
 
 
+def test_bare_correction_takes_a_statement_along_and_replaces_it() -> None:
+    """Within a batch the old value is gone; the subject stays."""
+    turns = (turn(0, "We meet at eight at the station."), turn(1, "Haha."), turn(2, "Actually, make that nine."))
+    assert texts(turns) == ["Ada: Actually, make that nine (about: We meet at eight at the station.)"]
+
+
+def test_what_a_correction_is_about_may_stand_before_its_batch() -> None:
+    """A batch ends anywhere: the turns before it are read, and nothing is told of them."""
+    asked = turn(9, "So the raid is still on Monday, right?", speaker="Bob")
+    (fact,) = extract((turn(0, "Okay so the raid is on Monday, put it in your calendars."),), start=Seq(0))
+    (question,) = extract((asked,), start=Seq(9))
+    known = (KnownFact("s0#0", claim_of(fact)), KnownFact("s0#1", claim_of(question)))
+    (after,) = extract((turn(10, "No, it is Sunday now."),), start=Seq(10), known=known, before=(asked,))
+    assert after.told == "Ada: No, it is Sunday now (asked: The raid is still on Monday, right?)"
+    assert after.supersedes == ("s0#0", "s0#1"), "the fact, and the question that was told as open"
+
+
+def test_correction_of_a_correction_keeps_the_subject() -> None:
+    """What the first one was about is what the second is about."""
+    turns = (
+        turn(0, "The quiz is on Monday, remember."),
+        turn(1, "No, they moved it to Friday.", speaker="Bob"),
+        turn(2, "Oh sorry, I meant Saturday.", speaker="Bob"),
+    )
+    assert texts(turns) == ["Bob: Sorry, I meant Saturday (about: The quiz is on Monday, remember.)"]
+
+
 def test_preambles_go() -> None:
     """What is said before a sentence begins in earnest costs room and says nothing."""
     assert texts((turn(0, "Right, listen, um, the gate code is 4411."),)) == ["Ada: The gate code is 4411."]

@@ -1,0 +1,158 @@
+"""Corrections that don't say of what: 'No, Sunday now', 'Actually, make that nine'. What they are about was said just
+before: the nearest question or statement with a value that theirs can take the place of. Pure.
+
+Looked for among what was said in the last few turns alone: later, people say what they mean. Shy about numbers, which
+are everywhere; English.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from compaction.lexicon import AROUND_A_FACT, CALENDAR, OTHERWISE, SUBJECTLESS, TAKING_BACK
+from compaction.values import Kind, Value, alike, is_hour, of_kind, values, without_times
+from compaction.wording import answers_barely, asks, change_words, concepts, durability, is_passing, names, stem, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# So many turns back is 'just before'.
+REACH_TURNS = 8
+# A question waits for its answer as long as three sentences.
+_QUESTION_SENTENCES = 3
+# Who goes on so soon after what they said themselves is still at it, however little there was in it.
+_BESIDE_TURNS = 2
+_YES_OR_NO = re.compile(r"^(?:yes|yeah|yep|no|nope|nah|not any ?more|exactly|right|correct)\b", re.IGNORECASE)
+_NO_SUBJECT = frozenset(stem(word) for word in SUBJECTLESS | AROUND_A_FACT)
+_CLAUSE = re.compile(r"[,;!?…—–]\s*|[.:](?=\s|$)\s*|\s(?:because|since|as|cause|cos|but)\s")
+_DENIED = re.compile(r"\b(?:not|instead of|rather than)\s+(?!any)[^,;.!?]+", re.IGNORECASE)
+_ASKED_KINDS = (
+    (
+        re.compile(r"\b(?:when|what (?:time|day|date)|which (?:day|date)|how (?:late|early))\b", re.IGNORECASE),
+        frozenset({Kind.TIME, Kind.WEEKDAY, Kind.DATE}),
+    ),
+    (
+        re.compile(r"\b(?:how (?:much|many|old|far|long|big|high)|(?:code|number|price|pin|budget))\b", re.IGNORECASE),
+        frozenset({Kind.FIGURE, Kind.TIME}),
+    ),
+    (re.compile(r"\b(?:who|whom|whose|where|which)\b", re.IGNORECASE), frozenset({Kind.NAME})),
+)
+_DAYS = frozenset({Kind.WEEKDAY, Kind.DATE})
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One sentence as it was said: in which turn (seq), by whom (id)."""
+
+    seq: int
+    speaker: str
+    text: str
+
+
+@lru_cache(maxsize=2_048)
+def corrects_barely(sentence: str) -> bool:
+    """Return whether a sentence says that something is otherwise, and not what: it has a value, and no subject."""
+    if asks(sentence) or not (TAKING_BACK.match(sentence) or OTHERWISE.search(sentence)):
+        return False
+    clause = _giving_clause(sentence)
+    return clause is not None and not _subject(clause)
+
+
+def reference(said: Sequence[Said], position: int) -> int | None:
+    """Return the position of what a bare correction or a bare answer is about; None for any other sentence, and where
+    nothing before it can be.
+
+    `said` is in the order of talk. A question just before, which asks for such a value or names one, goes before any
+    statement; a statement must have a value of that kind, and something lasting to say, the nearer the better.
+    """
+    bare = said[position]
+    correcting = corrects_barely(bare.text)
+    if asks(bare.text) or not (correcting or (answers_barely(bare.text) and values(bare.text))):
+        return None
+    question = _question_before(said, position)
+    return question if question is not None or not correcting else _statement_before(said, position)
+
+
+def _question_before(said: Sequence[Said], position: int) -> int | None:
+    bare = said[position]
+    given = _given(bare.text)
+    for at in range(position - 1, max(-1, position - 1 - _QUESTION_SENTENCES), -1):
+        each = said[at]
+        if each.speaker == bare.speaker or not asks(each.text) or bare.seq - each.seq > REACH_TURNS:
+            continue
+        if _takes(given, each.text) or _asks_for(given, each.text) or _agrees(bare.text, given, each.text):
+            return at
+    return None
+
+
+def _statement_before(said: Sequence[Said], position: int) -> int | None:
+    bare = said[position]
+    given = _given(bare.text)
+    for at in range(position - 1, -1, -1):
+        each = said[at]
+        if bare.seq - each.seq > REACH_TURNS:
+            return None
+        beside = each.speaker == bare.speaker and bare.seq - each.seq <= _BESIDE_TURNS and not is_passing(each.text)
+        lasting = corrects_barely(each.text) or durability(each.text) > 1.0 or beside
+        if lasting and _takes(given, each.text):
+            return at
+    return None
+
+
+@lru_cache(maxsize=2_048)
+def _given(sentence: str) -> frozenset[Value]:
+    """Return the values that a correction gives, without those that it denies ('nine, not eight')."""
+    clause = _giving_clause(sentence)
+    return frozenset() if clause is None else _clause_values(clause)
+
+
+def _giving_clause(sentence: str) -> str | None:
+    """Return the first clause with a value; what follows says why ('Saturday, the hall is taken on Friday')."""
+    told = _DENIED.sub("", TAKING_BACK.sub("", sentence))
+    return next((clause for clause in _CLAUSE.split(told) if _clause_values(clause)), None)
+
+
+def _clause_values(clause: str) -> frozenset[Value]:
+    """Return a clause's values, a name at its beginning too: it mostly begins in the middle of a sentence."""
+    return values(clause) | {Value(Kind.NAME, name) for name in names(clause) if name not in CALENDAR}
+
+
+def _subject(clause: str) -> frozenset[str]:
+    """Return what a clause speaks of besides its values."""
+    topics = concepts(without_times(clause)).topics - change_words(clause)
+    named = {value.what for value in of_kind(_clause_values(clause), Kind.NAME)}
+    return frozenset(stem(topic) for topic in topics - named) - _NO_SUBJECT
+
+
+def _takes(given: frozenset[Value], text: str) -> bool:
+    """Return whether one of the values could take the place of one in the text."""
+    old = values(text)
+    return any(_replaces(mine, theirs) for mine in given for theirs in old)
+
+
+def _agrees(answer: str, given: frozenset[Value], question: str) -> bool:
+    """Return whether an answer says yes or no to a question, or repeats a value of it."""
+    repeated = any(alike(mine, theirs) for mine in given for theirs in values(question))
+    return repeated or (_YES_OR_NO.match(answer) is not None and not is_passing(question))
+
+
+def _replaces(mine: Value, theirs: Value) -> bool:
+    if alike(mine, theirs):
+        return False
+    if mine.kind is Kind.FIGURE and theirs.kind is Kind.TIME:
+        return is_hour(mine)
+    if mine.kind is Kind.FIGURE and theirs.kind is Kind.FIGURE:
+        # No code of four figures becomes a nine.
+        return abs(len(mine.what) - len(theirs.what)) <= 1
+    return mine.kind is theirs.kind or {mine.kind, theirs.kind} == _DAYS
+
+
+def _asks_for(given: frozenset[Value], question: str) -> bool:
+    kinds = {value.kind for value in given}
+    if any(is_hour(value) for value in given):
+        kinds.add(Kind.TIME)
+    asked = next((asked for cue, asked in _ASKED_KINDS if cue.search(question)), frozenset())
+    return not asked.isdisjoint(kinds) and len(words(question)) > 2
