@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from bot.brain.instructions import Instructions
+    from bot.brain.quoting import Quoting
     from bot.brain.reply import Question
     from bot.brain.tools.permission import Asker
     from bot.clock import Clock
@@ -116,6 +117,9 @@ class RealtimeTalk:
         # Runs what the answer at hand calls, on behalf of who asked for it.
         self._tools = self._toolbox.use()
         self._memory: SessionMemory | None = None
+        self._quoting: Quoting | None = None
+        # What the answer at hand is reminded of.
+        self._recalled: tuple[str, ...] = ()
         # Items of the present conversation by the turn they hold; `conversation` counts those there have been.
         self._items: dict[int, tuple[str, ...]] = {}
         self._conversation = 0
@@ -128,9 +132,10 @@ class RealtimeTalk:
 
     # -- life ------------------------------------------------------------------------------------------------
 
-    def open(self, memory: SessionMemory, toolbox: Toolbox) -> None:
-        """Begin with a session's memory, and what the model may call."""
+    def open(self, memory: SessionMemory, toolbox: Toolbox, quoting: Quoting | None = None) -> None:
+        """Begin with a session's memory, what the model may call, and who finds what was said before the window."""
         self._memory = memory
+        self._quoting = quoting
         self._toolbox = toolbox
         self._tools = toolbox.use()
 
@@ -269,6 +274,7 @@ class RealtimeTalk:
 
     async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
         """Let the model answer what was said last. See `Direct.speak`."""
+        await self._remember(question.turn)
         parts = self._refresh()
         self._tools = self._toolbox.use(self._asker_of(question))
         self._observe(events.ContextBuilt(parts, question.turn.seq, self._clock.monotonic()))
@@ -297,6 +303,13 @@ class RealtimeTalk:
         if self._session.usable:
             self._refresh()
 
+    async def _remember(self, turn: Turn) -> None:
+        """Find what was said before the window about this turn, for the instructions of the answer to it."""
+        if self._quoting is None or self._memory is None:
+            return
+        quotes = await self._quoting.quotes(turn, self._memory)
+        self._recalled = tuple(quote.part.content for quote in quotes)
+
     async def _run_tool(self, call: ToolCall) -> str:
         """Carry a tool call out, for who asked what is being answered."""
         return await self._tools.run(AskedCall(call.call_id, call.name, call.arguments))
@@ -313,6 +326,7 @@ class RealtimeTalk:
             name=self._instructions.name,
             house=self._instructions.extra,
             participants=self._present(),
+            recall=self._recalled,
             zone=self._zone,
         )
         told = sum(each.tokens for each in built.parts)

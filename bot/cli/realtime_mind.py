@@ -6,19 +6,22 @@ bot did not put there it cannot say.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.brain.evidence import Evidence, Origin
+from bot.brain.evidence import Evidence, Origin, best_match
+from bot.brain.lexicon import is_question
 from bot.brain.realtime_instructions import SUMMARY_HEAD
+from bot.brain.wakeword import without_call
 from bot.cli.ear import Ear
 from bot.llm.embedded import answer
 from bot.models.catalogue import VOICE_JOE
 from bot.models.shelf import ModelShelf
 from compaction.wording import sentences
-from rehearsal.servers.realtime_conduct import Asked, Engines
+from rehearsal.servers.realtime_conduct import Asked, Called, Engines
 from voice.audio import LISTEN_RATE_HZ
 from voice.realtime.port import REALTIME_RATE_HZ
 from voice.realtime.protocol import BROKEN_OFF
@@ -29,8 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from config.schema import Settings
+    from rehearsal.servers.realtime_conduct import Answered
     from voice.audio import Pcm
 
+SEARCH = "memory_search"
+_TOOL_RESULT = "function_call_output"
+# A turn in what a tool tells, and a quote in the instructions.
+_SAID = re.compile(r"^\[\d\d:\d\d\] (?P<name>[^:\n]{1,60}): (?P<text>.+)$", re.MULTILINE)
+_RECALLED = re.compile(r"^\[[^\]\n]+\] From memory[^:\n]*, (?P<name>[^:,\n]{1,60}): (?P<text>.+)$", re.MULTILINE)
 _SPEAKS = re.compile(r"(?P<names>.+?) (?:speaks|speak at the same time):")
 _TOLD = re.compile(r"\[\d\d:\d\d\] (?P<name>[^:]{1,60}): (?P<text>.*)", re.DOTALL)
 
@@ -44,14 +53,25 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
         async def recognise(pcm: Pcm) -> str:
             return await ear.transcribe(to_rate(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
 
-        async def reply(asked: Asked) -> str:
-            return words_for(asked, names=(settings.brain.name, *settings.brain.wake_names))
+        async def reply(asked: Asked) -> Answered:
+            return answered(asked, names=(settings.brain.name, *settings.brain.wake_names))
 
         async def speak(text: str) -> Pcm:
             speech = await voice.synthesize(text)
             return to_rate(speech.pcm, speech.rate_hz, REALTIME_RATE_HZ)
 
         yield Engines(recognise, reply, speak)
+
+
+def answered(asked: Asked, *, names: Sequence[str]) -> Answered:
+    """Return what is said, or that memory is to be searched first: once, where nothing is known about a question."""
+    evidence, question, asker = _read(asked)
+    searched = any(role == _TOOL_RESULT for role, _ in asked.items)
+    if searched or SEARCH not in asked.tools or not is_question(question):
+        return words_for(asked, names=names)
+    if best_match(question, evidence, ignore=names, asker=asker) is not None:
+        return words_for(asked, names=names)
+    return Called(SEARCH, json.dumps({"query": without_call(question, tuple(names))}))
 
 
 def words_for(asked: Asked, *, names: Sequence[str]) -> str:
@@ -70,8 +90,13 @@ def _read(asked: Asked) -> tuple[list[Evidence], str, str]:
     summary = asked.instructions.partition(f"{SUMMARY_HEAD}\n")[2].partition("\n\n")[0]
     for order, sentence in enumerate(sentences(summary)):
         found.append(Evidence(sentence, Origin.SUMMARY, order))
+    for recalled in _RECALLED.finditer(asked.instructions):
+        found.append(Evidence(recalled["text"], Origin.TURN, len(found), speaker=recalled["name"]))
+    for said in (said for role, text in asked.items if role == _TOOL_RESULT for said in _SAID.finditer(text)):
+        found.append(Evidence(said["text"], Origin.TURN, len(found), speaker=said["name"]))
     speaker = asker = "friend"
     question = ""
+    known = len(found)
     for text in (text for role, text in asked.items if role == "user"):
         if label := _SPEAKS.fullmatch(text):
             speaker = label["names"]
@@ -80,4 +105,4 @@ def _read(asked: Asked) -> tuple[list[Evidence], str, str]:
         asker, question = (told["name"], told["text"]) if told else (speaker, text)
         found.append(Evidence(question, Origin.TURN, len(found), speaker=asker))
     # The question is no answer to itself.
-    return found[:-1], question, asker
+    return found[: max(known, len(found) - 1)], question, asker

@@ -19,8 +19,11 @@ from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.hearing import SpokenText
 from bot.realtime import FALLEN_BACK, RealtimeTalk
-from compaction.model import Mode, SessionId, TurnKind, TurnPart
-from compaction.payload import coverage
+from compaction.memory.passage import PassageId, PassageKind
+from compaction.memory.quotes import Quote
+from compaction.memory.recall import Recalled
+from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
+from compaction.payload import PartKind, coverage, part
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
@@ -190,6 +193,33 @@ async def test_an_answer_is_spoken_and_stands_once() -> None:
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone and I listen")
         assert len(room.session.items) == 3
         assert room.session.interrupted == []
+
+
+@pytest.mark.asyncio
+async def test_what_was_said_before_the_window_is_brought_along() -> None:
+    """Quotes about the question stand in the instructions of the answer to it, and those of the last one go."""
+
+    class Remembering:
+        """Finds one quote for each question."""
+
+        async def quotes(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
+            text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
+            found = Recalled(
+                PassageId(3), PassageKind.TURN, SessionId("s"), Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0
+            )
+            return (Quote(part("system", PartKind.RECALL, text), found, text),)
+
+    async with desk() as room:
+        assert room.memory is not None
+        room.talk.open(room.memory, Toolbox(), Remembering())  # type: ignore[arg-type]
+        for asked in ("when does it open", "where do we meet"):
+            turn = await room.say(1, asked)
+            room.session.answers.append("At nine.")
+            await room.answer(turn)
+            assert f"Recalled from earlier:\n[21:04] From memory, Bo: {asked}, at nine." in room.session.instructions
+            (recalled,) = [each for each in room.payload if each.kind is PartKind.RECALL]
+            assert asked in recalled.content
+        assert "when does it open" not in room.session.instructions
 
 
 @pytest.mark.asyncio

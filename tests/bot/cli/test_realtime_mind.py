@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.brain.realtime_instructions import SUMMARY_HEAD
-from bot.cli.realtime_mind import words_for
-from rehearsal.servers.realtime_conduct import Asked
+from bot.cli.realtime_mind import answered, words_for
+from rehearsal.servers.realtime_conduct import Asked, Called
 from voice.realtime.protocol import BROKEN_OFF
 
 NAMES = ("Roomtone",)
@@ -36,6 +36,30 @@ def test_what_the_summary_holds_is_known() -> None:
 def test_what_was_never_said_is_not_known() -> None:
     """Nothing is invented."""
     assert "nothing about that" in words_for(_asked(*ASKED), names=NAMES)
+
+
+def test_what_is_recalled_is_known() -> None:
+    """Quotes stand in the instructions."""
+    quote = "[21:04] From memory, turn 3, Ada: I bought a green bicycle at the market."
+    assert "Ada said: I bought a green bicycle" in words_for(
+        _asked(*ASKED, instructions=f"Be kind.\n\nRecalled from earlier:\n{quote}"), names=NAMES
+    )
+
+
+def test_memory_is_searched_once_for_what_is_not_known() -> None:
+    """What the search finds is said; what is known needs none, and neither does small talk."""
+    tools = ("memory_search",)
+    assert answered(Asked("", ASKED, tools, 1), names=NAMES) == Called(
+        "memory_search", '{"query": "What did Ada buy at the market?"}'
+    )
+    told = "(turn 3.)\n[21:04] Ada: I bought a green bicycle at the market."
+    found = answered(Asked("", (*ASKED, ("function_call_output", told)), tools, 1), names=NAMES)
+    assert "Ada said: I bought a green bicycle" in str(found)
+    nothing = answered(Asked("", (*ASKED, ("function_call_output", "Nothing.")), tools, 1), names=NAMES)
+    assert "nothing about that" in str(nothing)
+    assert "green bicycle" in str(answered(Asked("", (*HEARD, *ASKED), tools, 1), names=NAMES))
+    assert answered(Asked("", (("user", "Bo speaks:"), ("user", "Hello.")), tools, 1), names=NAMES) == "Hello, Bo."
+    assert "nothing about that" in str(answered(_asked(*ASKED), names=NAMES))
 
 
 def test_an_answer_that_broke_off_goes_on_where_it_was() -> None:
