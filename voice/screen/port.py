@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from voice.errors import VoiceError
 from voice.screen.gate import WHOLE, Box
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from voice.screen.text import Line
 
 
@@ -48,8 +50,15 @@ class Reading:
     description: str = ""
 
 
-class VisionReader(Protocol):
-    """Reads pictures, one at a time. Made and closed by its owner."""
+# Returns what is to be read; called when the reader's turn for it has come, so that it is the latest there is.
+Latest: TypeAlias = "Callable[[], Look]"
 
-    async def read(self, look: Look) -> Reading:
-        """Return what is on the screen. Raises `VisionError`. *Cancellation*: at once; the answer is dropped."""
+
+class VisionReader(Protocol):
+    """Reads pictures, one at a time. Made and closed by its owner; safe for all tasks of one loop."""
+
+    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+        """Return what is on the screen. `urgent`: somebody waits for it. Raises `VisionError`.
+
+        *Cancellation*: at once; the answer is dropped.
+        """

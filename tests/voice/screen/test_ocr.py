@@ -1,0 +1,228 @@
+"""The process that reads screens: it reads, and when it hangs or dies it is replaced and only its picture is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.voice.screen.screens import HUD, jpeg, screen
+from voice.screen.gate import WHOLE, Box
+from voice.screen.ocr import MISSING, OcrReader
+from voice.screen.port import Look, Source, VisionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+PICTURE = jpeg(screen())
+LOOK = Look(PICTURE)
+
+# A stand-in that speaks the worker's protocol; `act` is what it does with each request.
+_STAND_IN = """
+import json, os, struct, sys, time
+L = struct.Struct(">I")
+def answer(told):
+    body = json.dumps(told).encode()
+    sys.stdout.buffer.write(L.pack(len(body)) + body); sys.stdout.buffer.flush()
+def part():
+    head = sys.stdin.buffer.read(4)
+    return sys.stdin.buffer.read(L.unpack(head)[0]) if len(head) == 4 else sys.exit()
+answer(READY)
+while True:
+    header, picture = part(), part()
+    ACT
+"""
+
+
+def stand_in(act: str, ready: str = '{"ready": True}') -> tuple[str, ...]:
+    return (sys.executable, "-c", _STAND_IN.replace("ACT", act).replace("READY", ready))
+
+
+class Time:
+    """A clock that moves when somebody sleeps, and by a second with each look at it."""
+
+    def __init__(self, step: float = 0.0) -> None:
+        self.now = 100.0
+        self.step = step
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        """Return the time."""
+        self.now += self.step
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep without waiting."""
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def reader(command: Sequence[str], *, timeout_s: float = 20.0, time: Time | None = None) -> OcrReader:
+    time = time or Time()
+    return OcrReader(
+        command=command, timeout_s=timeout_s, start_timeout_s=20.0, monotonic=time.monotonic, sleep=time.sleep
+    )
+
+
+async def texts_of(of: OcrReader, look: Callable[[str], Look], name: str) -> list[str]:
+    return [line.text for line in (await of.read(lambda: look(name))).lines]
+
+
+async def texts(of: OcrReader, look: Look = LOOK) -> list[str]:
+    return [line.text for line in (await of.read(lambda: look)).lines]
+
+
+@pytest.mark.asyncio
+async def test_a_screen_is_read() -> None:
+    """The real reader: a game's head-up display over a noisy picture, whole and in part."""
+    async with OcrReader() as of:
+        reading = await of.read(lambda: LOOK, urgent=True)
+        assert reading.source is Source.OCR
+        read = {line.text.replace(" ", "") for line in reading.lines}
+        assert read == {words.replace(" ", "") for _, _, words in HUD}
+        part = await of.read(lambda: Look(PICTURE, boxes=(Box(0, 0.85, 0.4, 1),)), urgent=True)
+        (line,) = part.lines
+        assert line.text.replace(" ", "") == "WinterSoldierHP87"
+        # Where it stands in the whole picture: drawn at (60, 640).
+        assert abs(line.box.left - 60 / 1280) < 0.02
+        assert abs(line.box.top - 645 / 720) < 0.03
+        # Not a picture at all: an error for this one, and the next is read.
+        with pytest.raises(VisionError):
+            await of.read(lambda: Look(b"no picture"), urgent=True)
+        assert (await of.read(lambda: Look(PICTURE, boxes=(WHOLE,)), urgent=True)).lines
+        await of.rest()
+        assert not of.running
+    assert not of.running
+
+
+@pytest.mark.asyncio
+async def test_a_hang_costs_one_picture() -> None:
+    """The process is killed, and another reads the next one."""
+    act = 'time.sleep(600) if picture == b"hang" else answer({"lines": [["read", 0, 0, 1, 1, 0.9]]})'
+    async with reader(stand_in(act), timeout_s=0.3) as of:
+        with pytest.raises(VisionError, match="too long"):
+            await of.read(lambda: Look(b"hang"))
+        assert not of.running
+    async with reader(stand_in(act)) as of:
+        assert await texts(of) == ["read"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("act", "sentence"),
+    [
+        ("os._exit(1)", "broke off"),
+        ('sys.stdout.buffer.write(b"\\xff\\xff\\xff\\xff"); sys.stdout.buffer.flush()', "broke off"),
+        ("answer([])", "broke off"),
+        ('answer({"error": "KeyError"})', "KeyError"),
+    ],
+)
+async def test_trouble_is_a_sentence(act: str, sentence: str) -> None:
+    """Death, nonsense, an error of its own."""
+    async with reader(stand_in(act)) as of:
+        with pytest.raises(VisionError, match=sentence):
+            await of.read(lambda: LOOK)
+
+
+@pytest.mark.asyncio
+async def test_what_is_missing_is_told_with_the_remedy() -> None:
+    """Without the library; and a program that isn't there, or dies while it starts."""
+    async with reader(stand_in("pass", '{"error": "missing"}')) as of:
+        with pytest.raises(VisionError) as caught:
+            await of.read(lambda: LOOK)
+        assert str(caught.value) == MISSING
+    for command in (("/nowhere/python",), (sys.executable, "-c", "")):
+        async with reader(command) as of:
+            with pytest.raises(VisionError, match="could not be started"):
+                await of.read(lambda: LOOK)
+
+
+@pytest.mark.asyncio
+async def test_after_failures_in_a_row_it_rests() -> None:
+    """Starting a process twice a second for hours helps nobody; a minute later it is tried again."""
+    time = Time()
+    async with reader(stand_in("os._exit(1)"), time=time) as of:
+        for _ in range(3):
+            with pytest.raises(VisionError, match="broke off"):
+                await of.read(lambda: LOOK)
+        with pytest.raises(VisionError, match="again and again"):
+            await of.read(lambda: LOOK)
+        time.now += 61
+        with pytest.raises(VisionError, match="broke off"):
+            await of.read(lambda: LOOK)
+
+
+@pytest.mark.asyncio
+async def test_reading_takes_a_share_of_the_time() -> None:
+    """After a reading it rests in proportion; what is urgent does not wait."""
+    time = Time(step=1.0)
+    async with reader(stand_in('answer({"lines": []})'), time=time) as of:
+        await of.read(lambda: LOOK)
+        time.slept.clear()
+        await of.read(lambda: LOOK, urgent=True)
+        assert time.slept == []
+        await of.read(lambda: LOOK)
+        # About one second's work a look at this clock: rests a little over two for each.
+        assert 0 < time.slept[0] < 12
+
+
+@pytest.mark.asyncio
+async def test_the_latest_picture_is_read_when_the_turn_comes() -> None:
+    """Two wait at once: the second's is asked for only after the first is done."""
+    asked: list[str] = []
+    async with reader(stand_in('answer({"lines": [[picture.decode(), 0, 0, 1, 1, 1]]})')) as of:
+
+        def look(name: str) -> Look:
+            # Whoever is asked for a picture is the only one being read.
+            assert of.running
+            asked.append(name)
+            return Look(name.encode())
+
+        first = asyncio.create_task(texts_of(of, look, "first"))
+        second = asyncio.create_task(texts_of(of, look, "second"))
+        assert await second == ["second"]
+        assert await first == ["first"]
+    assert asked == ["first", "second"]
+
+
+@pytest.mark.asyncio
+async def test_a_cancelled_reading_leaves_no_answer_behind() -> None:
+    """The next one would take it for its own."""
+    act = 'time.sleep(600) if picture == b"hang" else answer({"lines": [[picture.decode(), 0, 0, 1, 1, 1]]})'
+    async with reader(stand_in(act)) as of:
+        reached = asyncio.Event()
+
+        def hang() -> Look:
+            reached.set()
+            return Look(b"hang")
+
+        reading = asyncio.create_task(of.read(hang))
+        await reached.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert (await of.read(lambda: Look(b"next"))).lines[0].text == "next"
+
+
+@pytest.mark.asyncio
+async def test_the_process_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A picture that takes it over finds neither token nor key."""
+    monkeypatch.setenv("DISCORD_TOKEN", "secret")
+    act = 'answer({"lines": [[" ".join(sorted(os.environ)), 0, 0, 1, 1, 1]]})'
+    async with reader(stand_in(act)) as of:
+        (names,) = await texts(of)
+    assert "DISCORD_TOKEN" in os.environ
+    assert "DISCORD_TOKEN" not in names.split()
+    assert "OMP_NUM_THREADS" in names.split()
+
+
+@pytest.mark.asyncio
+async def test_a_hostile_answer_is_sifted() -> None:
+    """Lines of the wrong shape are left out, places are brought inside the picture."""
+    lines = '[["good", -5, 0, 9, 1, 0.9], "bad", ["bad"], ["bad", "a", 0, 1, 1, 1], None, 7]'
+    async with reader(stand_in(f'answer({{"lines": {lines}}})')) as of:
+        (line,) = (await of.read(lambda: LOOK)).lines
+    assert line.box == Box(0, 0, 1, 1)

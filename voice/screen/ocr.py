@@ -1,0 +1,221 @@
+"""Reads the text on screens by character recognition, without a language model.
+
+The model runs in a process of its own (`ocr_worker`): a hang or a crash over a picture ends that process and nothing
+else, and it takes no time from the event loop. It is started with the first picture, and rests after each in
+proportion to how long that took, so that a game that moves all the time costs a share of a core and not a core.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import struct
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import structlog
+
+from voice.screen.gate import Box
+from voice.screen.port import Reading, Source, VisionError
+from voice.screen.text import Line, cleaned
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from types import TracebackType
+
+    from voice.screen.port import Latest, Look
+
+log = structlog.get_logger()
+
+# Loading takes a second, on a busy machine several.
+START_TIMEOUT_S: Final = 40.0
+# A full screen takes half a second on an idle core; ten times that is a hang, or a machine that can't do it.
+READ_TIMEOUT_S: Final = 8.0
+_STOP_TIMEOUT_S: Final = 2.0
+# The share of a core's time that reading may take while pictures keep changing.
+BUSY_SHARE: Final = 0.3
+# After so many failures in a row it is not tried again for so long.
+_MOST_FAILURES: Final = 3
+_REST_AFTER_FAILURES_S: Final = 60.0
+# 200 lines of 300 characters.
+_MAX_ANSWER_BYTES: Final = 1_000_000
+_LENGTH: Final = struct.Struct(">I")
+WORKER: Final = (sys.executable, "-P", str(Path(__file__).with_name("ocr_worker.py")))
+# What the process may know of ours: pictures are hostile, so no tokens and keys.
+_ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "PYTHONPATH")
+
+MISSING: Final = (
+    "Reading screens needs the part 'screen'. Install it with `pip install 'roomtone[screen]'`, or name a vision model "
+    "(screen.model)."
+)
+
+
+class OcrReader:
+    """Character recognition (`voice.screen.port.VisionReader`), one picture at a time, in the order of asking.
+
+    `command`: the program that reads. *Ownership*: an async context manager; it owns the process and kills it on exit,
+    on a hang and on a cancelled read.
+    """
+
+    def __init__(
+        self,
+        *,
+        command: Sequence[str] = WORKER,
+        timeout_s: float = READ_TIMEOUT_S,
+        start_timeout_s: float = START_TIMEOUT_S,
+        busy_share: float = BUSY_SHARE,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._command = command
+        self._timeout_s = timeout_s
+        self._start_timeout_s = start_timeout_s
+        self._rest_factor = 1 / busy_share - 1
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._turn = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+        self._rested_at = float("-inf")
+        self._failures = 0
+        self._given_up_until = float("-inf")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._kill()
+
+    @property
+    def running(self) -> bool:
+        """Return whether the process is there."""
+        return self._process is not None and self._process.returncode is None
+
+    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+        """See `VisionReader.read`. One that is urgent skips the rest, not the queue."""
+        async with self._turn:
+            if not urgent:
+                await self._sleep(max(0.0, self._rested_at - self._monotonic()))
+            if self._monotonic() < self._given_up_until:
+                raise VisionError("Reading screens failed again and again; it is tried again in a minute.")
+            began_at = self._monotonic()
+            try:
+                reading = await self._read(latest)
+            except VisionError:
+                self._failed()
+                raise
+            self._failures = 0
+            now = self._monotonic()
+            self._rested_at = now + (now - began_at) * self._rest_factor
+            return reading
+
+    async def rest(self) -> None:
+        """Nobody shares any more: give the process's memory back. The next picture starts another."""
+        async with self._turn:
+            await self._kill()
+
+    async def _read(self, latest: Latest) -> Reading:
+        process = await self._started()
+        answer: dict[str, Any] | None = None
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await _asked(process, latest())
+        except TimeoutError as error:
+            log.warning("screen_reader_hung", timeout_s=self._timeout_s)
+            raise VisionError("Reading the screen took too long; the reader was started again.") from error
+        except (OSError, EOFError, ValueError) as error:
+            raise VisionError("The screen reader broke off; it was started again.") from error
+        finally:
+            # Whatever interrupted it (a hang, a cancellation), its answer would be taken for the next one's.
+            if answer is None:
+                await self._kill()
+        if "error" in answer:
+            raise VisionError(f"The screen could not be read ({answer['error']}).")
+        return Reading(Source.OCR, _lines(answer))
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        """Return the process, started and ready. Raises `VisionError`."""
+        if self._process is not None and self._process.returncode is None:
+            return self._process
+        began_at = self._monotonic()
+        try:
+            process = self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | {"OMP_NUM_THREADS": "1"},
+            )
+            async with asyncio.timeout(self._start_timeout_s):
+                told = await _answer(process)
+        except (OSError, EOFError, ValueError, TimeoutError) as error:
+            await self._kill()
+            raise VisionError("The screen reader could not be started.") from error
+        except BaseException:
+            await self._kill()
+            raise
+        if told.get("ready") is not True:
+            await self._kill()
+            missing = told.get("error") == "missing"
+            raise VisionError(MISSING if missing else f"The screen reader could not be loaded ({told.get('error')}).")
+        log.info("screen_reader_started", took_ms=round(1000 * (self._monotonic() - began_at)))
+        return process
+
+    def _failed(self) -> None:
+        self._failures += 1
+        if self._failures >= _MOST_FAILURES:
+            self._failures = 0
+            self._given_up_until = self._monotonic() + _REST_AFTER_FAILURES_S
+
+    async def _kill(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        # A killed process is gone within milliseconds, unless the machine stands still.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_TIMEOUT_S):
+                await asyncio.shield(process.wait())
+        if process.stdin is not None:
+            process.stdin.close()
+
+
+async def _asked(process: asyncio.subprocess.Process, look: Look) -> dict[str, Any]:
+    assert process.stdin is not None, "started with pipes"
+    boxes = [(box.left, box.top, box.right, box.bottom) for box in look.boxes]
+    header = json.dumps({"boxes": boxes}).encode()
+    process.stdin.write(_LENGTH.pack(len(header)) + header + _LENGTH.pack(len(look.jpeg)) + look.jpeg)
+    await process.stdin.drain()
+    return await _answer(process)
+
+
+async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
+    """Return the next answer. Raises EOFError (as `IncompleteReadError`) or ValueError when it is none."""
+    assert process.stdout is not None, "started with pipes"
+    size = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))[0]
+    if size > _MAX_ANSWER_BYTES:
+        raise ValueError("an answer without end")
+    told = json.loads(await process.stdout.readexactly(size))
+    if not isinstance(told, dict):
+        raise ValueError("no answer")  # noqa: TRY004 - the same trouble as any other that is no answer
+    return told
+
+
+def _lines(answer: dict[str, Any]) -> tuple[Line, ...]:
+    """Return the lines of an answer; the process is as hostile as the picture it read."""
+    lines: list[Line] = []
+    for each in answer.get("lines", ()):
+        try:
+            text, *sides, score = each
+            left, top, right, bottom = (min(1.0, max(0.0, float(side))) for side in sides)
+            lines.append(Line(str(text), Box(left, top, right, bottom), float(score)))
+        except (TypeError, ValueError):
+            continue
+    return cleaned(lines)
