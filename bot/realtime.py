@@ -1,33 +1,29 @@
 """Speech-to-speech in a room: the room's talk is carried into the session, and its answers out of it.
 
 To hearing it is the recogniser: what somebody says is said to the model, and what the model's side wrote down is the
-text. To the replier it is who answers in sound. Beside that it keeps the session's conversation and the room's memory
-in step: every turn from the cursor on stands there as an item, what is folded is taken out, and the instructions
-carry the summary. When the session fails, the room's own recogniser, responder and voice serve.
+text. To the replier it is who answers in sound. What of the room's memory stands in the session's conversation is
+`bot.realtime_items`. When the session fails, the room's own recogniser, responder and voice serve.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot import events
-from bot.brain.realtime_instructions import build_realtime_instructions
 from bot.brain.tools.toolbox import Toolbox
+from bot.realtime_items import Items
 from compaction.budget.messages import ToolCall as AskedCall
-from compaction.context import build_payload
 from compaction.model import Seq, TurnKind
-from compaction.payload import PartKind
 from voice.asr.port import Recognition
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.realtime.mixing import mixed
-from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed, Role, Told
-from voice.realtime.port import Tool as CallableTool
+from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed
 from voice.realtime.speech import SpokenStream
 
 if TYPE_CHECKING:
@@ -41,9 +37,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.permission import Asker
     from bot.clock import Clock
     from bot.hearing import SpokenText
-    from compaction.context import SessionContext
     from compaction.model import Turn
-    from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
     from voice.asr.port import Recognizer
     from voice.audio import Pcm
@@ -60,10 +54,6 @@ if TYPE_CHECKING:
     ]
 
 log = structlog.get_logger()
-
-# A session's conversation costs at every answer, and sound more than words: less than any model would take.
-MAX_INPUT_TOKENS = 16_000
-EVICTED_ID = "evicted"
 
 FALLEN_BACK = "Speech-to-speech is gone; I answer with {mind} until I join again. {why}"
 
@@ -101,30 +91,20 @@ class RealtimeTalk:
         observe: events.Observer,
     ) -> None:
         self._settings = settings
-        self._instructions = instructions
         self._recognizer = recognizer
         self._name_of = name_of
         self._asker_of = asker_of
-        self._present = present
         self._write = write
         self._mind = mind
-        self._max_input_tokens = min(max_input_tokens, MAX_INPUT_TOKENS)
-        self._zone = zone
         self._clock = clock
         self._observe = observe
+        self._items = Items(instructions=instructions, present=present, max_input_tokens=max_input_tokens, zone=zone)
         self._session, self._life = new_session(self._brief, self._happened, self._run_tool)
         self._toolbox = Toolbox()
         # Runs what the answer at hand calls, on behalf of who asked for it.
         self._tools = self._toolbox.use()
         self._memory: SessionMemory | None = None
         self._quoting: Quoting | None = None
-        # What the answer at hand is reminded of.
-        self._recalled: tuple[str, ...] = ()
-        # Items of the present conversation by the turn they hold; `conversation` counts those there have been.
-        self._items: dict[int, tuple[str, ...]] = {}
-        self._conversation = 0
-        self._instructed = ""
-        self._evicted = ""
         self._saying: tuple[SpokenText, ...] = ()
         self._reply_items: list[str] = []
         self._failure = ""
@@ -135,6 +115,7 @@ class RealtimeTalk:
     def open(self, memory: SessionMemory, toolbox: Toolbox, quoting: Quoting | None = None) -> None:
         """Begin with a session's memory, what the model may call, and who finds what was said before the window."""
         self._memory = memory
+        self._items.open(memory)
         self._quoting = quoting
         self._toolbox = toolbox
         self._tools = toolbox.use()
@@ -166,6 +147,9 @@ class RealtimeTalk:
             case RealtimeRenewed():
                 log.info("realtime_renewed", reason=event.reason)
 
+    def _brief(self) -> Briefing:
+        return self._items.brief(self._toolbox.tools())
+
     # -- the recogniser --------------------------------------------------------------------------------------
 
     async def recognize(
@@ -187,14 +171,14 @@ class RealtimeTalk:
         if interim:
             # What was said to the model cannot be taken back, so there are no guesses.
             raise RecogniserOverloadedError("Speech-to-speech hears finished speech alone.")
-        begun, conversation = self._clock.monotonic(), self._conversation
+        begun, conversation = self._clock.monotonic(), self._items.conversation
         name = "Somebody" if speaker_id is None else self._name_of(speaker_id)
         item_ids: tuple[str, ...] = ()
         try:
             heard = await self._session.hear(pcm, speakers=f"{name} speaks:")
             item_ids = heard.item_ids
             # A lost connection hears it again on the next one.
-            conversation = max(conversation, self._conversation)
+            conversation = max(conversation, self._items.conversation)
         except RealtimeError as error:
             log.warning("realtime_did_not_hear", problem=str(error))
             heard = None
@@ -229,7 +213,7 @@ class RealtimeTalk:
             return
         saying, self._saying = self._saying, ()
         if turn.kind is TurnKind.ASSISTANT and self._reply_items:
-            self._items[turn.seq] = tuple(self._reply_items)
+            self._items.hold(turn.seq, tuple(self._reply_items))
             self._reply_items = []
             return
         spoken = turn.kind in {TurnKind.SPEECH, TurnKind.EFFECT} and bool(saying)
@@ -240,13 +224,13 @@ class RealtimeTalk:
             each.recognition.item_ids
             for each in saying
             if isinstance(each.recognition, RealtimeRecognition)
-            and each.recognition.conversation == self._conversation
+            and each.recognition.conversation == self._items.conversation
             and each.recognition.item_ids
         ]
         if spoken and len(held) == len(saying):
-            self._items[turn.seq] = tuple(item for ids in held for item in ids)
+            self._items.hold(turn.seq, tuple(item for ids in held for item in ids))
             return
-        self._refresh()
+        self._items.refresh(self._session)
 
     def _say_mixed(self, seq: Seq, moment: tuple[SpokenText, ...]) -> None:
         """Say a moment as the room heard it: everybody's sound at once, after their names."""
@@ -258,11 +242,11 @@ class RealtimeTalk:
         except RealtimeError as error:
             log.warning("realtime_did_not_hear", problem=str(error))
             return
-        self._items[seq] = ()
+        self._items.hold(seq, ())
 
         async def hold() -> None:
             try:
-                self._items[seq] = (await heard).item_ids
+                self._items.hold(seq, (await heard).item_ids)
             except RealtimeError as error:
                 log.warning("realtime_did_not_hear", problem=str(error))
 
@@ -275,7 +259,7 @@ class RealtimeTalk:
     async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
         """Let the model answer what was said last. See `Direct.speak`."""
         await self._remember(question.turn)
-        parts = self._refresh()
+        parts = self._items.refresh(self._session)
         self._tools = self._toolbox.use(self._asker_of(question))
         self._observe(events.ContextBuilt(parts, question.turn.seq, self._clock.monotonic()))
         stream = SpokenStream()
@@ -301,90 +285,18 @@ class RealtimeTalk:
     def landed(self) -> None:
         """A batch was folded: the summary changes, and the folded turns go from the conversation."""
         if self._session.usable:
-            self._refresh()
+            self._items.refresh(self._session)
 
     async def _remember(self, turn: Turn) -> None:
         """Find what was said before the window about this turn, for the instructions of the answer to it."""
         if self._quoting is None or self._memory is None:
             return
         quotes = await self._quoting.quotes(turn, self._memory)
-        self._recalled = tuple(quote.part.content for quote in quotes)
+        self._items.recalled = tuple(quote.part.content for quote in quotes)
 
     async def _run_tool(self, call: ToolCall) -> str:
         """Carry a tool call out, for who asked what is being answered."""
         return await self._tools.run(AskedCall(call.call_id, call.name, call.arguments))
-
-    # -- the conversation and the memory ---------------------------------------------------------------------
-
-    def _context(self) -> tuple[SessionContext, str, tuple[PayloadPart, ...], tuple[PayloadPart, ...]]:
-        """Return the session's state, the instructions and their parts, and what of the window has room."""
-        assert self._memory is not None, "the memory is opened before anything is said"
-        # This asks whether a batch is due.
-        session = self._memory.context(max_input_tokens=self._max_input_tokens)
-        built = build_realtime_instructions(
-            session,
-            name=self._instructions.name,
-            house=self._instructions.extra,
-            participants=self._present(),
-            recall=self._recalled,
-            zone=self._zone,
-        )
-        told = sum(each.tokens for each in built.parts)
-        window = build_payload(
-            replace(session, summary=None, live_notes=()),
-            max_input_tokens=max(1_000, self._max_input_tokens - told),
-            zone=self._zone,
-        )
-        self._memory.sent(session, (*built.parts, *window), zone=self._zone)
-        return session, built.text, built.parts, window
-
-    def _brief(self) -> Briefing:
-        """Return what a fresh conversation is told: everything that is not folded, in writing."""
-        if self._memory is None:
-            return Briefing("")
-        _, text, _, window = self._context()
-        self._conversation += 1
-        self._instructed = text
-        self._evicted = ""
-        self._items = {}
-        items: list[Told] = []
-        for each in window:
-            if each.kind is PartKind.TURN and each.seq_from is not None:
-                items.append(_told(each))
-                self._items[each.seq_from] = (items[-1].id,)
-            elif each.kind is PartKind.EVICTION_NOTE:
-                self._evicted = each.content
-                items.append(Told(EVICTED_ID, Role.SYSTEM, each.content))
-        tools = tuple(CallableTool(each.name, each.description, each.parameters) for each in self._toolbox.tools())
-        return Briefing(text, tuple(items), tools)
-
-    def _refresh(self) -> tuple[PayloadPart, ...]:
-        """Bring the conversation in step with the memory; return what the model has before it now."""
-        _, text, parts, window = self._context()
-        if text != self._instructed:
-            self._instructed = text
-            self._session.instruct(text)
-        wanted = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
-        gone = [seq for seq in self._items if seq not in wanted]
-        self._session.forget([item for seq in gone for item in self._items.pop(seq)])
-        for seq, each in wanted.items():
-            if seq not in self._items:
-                told = _told(each)
-                self._items[seq] = (told.id,)
-                self._session.tell(told)
-        evicted = next((each.content for each in window if each.kind is PartKind.EVICTION_NOTE), "")
-        if evicted != self._evicted:
-            if self._evicted:
-                self._session.forget([EVICTED_ID])
-            if evicted:
-                self._session.tell(Told(EVICTED_ID, Role.SYSTEM, evicted))
-            self._evicted = evicted
-        return (*parts, *window)
-
-
-def _told(turn: PayloadPart) -> Told:
-    role = Role.ASSISTANT if turn.role == "assistant" else Role.USER
-    return Told(f"turn_{turn.seq_from}", role, turn.content)
 
 
 def _with_items(own: Recognition, item_ids: tuple[str, ...], conversation: int) -> RealtimeRecognition:

@@ -1,0 +1,139 @@
+"""What stands in the conversation of a speech-to-speech session, in step with the room's memory.
+
+Every turn from the cursor on is an item of it, as the sound it was or in writing; what is folded is taken out, and the
+instructions carry the summary. It sends nothing by itself: who opens a session is handed a briefing, and a session at
+hand is told what has changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bot.brain.realtime_instructions import build_realtime_instructions
+from compaction.context import build_payload
+from compaction.payload import PartKind
+from voice.realtime.port import Briefing, Role, Told
+from voice.realtime.port import Tool as CallableTool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import tzinfo
+
+    from bot.brain.instructions import Instructions
+    from bot.brain.realtime_instructions import RealtimeInstructions
+    from bot.brain.tools.tool import Tool
+    from compaction.model import Seq
+    from compaction.payload import PayloadPart
+    from compaction.session import SessionMemory
+    from voice.realtime.port import Realtime
+
+# A session's conversation costs at every answer, and sound more than words: less than any model would take.
+MAX_INPUT_TOKENS = 16_000
+EVICTED_ID = "evicted"
+
+
+class Items:
+    """One room's conversation items and instructions. Belongs to its `RealtimeTalk`.
+
+    `present`: a line on each person who is here. `recalled`: what the answer at hand is reminded of. `conversation`
+    counts the conversations there have been.
+    """
+
+    def __init__(
+        self,
+        *,
+        instructions: Instructions,
+        present: Callable[[], Sequence[str]],
+        max_input_tokens: int,
+        zone: tzinfo,
+    ) -> None:
+        self._instructions = instructions
+        self._present = present
+        self._max_input_tokens = min(max_input_tokens, MAX_INPUT_TOKENS)
+        self._zone = zone
+        self._memory: SessionMemory | None = None
+        # Items of the present conversation by the turn they hold.
+        self._held: dict[int, tuple[str, ...]] = {}
+        self._instructed = ""
+        self._evicted = ""
+        self.conversation = 0
+        self.recalled: tuple[str, ...] = ()
+
+    def open(self, memory: SessionMemory) -> None:
+        """Begin with a session's memory."""
+        self._memory = memory
+
+    def hold(self, seq: Seq, item_ids: tuple[str, ...]) -> None:
+        """Take note that these items of the present conversation hold a turn already."""
+        self._held[seq] = item_ids
+
+    def _context(self) -> tuple[RealtimeInstructions, tuple[PayloadPart, ...]]:
+        """Return the instructions, and what of the window has room beside them."""
+        assert self._memory is not None, "the memory is opened before anything is said"
+        # This asks whether a batch is due.
+        context = self._memory.context(max_input_tokens=self._max_input_tokens)
+        built = build_realtime_instructions(
+            context,
+            name=self._instructions.name,
+            house=self._instructions.extra,
+            participants=self._present(),
+            recall=self.recalled,
+            zone=self._zone,
+        )
+        told = sum(each.tokens for each in built.parts)
+        window = build_payload(
+            replace(context, summary=None, live_notes=()),
+            max_input_tokens=max(1_000, self._max_input_tokens - told),
+            zone=self._zone,
+        )
+        self._memory.sent(context, (*built.parts, *window), zone=self._zone)
+        return built, window
+
+    def brief(self, tools: Iterable[Tool]) -> Briefing:
+        """Return what a fresh conversation is told: all that is not folded, in writing, and what may be called."""
+        if self._memory is None:
+            return Briefing("")
+        built, window = self._context()
+        self.conversation += 1
+        self._instructed = built.text
+        self._evicted = ""
+        self._held = {}
+        items: list[Told] = []
+        for each in window:
+            if each.kind is PartKind.TURN and each.seq_from is not None:
+                items.append(_told(each))
+                self._held[each.seq_from] = (items[-1].id,)
+            elif each.kind is PartKind.EVICTION_NOTE:
+                self._evicted = each.content
+                items.append(Told(EVICTED_ID, Role.SYSTEM, each.content))
+        callable_tools = tuple(CallableTool(each.name, each.description, each.parameters) for each in tools)
+        return Briefing(built.text, tuple(items), callable_tools)
+
+    def refresh(self, session: Realtime) -> tuple[PayloadPart, ...]:
+        """Bring the session's conversation in step with the memory; return what the model has before it now."""
+        built, window = self._context()
+        if built.text != self._instructed:
+            self._instructed = built.text
+            session.instruct(built.text)
+        wanted = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
+        gone = [seq for seq in self._held if seq not in wanted]
+        session.forget([item for seq in gone for item in self._held.pop(seq)])
+        for seq, each in wanted.items():
+            if seq not in self._held:
+                told = _told(each)
+                self._held[seq] = (told.id,)
+                session.tell(told)
+        evicted = next((each.content for each in window if each.kind is PartKind.EVICTION_NOTE), "")
+        if evicted != self._evicted:
+            if self._evicted:
+                session.forget([EVICTED_ID])
+            if evicted:
+                session.tell(Told(EVICTED_ID, Role.SYSTEM, evicted))
+            self._evicted = evicted
+        return (*built.parts, *window)
+
+
+def _told(turn: PayloadPart) -> Told:
+    role = Role.ASSISTANT if turn.role == "assistant" else Role.USER
+    return Told(f"turn_{turn.seq_from}", role, turn.content)
