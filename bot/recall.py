@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.errors import EmbeddingError
-from compaction.memory.passage import PassageId, PassageKind, Scope
-from compaction.memory.recall import (
+from compaction.memory.asking import (
     FULL_TEXT_WEIGHT,
     LIKENESS_WEIGHT,
     Asked,
     Choice,
-    Recalled,
-    arrange,
     ask,
     best,
     choose,
     fuse,
     probes,
 )
+from compaction.memory.passage import PassageId, PassageKind, Scope
+from compaction.memory.recall import Recalled, arrange
 from compaction.model import Seq, Turn
 
 if TYPE_CHECKING:

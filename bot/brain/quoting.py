@@ -12,8 +12,8 @@ import structlog
 
 from compaction.budget.tokens import estimate_text_tokens
 from compaction.errors import StoreError
+from compaction.memory.asking import ask
 from compaction.memory.quotes import quotes_for
-from compaction.memory.recall import ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

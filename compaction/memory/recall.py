@@ -1,37 +1,29 @@
-"""How what a search finds is ranked: two rankings fused, the speaker asked about first, what holds before what was.
+"""What an answer of memory search says: who is asked about first, what holds before what was, nothing twice.
 
-The steps of one search, each a function here, the waiting between them being the shell's (`bot.recall`):
-`ask` makes terms of the query, `choose` takes those that tell most, `fuse` joins the full-text ranking with that of
-likeness, `arrange` makes the answer of the passages behind it. Deterministic. Source: design note 'summaries and
-recall', 'So build' 6; reciprocal rank fusion: Cormack, Clarke, Büttcher (SIGIR 2009).
+`arrange` makes it of the passages behind a ranking (`asking`): weighs them by how much of the question they speak of,
+and gives a correction the rank of what it corrects. The waiting between the steps is the shell's (`bot.recall`).
+Deterministic. Source: design note 'summaries and recall', 'So build' 6.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.memory.correction import Statement, as_much_asked, asks, denies, may_answer, replaces, takes_back
-from compaction.memory.passage import Passage, PassageId, PassageKind, source_kind
+from compaction.memory.correction import as_much_asked, asks, denies, replaces, takes_back
+from compaction.memory.passage import PassageKind, source_kind
 from compaction.memory.terms import folded, terms
-from compaction.model import Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind
+from compaction.memory.testimony import claims, statements
+from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-# The constant of reciprocal rank fusion: with 60 the first ranks differ little and both rankings are heard.
-RANK_CONSTANT = 60
-# Terms of a query that are counted, and the rarest of them that are searched: more is a pasted page, and its rare
-# words tell what it is about.
-MAX_TERMS_READ = 64
-MAX_QUERY_TERMS = 24
-# So many passages may be scored for one query: 8,000 cost about 10 ms. What nearly everybody says finds only the
-# newest part of what was said.
-MAX_SCORED = 8_000
-# The likeness of embeddings finds other words for the same thing, and much that is merely of that kind.
-FULL_TEXT_WEIGHT = 1.0
-LIKENESS_WEIGHT = 0.6
+    from compaction.memory.asking import Asked, Choice
+    from compaction.memory.correction import Statement
+    from compaction.memory.passage import Passage, PassageId
+    from compaction.model import NoteId, SessionId
+
 SPEAKER_BOOST = 1.35
 # A question holds no answer, though its neighbours may.
 QUESTION_WEIGHT = 0.8
@@ -41,33 +33,9 @@ _TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSH
 _STALE_WEIGHT = 0.5
 # Corrections are looked for among so many of the best.
 _COMPARED = 20
-_PROBE_TERMS = 2
 _ANSWERS_FROM = 0.25
 # A quote is a turn with its neighbours; a correction by the same person may follow a little later.
 _NEIGHBOURS = 1
-# Somebody else may be quicker than who knows.
-_ANSWERED_WITHIN = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is searched for. `terms` are without repetition; `words` every word of it, names among them."""
-
-    text: str
-    terms: tuple[str, ...]
-    words: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The terms that are searched, rarest first, and what each term of the query weighs (0.0 and more).
-
-    `newest`: only so many of the newest passages are looked at, None for all: the terms are too common for more.
-    """
-
-    terms: tuple[str, ...]
-    weights: Mapping[str, float]
-    newest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,47 +75,6 @@ class Recalled:
     note_id: NoteId | None = None
 
 
-def ask(query: str) -> Asked:
-    """Return what is searched for; a query without any word has no terms."""
-    return Asked(query, tuple(dict.fromkeys(terms(query)))[:MAX_TERMS_READ], frozenset(folded(query)))
-
-
-def choose(asked: Asked, counts: Mapping[str, int], total: int) -> Choice:
-    """Return which terms are worth searching. `counts`: how many passages have each term, of `total`.
-
-    The rarest first, as long as not too many passages have to be scored for them; terms that nobody used are left
-    out, and still weigh: what is not there is missing.
-    """
-    weights = {term: math.log(1.0 + total / max(1, counts.get(term, 0))) for term in asked.terms}
-    ranked = sorted((term for term in asked.terms if counts.get(term, 0) > 0), key=lambda term: (counts[term], term))
-    chosen: list[str] = []
-    scored = 0
-    for term in ranked[:MAX_QUERY_TERMS]:
-        scored += counts[term]
-        if chosen and scored > MAX_SCORED:
-            break
-        chosen.append(term)
-    newest = None
-    if chosen and counts[chosen[0]] > MAX_SCORED:
-        newest = max(1, total * MAX_SCORED // counts[chosen[0]])
-    return Choice(tuple(chosen), weights, newest)
-
-
-def fuse(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageId, float]:
-    """Return each passage's score from rankings, given with their weights, best first; later repetitions in one
-    ranking count for nothing."""
-    scores: dict[PassageId, float] = {}
-    for weight, ranking in rankings:
-        for rank, passage_id in enumerate(dict.fromkeys(ranking)):
-            scores[passage_id] = scores.get(passage_id, 0.0) + weight / (RANK_CONSTANT + 1 + rank)
-    return scores
-
-
-def best(scores: Mapping[PassageId, float], limit: int) -> tuple[PassageId, ...]:
-    """Return the best passages, of equal ones the newest first."""
-    return tuple(sorted(scores, key=lambda each: (-scores[each], -each))[:limit])
-
-
 def arrange(
     asked: Asked,
     choice: Choice,
@@ -181,35 +108,6 @@ def arrange(
     return tuple(answer)
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What to look for to find corrections that stand too far down a ranking: turns said after `after` (epoch seconds)
-    that speak of all of `terms` and announce a change."""
-
-    terms: tuple[str, ...]
-    after: float
-
-
-def probes(choice: Choice, passages: Sequence[Passage], scores: Mapping[PassageId, float]) -> tuple[Probe, ...]:
-    """Return what corrections of the best statement would speak of; none when nothing was stated.
-
-    A correction names what it corrects: by the words that question and old statement share ('the gate code is 7702
-    now'), or by what the old one says ('no longer the healer').
-    """
-    stated = [
-        each
-        for each in passages
-        if isinstance(each.source, Turn) and each.source.kind is TurnKind.SPEECH and not asks(each.text)
-    ]
-    if not stated:
-        return ()
-    top = max(stated, key=lambda each: (scores.get(each.id, 0.0), each.id))
-    subject = sorted(top.own & choice.weights.keys(), key=lambda term: (-choice.weights[term], term))
-    value = max(top.own - choice.weights.keys(), key=lambda term: (term.isdigit(), len(term), term), default=None)
-    wanted = (tuple(subject[:_PROBE_TERMS]), () if value is None else (value,))
-    return tuple(Probe(each, top.at) for each in wanted if each)
-
-
 @dataclass(slots=True)
 class _Weighed:
     """A passage with what speaks for it."""
@@ -218,7 +116,7 @@ class _Weighed:
     score: float
     relevance: float
     likeness: float | None
-    # What it states; None where it is no turn of a person's.
+    # What it states of the question; None where it is no turn of a person's.
     statement: Statement | None
     # All that its quote states: an answer after its question too.
     claims: tuple[Statement, ...]
@@ -242,8 +140,12 @@ class _Weighed:
         score = scores.get(passage.id, 0.0) * (0.5 + 0.5 * relevance) * _weight(passage)
         if any(_named(name, asked.words) for name in passage.speakers):
             score *= SPEAKER_BOOST
-        own = _statement(passage, passage.source)
-        return cls(passage, score, relevance, likeness.get(passage.id), own, _claims(passage, own))
+        own = statements(passage, passage.source)
+        told = own[0] if own else None
+        if len(own) > 1:
+            # Of several people at once: whose words are about the question.
+            told = max(own, key=lambda each: choice.held(frozenset(terms(each.text))))
+        return cls(passage, score, relevance, likeness.get(passage.id), told, claims(passage, own))
 
     @property
     def known(self) -> Collection[TurnRef]:
@@ -321,13 +223,8 @@ def _relevance(passage: Passage, choice: Choice) -> float:
     whole = sum(choice.weights.values())
     if whole <= 0.0:
         return 0.0
-    held = 0.0
-    for term, weight in choice.weights.items():
-        if term in passage.own:
-            held += weight
-        elif term in passage.near:
-            held += NEIGHBOUR_SHARE * weight
-    return held / whole
+    own = choice.held(passage.own)
+    return (own + NEIGHBOUR_SHARE * choice.held(passage.near - passage.own)) / whole
 
 
 def _weight(passage: Passage) -> float:
@@ -406,8 +303,7 @@ def _replacement(
         folded_in = by_ref.get(ref)
         found += [_Replacement(folded_in, ref, folded_in.passage.at)] if folded_in is not None else []
     for turn in passage.around:
-        later = _statement(passage, turn) if turn.seq > told.seq else None
-        if later is not None and takes_back(later, told):
+        if turn.seq > told.seq and any(takes_back(later, told) for later in statements(passage, turn)):
             ref = TurnRef(passage.session_id, turn.seq)
             known = by_ref.get(ref)
             if known is not None:
@@ -424,26 +320,6 @@ def _may_replace(new: _Weighed, old: Passage, asked: Mapping[str, float]) -> boo
     if spoken.isdisjoint(old.own):
         return False
     return as_much_asked(spoken, old.own, asked) or any(denies(claim.text) for claim in new.claims)
-
-
-def _claims(passage: Passage, own: Statement | None) -> tuple[Statement, ...]:
-    """Return what the quote of a passage states: its turn, or the answers to it where it is a question."""
-    if own is None:
-        return ()
-    if not asks(own.text):
-        return (own,)
-    answers = (_statement(passage, turn) for turn in passage.around if own.seq < turn.seq <= own.seq + _ANSWERED_WITHIN)
-    return tuple(replace(each, answered=own.text) for each in answers if each is not None and may_answer(each.text))
-
-
-def _statement(passage: Passage, source: object) -> Statement | None:
-    if not isinstance(source, Turn) or source.kind is not TurnKind.SPEECH or not source.parts:
-        return None
-    text = "\n".join(part.text for part in source.parts)
-    statement = Statement(passage.session_id, source.seq, source.started_at, source.parts[0].speaker_id, text)
-    before = [each for each in passage.around if each.seq == source.seq - 1]
-    question = " ".join(part.text for each in before for part in each.parts)
-    return replace(statement, answered=question) if question and asks(question) and may_answer(text) else statement
 
 
 class _Shown:

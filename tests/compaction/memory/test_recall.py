@@ -6,74 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.memory.asking import Choice, ask, choose, fuse
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_text
-from compaction.memory.recall import (
-    MAX_QUERY_TERMS,
-    MAX_SCORED,
-    Choice,
-    Probe,
-    Recalled,
-    TurnRef,
-    arrange,
-    ask,
-    best,
-    choose,
-    fuse,
-    probes,
-)
+from compaction.memory.recall import Recalled, TurnRef, arrange
 from compaction.memory.terms import terms
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
 from tests.compaction.memory.test_correction import REPLACED
-
-RANKINGS = st.lists(
-    st.tuples(st.floats(0.1, 5.0), st.lists(st.integers(1, 30).map(PassageId), max_size=12)), max_size=4
-)
-
-
-@given(RANKINGS, st.randoms())
-def test_fusion_hears_every_ranking_alike(rankings: list[tuple[float, list[PassageId]]], rng: object) -> None:
-    """The order in which rankings are given doesn't matter, and everything ranked has a score."""
-    shuffled = list(rankings)
-    rng.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert fuse(shuffled) == pytest.approx(fuse(rankings))
-    assert set(fuse(rankings)) == {each for _, ranking in rankings for each in ranking}
-
-
-@given(RANKINGS)
-def test_who_is_never_behind_is_not_behind(rankings: list[tuple[float, list[PassageId]]]) -> None:
-    """What every ranking has before another stands before it in the fusion."""
-    scores = fuse(rankings)
-    orders = [list(dict.fromkeys(ranking)) for _, ranking in rankings]
-    for one in scores:
-        for other in scores:
-            if one != other and all(
-                one in order and (other not in order or order.index(one) < order.index(other)) for order in orders
-            ):
-                assert scores[one] > scores[other]
-
-
-@given(st.lists(st.integers(1, 50).map(PassageId), unique=True, max_size=30))
-def test_one_ranking_stays_as_it_is(ranking: list[PassageId]) -> None:
-    """Fusion of one is that one; `best` cuts it."""
-    assert best(fuse([(1.0, ranking)]), 10) == tuple(ranking[:10])
-
-
-@given(
-    st.dictionaries(st.sampled_from([f"t{n}" for n in range(60)]), st.integers(0, 200_000), max_size=60),
-    st.integers(1, 200_000),
-)
-def test_chosen_terms_are_rare_and_few(counts: dict[str, int], total: int) -> None:
-    """Rarest first; more than one only as long as all together are few enough; nobody's terms are left out."""
-    asked = ask(" ".join(counts))
-    choice = choose(asked, counts, total)
-    chosen = [counts[term] for term in choice.terms]
-    assert chosen == sorted(chosen)
-    assert all(count > 0 for count in chosen)
-    assert len(chosen) <= MAX_QUERY_TERMS
-    assert len(chosen) <= 1 or sum(chosen) <= MAX_SCORED
-    assert set(choice.weights) == set(asked.terms)
-    assert (choice.newest is not None) == bool(chosen and chosen[0] > MAX_SCORED)
 
 
 def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[Recalled, ...]:
@@ -271,16 +210,6 @@ def test_whatever_was_found_the_old_follows_what_holds(said: list[tuple[str, str
             assert by.seq > each.seq
 
 
-def test_the_probe_speaks_of_what_was_stated() -> None:
-    """Of the best statement, the words it shares with the question, and its value; a question states nothing."""
-    stated = Passage(PassageId(1), EVENING, turn(3, "The gate code is 4411."), frozenset({"gate", "code", "4411"}))
-    asking = Passage(PassageId(2), EVENING, turn(9, "What is the gate code?"), frozenset({"gate", "code"}))
-    choice = Choice(("gate",), {"gate": 2.0, "code": 1.0, "number": 3.0})
-    found = probes(choice, [asking, stated], {asking.id: 2.0, stated.id: 1.0})
-    assert found == (Probe(("gate", "code"), stated.at), Probe(("4411",), stated.at))
-    assert probes(choice, [asking], {asking.id: 2.0}) == ()
-
-
 def test_kinds_of_turns_weigh_differently() -> None:
     """What a person said counts more than what the bot said, and that more than who joined."""
     part = (TurnPart("1", "Ada", "Lisbon"),)
@@ -292,3 +221,23 @@ def test_kinds_of_turns_weigh_differently() -> None:
     equal = dict.fromkeys((each.id for each in passages), 1.0)
     found = arrange(ask("lisbon"), Choice(("lisbon",), {"lisbon": 1.0}), passages[2:], equal, limit=9)
     assert found[0].turn_kind is TurnKind.SPEECH
+
+
+def at_once(seq: int, *said: tuple[str, str]) -> Turn:
+    """Return a turn in which several people spoke at once."""
+    first = turn(seq, "")
+    parts = tuple(TurnPart(f"id-{who}", who, text) for who, text in said)
+    return Turn(first.seq, first.kind, first.started_at, first.ended_at, parts)
+
+
+def test_of_several_at_once_the_one_who_is_asked_about_is_judged() -> None:
+    """Bob's move corrects Bob's home, although Ada spoke first; and not Ada's, although she stands in the same turn."""
+    old = at_once(3, ("Ada", "I live in Lisbon."), ("Bob", "My flat is in Rome."))
+    new = at_once(60, ("Cy", "Pass the salt."), ("Bob", "My flat is in Oslo now."))
+    found = told(old, new, query="Where is Bob's flat?")
+    assert [each.seq for each in found] == [60, 3]
+    assert found[1].superseded_by == TurnRef(EVENING, Seq(60))
+    adas = told(
+        old, at_once(60, ("Cy", "Pass the salt."), ("Bob", "I live in Oslo now.")), query="Who lives in Lisbon?"
+    )
+    assert all(each.superseded_by is None for each in adas)

@@ -1,0 +1,59 @@
+"""What a passage states: each person's words in its turn, and the answers to what it asks. Pure.
+
+A quote shows a turn with its neighbours, so a question's quote states the answer that follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from compaction.memory.correction import Statement, asks, may_answer
+from compaction.model import Turn, TurnKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.memory.passage import Passage
+
+# Somebody else may be quicker than who knows.
+_ANSWERED_WITHIN = 2
+
+
+def claims(passage: Passage, own: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return what the quote of a passage states: its turn, and the answers to what it asks."""
+    found = [each for each in own if not asks(each.text)]
+    for question in own:
+        if asks(question.text):
+            answers = (
+                answer
+                for turn in passage.around
+                if question.seq < turn.seq <= question.seq + _ANSWERED_WITHIN
+                for answer in statements(passage, turn)
+            )
+            found += [replace(each, answered=question.text) for each in answers if may_answer(each.text)]
+    return tuple(found)
+
+
+def statements(passage: Passage, source: object) -> tuple[Statement, ...]:
+    """Return what each person says in a turn of the passage, an answer with its question; nothing where it is no turn
+    of a person's."""
+    if not isinstance(source, Turn) or source.kind is not TurnKind.SPEECH:
+        return ()
+    before = [each for each in passage.around if each.seq == source.seq - 1]
+    question = " ".join(part.text for each in before for part in each.parts)
+    asked = question if question and asks(question) else ""
+    texts: dict[str, list[str]] = {}
+    for part in source.parts:
+        texts.setdefault(part.speaker_id, []).append(part.text)
+    return tuple(
+        Statement(
+            passage.session_id,
+            source.seq,
+            source.started_at,
+            speaker_id,
+            "\n".join(said),
+            asked if asked and may_answer("\n".join(said)) else "",
+        )
+        for speaker_id, said in texts.items()
+    )

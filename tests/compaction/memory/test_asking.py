@@ -1,0 +1,87 @@
+"""What a search looks for, and the fusion of its rankings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.memory.asking import (
+    MAX_QUERY_TERMS,
+    MAX_SCORED,
+    Choice,
+    Probe,
+    ask,
+    best,
+    choose,
+    fuse,
+    probes,
+)
+from compaction.memory.passage import Passage, PassageId
+from tests.compaction.memory.recall_index_contract import EVENING, turn
+
+RANKINGS = st.lists(
+    st.tuples(st.floats(0.1, 5.0), st.lists(st.integers(1, 30).map(PassageId), max_size=12)), max_size=4
+)
+
+
+@given(RANKINGS, st.randoms())
+def test_fusion_hears_every_ranking_alike(rankings: list[tuple[float, list[PassageId]]], rng: object) -> None:
+    """The order in which rankings are given doesn't matter, and everything ranked has a score."""
+    shuffled = list(rankings)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert fuse(shuffled) == pytest.approx(fuse(rankings))
+    assert set(fuse(rankings)) == {each for _, ranking in rankings for each in ranking}
+
+
+@given(RANKINGS)
+def test_who_is_never_behind_is_not_behind(rankings: list[tuple[float, list[PassageId]]]) -> None:
+    """What every ranking has before another stands before it in the fusion."""
+    scores = fuse(rankings)
+    orders = [list(dict.fromkeys(ranking)) for _, ranking in rankings]
+    for one in scores:
+        for other in scores:
+            if one != other and all(
+                one in order and (other not in order or order.index(one) < order.index(other)) for order in orders
+            ):
+                assert scores[one] > scores[other]
+
+
+@given(st.lists(st.integers(1, 50).map(PassageId), unique=True, max_size=30))
+def test_one_ranking_stays_as_it_is(ranking: list[PassageId]) -> None:
+    """Fusion of one is that one; `best` cuts it."""
+    assert best(fuse([(1.0, ranking)]), 10) == tuple(ranking[:10])
+
+
+@given(
+    st.dictionaries(st.sampled_from([f"t{n}" for n in range(60)]), st.integers(0, 200_000), max_size=60),
+    st.integers(1, 200_000),
+)
+def test_chosen_terms_are_rare_and_few(counts: dict[str, int], total: int) -> None:
+    """Rarest first; more than one only as long as all together are few enough; nobody's terms are left out."""
+    asked = ask(" ".join(counts))
+    choice = choose(asked, counts, total)
+    chosen = [counts[term] for term in choice.terms]
+    assert chosen == sorted(chosen)
+    assert all(count > 0 for count in chosen)
+    assert len(chosen) <= MAX_QUERY_TERMS
+    assert len(chosen) <= 1 or sum(chosen) <= MAX_SCORED
+    assert set(choice.weights) == set(asked.terms)
+    assert (choice.newest is not None) == bool(chosen and chosen[0] > MAX_SCORED)
+
+
+def test_the_probe_speaks_of_what_was_stated() -> None:
+    """Of the best statement, the words it shares with the question, and its value; a question states nothing."""
+    stated = Passage(PassageId(1), EVENING, turn(3, "The gate code is 4411."), frozenset({"gate", "code", "4411"}))
+    asking = Passage(PassageId(2), EVENING, turn(9, "What is the gate code?"), frozenset({"gate", "code"}))
+    choice = Choice(("gate",), {"gate": 2.0, "code": 1.0, "number": 3.0})
+    found = probes(choice, [asking, stated], {asking.id: 2.0, stated.id: 1.0})
+    assert found == (Probe(("gate", "code"), stated.at), Probe(("4411",), stated.at))
+    assert probes(choice, [asking], {asking.id: 2.0}) == ()
+
+
+def test_a_choice_weighs_what_it_is_told() -> None:
+    """Terms of the query that nobody asked for weigh nothing."""
+    choice = Choice(("gate",), {"gate": 2.0, "code": 3.0})
+    assert choice.held(frozenset({"code", "gate", "cat"})) == 5.0
+    assert choice.held(frozenset({"cat"})) == 0.0
