@@ -1,0 +1,81 @@
+"""The tool `post_link`: a link, or a few words that are better read than heard, into the channel's chat.
+
+It changes something outside, so it runs only for somebody in the channel who asks for it (`permission`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from bot.brain.tools.tool import Permission, Tool, ToolError
+from bot.chat import ChatError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bot.chat import Chat
+
+MOST_URL_CHARS = 500
+MOST_TEXT_CHARS = 500
+_SCHEME = re.compile(r"\b([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f<>]")
+
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "url": {"type": "string", "maxLength": MOST_URL_CHARS, "description": "The link, http or https."},
+        "text": {"type": "string", "maxLength": MOST_TEXT_CHARS, "description": "What to write with or without it."},
+    },
+    "additionalProperties": False,
+}
+
+
+def link_tool(chat: Chat, *, words: Sequence[str]) -> Tool:
+    """Return the tool for one room's chat. `words`: of which who asks must have said one."""
+
+    async def post(arguments: Mapping[str, object]) -> str:
+        text = post_text(str(arguments.get("url", "")), str(arguments.get("text", "")))
+        try:
+            await chat.post(text)
+        except ChatError as error:
+            raise ToolError(str(error)) from error
+        return "It stands in the channel's chat now. Say so; don't read it out."
+
+    return Tool(
+        "post_link",
+        "Posts a link or a few words in this channel's text chat. Use it only when the person who asks wants "
+        "something posted, sent or written down there.",
+        SCHEMA,
+        post,
+        permission=Permission.MEMBERS,
+        side_effects=True,
+        words=tuple(words),
+    )
+
+
+def post_text(url: str, text: str) -> str:
+    """Return the message for a link and some words. Raises `ToolError` for anything but http, https and words."""
+    url, text = url.strip(), " ".join(text.split())
+    if not url and not text:
+        raise ToolError("There is nothing to post: give a url, a text, or both.")
+    if any(found.lower() not in {"http", "https"} for found in _SCHEME.findall(text)):
+        raise ToolError("Only http and https links can be posted.")
+    if url:
+        _check(url)
+    return "\n".join(part for part in (text, url) if part)
+
+
+def _check(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        has_port = parts.port is None or parts.port > 0
+    except ValueError as error:
+        raise ToolError(f"{url[:80]!r} is no link.") from error
+    if parts.scheme not in {"http", "https"} or not host or not has_port or _UNPRINTABLE.search(url):
+        raise ToolError(f"{url[:80]!r} is no http or https link.")
+    if "@" in parts.netloc:
+        # https://bank.example@evil.example leads to the second one.
+        raise ToolError("A link with a name before the host can't be posted.")

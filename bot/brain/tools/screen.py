@@ -1,0 +1,51 @@
+"""The tool `look_at_screen`: what is on a screen that somebody shares now. There only while somebody does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from bot.brain.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# A fresh look may need a vision model.
+TIMEOUT_S = 15.0
+
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "question": {"type": "string", "maxLength": 300, "description": "What to look for on the screen."},
+        "who": {"type": "string", "maxLength": 100, "description": "Whose screen: a name. Without: the one shared."},
+    },
+    "required": ["question"],
+    "additionalProperties": False,
+}
+
+
+class ScreenView(Protocol):
+    """The screens of one room."""
+
+    def sharing(self) -> Sequence[str]:
+        """Return who shares a screen now, by name."""
+
+    async def look(self, question: str, *, who: str | None) -> str:
+        """Return what is seen on a shared screen about `question`. Raises `ToolError`."""
+
+
+def screen_tool(view: ScreenView) -> Tool:
+    """Return the tool for one room's screens."""
+
+    async def look(arguments: Mapping[str, object]) -> str:
+        who = arguments.get("who")
+        return await view.look(str(arguments["question"]), who=None if who is None else str(who))
+
+    return Tool(
+        "look_at_screen",
+        "Looks at the screen that somebody shares now, as it is at this moment. Use it when somebody asks about what "
+        "they show.",
+        SCHEMA,
+        look,
+        timeout_s=TIMEOUT_S,
+        available=lambda: bool(view.sharing()),
+    )

@@ -1,0 +1,92 @@
+"""Posting a link: web addresses and words alone, and only for who asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.brain.tools.links import link_tool, post_text
+from bot.brain.tools.permission import NOBODY, Asker
+from bot.brain.tools.tool import ToolError
+from bot.brain.tools.toolbox import Toolbox
+from bot.chat import ChatError
+from compaction.budget.messages import ToolCall
+from tests.fakes.chat import FakeChat
+
+ADA = Asker(1, "Ada", "Roomtone, post the address of the map.", present=True)
+MAP = json.dumps({"url": "https://maps.example/lisbon?q=1", "text": "The map:"})
+
+
+async def posted(chat: FakeChat, asker: Asker, arguments: str = MAP) -> str:
+    """What the model reads after a call on behalf of `asker`."""
+    return (
+        await Toolbox([link_tool(chat, words=("post", "link"))]).use(asker).run(ToolCall("c", "post_link", arguments))
+    )
+
+
+@pytest.mark.asyncio
+async def test_who_asks_gets_it_posted() -> None:
+    """Words and link."""
+    chat = FakeChat()
+    assert "stands in the channel's chat" in await posted(chat, ADA)
+    assert chat.posted == ["The map:\nhttps://maps.example/lisbon?q=1"]
+
+
+@pytest.mark.asyncio
+async def test_nobody_else_does() -> None:
+    """Not a thought of the bot's own, not somebody who has left, not somebody who asked for something else."""
+    chat = FakeChat()
+    for asker in (NOBODY, Asker(1, "Ada", ADA.said), Asker(1, "Ada", "What does the file say?", present=True)):
+        assert "stands in" not in await posted(chat, asker)
+    assert chat.posted == []
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("", ""),
+        ("javascript:alert(1)", ""),
+        ("file:///etc/passwd", ""),
+        ("discord://invite", "x"),
+        ("//evil.example", ""),
+        ("https://", ""),
+        ("https://bank.example@evil.example", ""),
+        ("https://evil.example/a b", ""),
+        ("https://evil.example/\nhttps://other.example", ""),
+        ("https://[::1", ""),
+        ("https://evil.example:99999999", ""),
+        ("", "see ftp://evil.example"),
+    ],
+)
+def test_only_web_addresses(url: str, text: str) -> None:
+    """One line, one host, no other schemes."""
+    with pytest.raises(ToolError):
+        post_text(url, text)
+
+
+def test_words_alone_may_be_posted() -> None:
+    """In one line."""
+    assert post_text("", "Bread,\n milk") == "Bread, milk"
+    assert post_text(" https://a.example ", "") == "https://a.example"
+
+
+@given(url=st.text(max_size=60), text=st.text(max_size=60))
+def test_whatever_is_posted_is_a_web_address_or_words(url: str, text: str) -> None:
+    """Whatever a model makes up."""
+    try:
+        message = post_text(url, text)
+    except ToolError:
+        message = "https://refused.example"
+    *_, last = message.split("\n")
+    assert not url.strip() or last.startswith(("http://", "https://"))
+
+
+@pytest.mark.asyncio
+async def test_a_refusal_of_discord_is_told() -> None:
+    """To the model, which says so."""
+    chat = FakeChat()
+    chat.error = ChatError("I may not write here. Give me the right Send Messages there.")
+    assert "Send Messages" in await posted(chat, ADA)

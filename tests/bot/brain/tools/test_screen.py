@@ -1,0 +1,44 @@
+"""Looking at a screen: only while one is shared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.tools.permission import NOBODY
+from bot.brain.tools.screen import screen_tool
+from bot.brain.tools.toolbox import Toolbox
+from compaction.budget.messages import ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class View:
+    """Screens in which a map is seen."""
+
+    def __init__(self) -> None:
+        self.shared: list[str] = []
+
+    def sharing(self) -> Sequence[str]:
+        """Return who shares."""
+        return self.shared
+
+    async def look(self, question: str, *, who: str | None) -> str:
+        """Look."""
+        return f"{who or 'Ada'} shows a map. You asked: {question}"
+
+
+@pytest.mark.asyncio
+async def test_it_is_there_while_somebody_shares() -> None:
+    """And gone afterwards."""
+    view = View()
+    toolbox = Toolbox([screen_tool(view)])
+    call = ToolCall("c", "look_at_screen", '{"question": "Which town?", "who": "Bo"}')
+    assert toolbox.offered(NOBODY) == ()
+    assert "There is no tool" in await toolbox.use().run(call)
+    view.shared.append("Bo")
+    assert [offer.name for offer in toolbox.offered(NOBODY)] == ["look_at_screen"]
+    assert "Bo shows a map. You asked: Which town?" in await toolbox.use().run(call)
+    assert "'question' is a required property" in await toolbox.use().run(ToolCall("c", "look_at_screen", "{}"))

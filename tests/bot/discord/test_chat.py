@@ -1,0 +1,126 @@
+"""A room's chat on Discord: files newest first, refusals with their remedy, and nobody mentioned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import discord
+import pytest
+
+from bot.chat import ChatError
+from bot.discord.chat import DiscordChat
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+FORBIDDEN = discord.Forbidden(SimpleNamespace(status=403, reason="no"), "Missing Permissions")  # type: ignore[arg-type]
+
+
+@dataclass
+class Attachment:
+    """A file of a message. `claims`: the size that Discord tells, if it is another."""
+
+    id: int
+    filename: str
+    content: bytes
+    content_type: str | None = None
+    claims: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Return the size as Discord tells it."""
+        return len(self.content) if self.claims is None else self.claims
+
+    async def read(self) -> bytes:
+        """Return the content."""
+        return self.content
+
+
+@dataclass
+class Channel:
+    """A text channel with messages, newest first."""
+
+    messages: list[Any] = field(default_factory=list)
+    sent: list[tuple[str, discord.AllowedMentions]] = field(default_factory=list)
+    error: Exception | None = None
+
+    async def history(self, *, limit: int) -> AsyncIterator[Any]:
+        """Yield the newest messages."""
+        if self.error is not None:
+            raise self.error
+        for message in self.messages[:limit]:
+            yield message
+
+    async def send(self, text: str, *, allowed_mentions: discord.AllowedMentions) -> None:
+        """Keep what is sent."""
+        if self.error is not None:
+            raise self.error
+        self.sent.append((text, allowed_mentions))
+
+
+def message(minute: int, *attachments: Attachment) -> Any:
+    """A message of Ada's."""
+    return SimpleNamespace(
+        attachments=attachments,
+        author=SimpleNamespace(display_name="Ada"),
+        created_at=datetime(2025, 10, 9, 9, minute, tzinfo=UTC),
+    )
+
+
+def chat(voice: Channel, text: Channel | None = None) -> DiscordChat:
+    """The chat of these channels."""
+    return DiscordChat(voice, text or voice)  # type: ignore[arg-type]
+
+
+@pytest.mark.asyncio
+async def test_files_of_both_channels_newest_first() -> None:
+    """Each once, even where both are one channel."""
+    voice = Channel([message(5, Attachment(1, "b.txt", b"bb", "text/plain")), message(1, Attachment(2, "a.txt", b"a"))])
+    text = Channel([message(3, Attachment(3, "c.txt", b"ccc"))])
+    both = chat(voice, text)
+    files = await both.files(most=2)
+    assert [(file.name, file.size_bytes, file.content_type, file.by) for file in files] == [
+        ("b.txt", 2, "text/plain", "Ada"),
+        ("c.txt", 3, "", "Ada"),
+    ]
+    assert files[0].at == datetime(2025, 10, 9, 9, 5, tzinfo=UTC).timestamp()
+    assert await both.fetch(files[1], max_bytes=10) == b"ccc"
+    assert len(await chat(voice).files(most=9)) == 2
+
+
+@pytest.mark.asyncio
+async def test_what_is_too_large_is_not_read() -> None:
+    """By what Discord says, and by what comes."""
+    voice = Channel([message(1, Attachment(1, "big.txt", b"x" * 99), Attachment(2, "liar.txt", b"x" * 99, claims=1))])
+    own = chat(voice)
+    for file in await own.files(most=9):
+        with pytest.raises(ChatError):
+            await own.fetch(file, max_bytes=10)
+
+
+@pytest.mark.asyncio
+async def test_refusals_name_the_right() -> None:
+    """Failures of another kind don't."""
+    channel = Channel(error=FORBIDDEN)
+    own = chat(channel)
+    with pytest.raises(ChatError, match="Read Message History"):
+        await own.files(most=1)
+    with pytest.raises(ChatError, match="Send Messages"):
+        await own.post("x")
+    channel.error = OSError("the network is gone")
+    with pytest.raises(ChatError, match="Try again"):
+        await own.post("x")
+
+
+@pytest.mark.asyncio
+async def test_a_post_mentions_nobody() -> None:
+    """Whatever stands in it, and within Discord's limit."""
+    voice, text = Channel(), Channel()
+    await chat(voice, text).post("@everyone " + "x" * 3_000)
+    ((sent, mentions),) = text.sent
+    assert len(sent) == 2_000
+    assert (mentions.everyone, mentions.users, mentions.roles) == (False, False, False)
+    assert voice.sent == []

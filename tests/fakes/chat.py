@@ -1,0 +1,46 @@
+"""A text chat without Discord: files put in by hand, and what was posted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.chat import DroppedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.chat import ChatError
+
+
+class FakeChat:
+    """`bot.chat.Chat` for tests. `error`: everything fails with this."""
+
+    def __init__(self) -> None:
+        self.contents: dict[int, tuple[DroppedFile, bytes]] = {}
+        self.posted: list[str] = []
+        self.error: ChatError | None = None
+
+    def drop(self, name: str, content: bytes, *, by: str = "Ada", content_type: str = "text/plain") -> DroppedFile:
+        """Let somebody drop a file; each is a minute newer than the one before."""
+        number = len(self.contents)
+        file = DroppedFile(number, name, len(content), content_type, by, 1_760_000_000.0 + 60 * number)
+        self.contents[number] = (file, content)
+        return file
+
+    async def files(self, *, most: int) -> Sequence[DroppedFile]:
+        """Return the newest files."""
+        if self.error is not None:
+            raise self.error
+        return [file for file, _ in reversed(self.contents.values())][:most]
+
+    async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
+        """Return what is in a file."""
+        if self.error is not None:
+            raise self.error
+        return self.contents[file.id][1][:max_bytes]
+
+    async def post(self, text: str) -> None:
+        """Keep what is posted."""
+        if self.error is not None:
+            raise self.error
+        self.posted.append(text)
