@@ -223,6 +223,48 @@ class RecallSettings(BaseModel):
     ] = 200_000
 
 
+class WebSettings(BaseModel):
+    """The bot's own web pages: the one on which people share a screen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: Annotated[
+        bool,
+        Field(
+            description="Serve pages at all. They are served from the first /watch on, or from the start where "
+            "web.public_url is set. Takes effect at start."
+        ),
+    ] = True
+    host: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="Address to listen on. Default 127.0.0.1: this machine alone, with a reverse proxy in front "
+            "for everybody else (docs/reverse-proxy.md). Takes effect at start.",
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int,
+        Field(ge=0, le=65_535, description="Port to listen on; 0 takes any that is free. Takes effect at start."),
+    ] = 8095
+    public_url: Annotated[
+        str,
+        Field(
+            pattern=r"^(https?://[^\s/?#@]+/?)?$",
+            description="Address under which people reach the pages, for example https://watch.example.org; PUBLIC_URL "
+            "sets it too. Browsers share a screen only with https:// and with this machine itself. Empty: "
+            "http://localhost and the port, which serves who sits at this machine. Takes effect at start.",
+        ),
+    ] = ""
+    trusted_proxies: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Addresses or networks (CIDR) of reverse proxies whose X-Forwarded-For is believed. Default: "
+            "none. Takes effect at start."
+        ),
+    ] = ()
+
+
 class StorageSettings(BaseModel):
     """Where turns, notes, segments and sessions are kept."""
 

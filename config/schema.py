@@ -17,9 +17,17 @@ from bot.settings import (
     RecallSettings,
     RoomSettings,
     StorageSettings,
+    WebSettings,
 )
 from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
-from voice.settings import AsrSettings, ListeningSettings, RealtimeSettings, SpeakingSettings, TransportSettings
+from voice.settings import (
+    AsrSettings,
+    ListeningSettings,
+    RealtimeSettings,
+    ScreenSettings,
+    SpeakingSettings,
+    TransportSettings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,6 +56,8 @@ class Settings(BaseModel):
     asr: AsrSettings = Field(default_factory=_defaults(AsrSettings))
     speaking: SpeakingSettings = Field(default_factory=_defaults(SpeakingSettings))
     realtime: RealtimeSettings = Field(default_factory=_defaults(RealtimeSettings))
+    screen: ScreenSettings = Field(default_factory=_defaults(ScreenSettings))
+    web: WebSettings = Field(default_factory=_defaults(WebSettings))
     brain: BrainSettings = Field(default_factory=_defaults(BrainSettings))
     llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
     tools: ToolsSettings = Field(default_factory=_defaults(ToolsSettings))
@@ -65,6 +75,7 @@ class Settings(BaseModel):
 WELL_KNOWN_VARIABLES: dict[str, Key] = {
     "DISCORD_TOKEN": ("discord", "token"),
     "OPENAI_API_KEY": ("llm", "api_key"),
+    "PUBLIC_URL": ("web", "public_url"),
 }
 
 
