@@ -43,6 +43,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         duration="5 minutes without a language model, half an hour more with a small one",
         module="benchmarks.memory.bench",
     ),
+    Benchmark(
+        name="reply",
+        title="How long an answer takes, whether it was meant to come, how it stops, and how it grows with rooms",
+        duration="9 minutes, most of which people speak",
+        module="benchmarks.reply.bench",
+    ),
 )
 
 

@@ -28,6 +28,8 @@ app = typer.Typer(
 )
 
 _FILE_WIDTH = 150
+# As in benchmarks.reply.options, which is imported when it is needed.
+REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")
 
 JsonFile = Annotated[
     Path | None, typer.Option("--json", help="Write the outcome as JSON to this file.", metavar="FILE", dir_okay=False)
@@ -118,6 +120,47 @@ def memory(
         turns=turns,
         search_turns=search_turns,
     )
+    with _shown() as progress:
+        report = asyncio.run(_until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
+    _tell(report, json_file)
+
+
+@app.command()
+def reply(
+    json_file: JsonFile = None,
+    speech: Annotated[
+        Path | None,
+        typer.Option(help="Speak the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
+    ] = None,
+    recordings: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Recordings that are answered one after the other.")
+    ] = None,
+    interruptions: Annotated[int | None, typer.Option(min=1, max=1000, help="Answers that are talked over.")] = None,
+    rooms: Annotated[int | None, typer.Option(min=1, max=100, help="Rooms that talk at the same time.")] = None,
+    first_token_ms: Annotated[
+        float | None, typer.Option(min=0, max=10_000, help="What the model's server takes for its first token.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help=f"Measure this part alone: {', '.join(REPLY_PARTS)}; may be given again.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Half a minute of everything, to see that it works.")] = False,
+) -> None:
+    """How long people wait for an answer, whether it was meant to come, how it stops, and many rooms at once."""
+    from benchmarks.reply.bench import run
+    from benchmarks.reply.options import Options
+
+    if unknown := sorted(set(only or ()) - set(REPLY_PARTS)):
+        raise typer.BadParameter(f"--only {unknown[0]} is none of {', '.join(REPLY_PARTS)}.")
+    given = {
+        "speech": speech,
+        "recordings": recordings,
+        "interruptions": interruptions,
+        "rooms": rooms,
+        "first_token_ms": first_token_ms,
+        "only": tuple(only) if only else None,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
+    options = Options.quick(**chosen) if quick else Options(**chosen)  # type: ignore[arg-type]
     with _shown() as progress:
         report = asyncio.run(_until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
     _tell(report, json_file)

@@ -1,0 +1,124 @@
+"""`roomtone bench reply`: how long people wait for an answer, whether they are meant to get one, and how it stops.
+
+It only arranges: what is said comes from `material` and `talk`, rooms are made in `room`, and each measurement has a
+module of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.reply.deciding import measure_deciding
+from benchmarks.reply.interruption import measure_interruption
+from benchmarks.reply.latency import measure_latency
+from benchmarks.reply.material import Material, material
+from benchmarks.reply.options import Options
+from benchmarks.reply.pauses import Listener, measure_pauses
+from benchmarks.reply.speakers import measure_speakers
+from benchmarks.reply.targets import reply_targets
+from benchmarks.report import Report
+from config.load import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.machine import Machine
+    from benchmarks.progress import Progress
+    from benchmarks.report import Json
+    from config.schema import Settings
+
+__all__ = ["Options", "run"]
+
+_UNFINISHED = "This run was not finished when this was written."
+_SYNTHETIC = (
+    "Nobody's recordings were named, so the bundled ones were spoken: sentences of three synthetic voices, which are "
+    "easier to tell the end of than people's. `--speech DIR` takes real ones."
+)
+_READ = "Real recordings are mostly read speech, whose sentences break off where nobody talking freely would stop."
+
+
+async def run(options: Options, progress: Progress, *, on_part: Callable[[Report], None] | None = None) -> Report:
+    """Measure what was asked for. `on_part` gets the unfinished report after each part.
+
+    Raises `ScenarioError` for a folder without a manifest, and what the bot raises where a model of it is missing.
+    """
+    measuring = _Measuring(options, progress, load(), material(options.speech), describe_machine(), on_part)
+    measuring.remark(_READ if measuring.material.real else _SYNTHETIC)
+    if (busy := busy_sentence()) is not None:
+        measuring.remark(busy)
+    await measuring.all_parts()
+    return measuring.report()
+
+
+@dataclass(slots=True)
+class _Measuring:
+    """One run, and what it has found so far."""
+
+    options: Options
+    progress: Progress
+    settings: Settings
+    material: Material
+    machine: Machine
+    on_part: Callable[[Report], None] | None
+    ours: dict[str, Json] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def remark(self, sentence: str) -> None:
+        """Tell a sentence now and in the report."""
+        self.remarks.append(sentence)
+        self.progress.say(sentence)
+
+    def report(self, *, unfinished: bool = False) -> Report:
+        """Return what is measured so far."""
+        more = (_UNFINISHED,) if unfinished else ()
+        return Report(
+            bench="reply",
+            machine=self.machine,
+            ours=dict(self.ours),
+            peers={},
+            targets=reply_targets(self.ours),
+            remarks=(*self.remarks, *more),
+        )
+
+    async def all_parts(self) -> None:
+        """Measure one part after the other."""
+        options, said = self.options, self.material
+        if options.wants("deciding"):
+            self._found("deciding", dict(measure_deciding()))
+        if options.wants("pauses"):
+            self._found(
+                "pauses",
+                await measure_pauses(
+                    said.first(options.pauses_recordings),
+                    models=self.settings.models,
+                    listening=self.settings.listening,
+                    progress=self.progress,
+                ),
+            )
+        if options.wants("latency"):
+            self._found(
+                "answers",
+                await measure_latency(
+                    said.first(options.recordings),
+                    listener=Listener(self.settings.models, self.settings.listening),
+                    settings={},
+                    first_token_ms=options.first_token_ms,
+                    progress=self.progress,
+                ),
+            )
+        if options.wants("speakers"):
+            recordings = said.first(options.crowd_recordings)
+            self._found("four speakers", await measure_speakers(recordings, settings={}, progress=self.progress))
+        if options.wants("interruption"):
+            self._found(
+                "interruptions",
+                await measure_interruption(options.interruptions, settings={}, progress=self.progress),
+            )
+
+    def _found(self, name: str, figures: dict[str, Json]) -> None:
+        """Take a part's figures; whoever waits may have what there is, for a run takes minutes, and may break."""
+        self.ours[name] = figures
+        if self.on_part is not None:
+            self.on_part(self.report(unfinished=True))

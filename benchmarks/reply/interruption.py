@@ -1,0 +1,80 @@
+"""Talking over the bot: how soon after the overlap counts as speech does another participant hear it fall silent?
+
+The overlap qualifies when 700 ms of it have been voiced, by the recording's own loudness; the bot's silence is the
+last voiced frame that the listener receives. Both are measured outside the bot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from benchmarks.reply.material import INTERRUPTION, QUESTION, saying, voiced_after_s
+from benchmarks.reply.room import LONG_ANSWER, SHORT_ANSWER, open_room
+from benchmarks.reply.spread import spread
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from benchmarks.progress import Progress
+    from benchmarks.reply.material import Recording
+    from benchmarks.reply.room import Room
+    from benchmarks.report import Json
+    from rehearsal.servers.chat import ChatCall
+
+QUALIFIES_AFTER_S = 0.7
+_SOUND_TIMEOUT_S = 8.0
+# How long the bot may speak before somebody breaks in.
+_LISTENS_S = 1.2
+_STOP_TIMEOUT_S = 6.0
+_GAP_S = 1.0
+
+
+async def measure_interruption(repeats: int, *, settings: Mapping[str, object], progress: Progress) -> dict[str, Json]:
+    """Let one person ask and then talk over the answer, again and again."""
+    progress.step("answers that are talked over", total=repeats)
+    question, interruption = saying(QUESTION), saying(INTERRUPTION)
+    qualifies_s = await asyncio.to_thread(voiced_after_s, interruption.path, QUALIFIES_AFTER_S)
+    stopped: list[float] = []
+    async with open_room(people=1, settings=settings) as room:
+        room.model.conduct.answer = _answer
+        for _ in range(repeats):
+            after_ms = await _interrupt(room, question, interruption, qualifies_s)
+            if after_ms is not None:
+                stopped.append(after_ms)
+            progress.advance()
+        troubles = room.troubles
+    return {
+        "interruptions": repeats,
+        "never_stopped": repeats - len(stopped),
+        "silent_after_ms": spread(stopped),
+        "warned_of": [*troubles],
+    }
+
+
+def _answer(call: ChatCall) -> str:
+    """Answer the question at length and whatever was said over it briefly."""
+    last = str(call.messages[-1].get("content", "")) if call.messages else ""
+    return LONG_ANSWER if "colour" in last or "color" in last else SHORT_ANSWER
+
+
+async def _interrupt(room: Room, question: Recording, interruption: Recording, qualifies_s: float) -> float | None:
+    """Return how many milliseconds after the overlap qualified the bot was silent; None if it spoke on."""
+    replies = len(room.record.replies)
+    asked = await room.say(question.path)
+    await room.listener.wait_for_sound(ROOMTONE_BOT_ID, since=asked.speech_ended_at, timeout_s=_SOUND_TIMEOUT_S)
+    await asyncio.sleep(_LISTENS_S)
+    said = await room.say(interruption.path)
+    qualified_at = said.speech_started_at + qualifies_s
+    broke_off = await room.record.until(
+        lambda: any(one.interrupted for one in room.record.replies[replies:]), timeout_s=_STOP_TIMEOUT_S
+    )
+    if not broke_off:
+        return None
+    reply = next(one for one in room.record.replies[replies:] if one.interrupted)
+    silent_at = room.heard.last_voiced_at(since=asked.speech_ended_at, until=reply.ended_at + _GAP_S / 2)
+    # What was said over it is answered too; that is over before the next question.
+    await room.record.until(lambda: len(room.record.replies) > replies + 1, timeout_s=_STOP_TIMEOUT_S)
+    await asyncio.sleep(_GAP_S)
+    return None if silent_at is None else (silent_at - qualified_at) * 1000

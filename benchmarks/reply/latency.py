@@ -1,0 +1,153 @@
+"""From the end of what somebody said to the first voiced sound of the answer that another participant receives.
+
+Stage by stage: each ends with an event that the bot reports or logs, and together they are the whole. What is done
+ahead of its time takes no time here, as it takes none in life.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.figures import part_of
+from benchmarks.reply.room import open_room
+from benchmarks.reply.spread import spread
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.progress import Progress
+    from benchmarks.reply.material import Recording
+    from benchmarks.reply.pauses import Listener
+    from benchmarks.reply.room import Room
+    from benchmarks.report import Json
+    from rehearsal.observation import ReplySpoken, UtteranceHeard
+    from rehearsal.people.person import Said
+
+STAGES = ("endpointing", "recogniser", "decision_and_context", "model", "synthesis", "sending")
+# The answer to a recording comes within this, or it is counted as none.
+_ANSWER_TIMEOUT_S = 8.0
+# Between an answer and the next recording.
+_GAP_S = 0.7
+# The bot's mark for the first frame may be set just after the frame left; frames are under way for this long at most.
+_LEAD_S, _TAIL_S = 0.1, 1.0
+# What the recogniser's first call and everybody's first packet cost is no part of any later one.
+_WARM_UP = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One answer, in milliseconds from the end of the voice in the recording. `stages` in the order of `STAGES`."""
+
+    total_ms: float
+    to_text_ms: float
+    stages: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    said: Said
+    utterances: Sequence[UtteranceHeard]
+    reply: ReplySpoken | None
+
+
+async def measure_latency(
+    recordings: Sequence[Recording],
+    *,
+    listener: Listener,
+    settings: Mapping[str, object],
+    first_token_ms: float,
+    progress: Progress,
+) -> dict[str, Json]:
+    """Speak each recording to the bot and take the time until its answer is heard. `listener` finds their ends."""
+    ends = {one.path: await asyncio.to_thread(listener.hear, one.path) for one in set(recordings)}
+    progress.step("answers, one recording after the other", total=len(recordings))
+    samples: list[Sample] = []
+    cut = unanswered = 0
+    async with open_room(people=1, settings=settings, first_token_s=first_token_ms / 1000) as room:
+        for _ in range(_WARM_UP):
+            await _speak(room, recordings[0])
+        for recording in recordings:
+            answered = await _speak(room, recording)
+            cut += len(answered.utterances) > 1
+            sample = _sample(room, answered, end_s=ends[recording.path].end_s)
+            if sample is None:
+                unanswered += 1
+            else:
+                samples.append(sample)
+            progress.advance()
+        troubles = room.troubles
+    return {
+        "recordings": len(recordings),
+        "unanswered": unanswered,
+        "answered_before_the_end": part_of(cut, len(recordings)),
+        "model_server_first_token_ms": first_token_ms,
+        "total_ms": spread([each.total_ms for each in samples]),
+        "to_text_ms": spread([each.to_text_ms for each in samples]),
+        "stages_ms": {stage: spread([each.stages[stage] for each in samples]) for stage in STAGES},
+        "besides_the_model_server_ms": spread([each.total_ms - first_token_ms for each in samples]),
+        "warned_of": [*troubles],
+    }
+
+
+async def _speak(room: Room, recording: Recording) -> _Answered:
+    """Say a recording and wait until its answer has been spoken."""
+    before = len(room.record.heard)
+    said = await room.say(recording.path)
+
+    def own() -> list[UtteranceHeard]:
+        return [one for one in room.record.heard[before:] if one.dropped_reason is None]
+
+    def reply() -> ReplySpoken | None:
+        ids = {one.utterance_id for one in own()}
+        late = [one for one in room.record.replies if one.first_audio_at > said.speech_ended_at]
+        return next((one for one in late if one.utterance_id in ids), None)
+
+    await room.record.until(lambda: reply() is not None, timeout_s=_ANSWER_TIMEOUT_S)
+    await asyncio.sleep(_GAP_S)
+    return _Answered(said, own(), reply())
+
+
+def _sample(room: Room, answered: _Answered, *, end_s: float) -> Sample | None:
+    """Return the stages of one answer; None where there is none. `end_s`: where the voice ends in the recording."""
+    reply, end = answered.reply, answered.said.started_at + end_s
+    if reply is None:
+        return None
+    heard = next(one for one in answered.utterances if one.utterance_id == reply.utterance_id)
+    received = room.heard.first_voiced_at(since=reply.first_audio_at - _LEAD_S, until=reply.ended_at + _TAIL_S)
+    transcribed = next(
+        (
+            line
+            for line in room.lines
+            if line.get("event") == "utterance_transcribed" and line.get("utterance_id") == heard.utterance_id
+        ),
+        None,
+    )
+    context = next((one for one in room.record.contexts if one.answer_to == reply.answer_to), None)
+    if received is None or transcribed is None or context is None:
+        return None
+    synthesis_s = (reply.synthesis_first_audio_ms or 0.0) / 1000
+    moments = (
+        heard.ended_at + float(transcribed["endpoint_ms"]) / 1000,
+        heard.text_at,
+        context.at,
+        reply.first_audio_at - synthesis_s,
+        reply.first_audio_at,
+        received,
+    )
+    return Sample(
+        total_ms=(received - end) * 1000,
+        to_text_ms=(heard.text_at - end) * 1000,
+        stages=stages_between(end, moments),
+    )
+
+
+def stages_between(begun: float, moments: Sequence[float]) -> dict[str, float]:
+    """Return the milliseconds of each stage; one that was over before the stage before it took none."""
+    stages: dict[str, float] = {}
+    reached = begun
+    for stage, moment in zip(STAGES, moments, strict=True):
+        stages[stage] = max(0.0, moment - reached) * 1000
+        reached = max(reached, moment)
+    return stages

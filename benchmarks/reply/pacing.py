@@ -1,0 +1,142 @@
+"""How steadily one process speaks in many rooms at once, and what a room costs it, as the rooms become more.
+
+Seen from outside: by the kernel's times of the packets at the socket that receives them. In every room the bot speaks
+without a pause while a person talks through it, and its event loop is blocked for 40 ms again and again besides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.figures import percentile
+from benchmarks.reply.jitter import jitter_ms, lateness_ms, talkspurts
+from benchmarks.reply.manyrooms import many_rooms
+from rehearsal.scenario_file import load_scenario, scenario_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from benchmarks.progress import Progress
+    from benchmarks.reply.manyrooms import ManyRooms
+    from benchmarks.report import Json
+
+# How the loop is kept busy besides its own work: so long at a time, and this share of all time.
+BLOCK_MS = 40.0
+BLOCK_SHARE = 0.4
+# Joining, and a first answer in a new room, are no part of the steady state.
+_SETTLE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Steadiness:
+    """How `rooms` rooms went for a while. `jitter` and `late`: milliseconds; `late` against each talkspurt's own clock.
+
+    `cpu_share`: of one core, the deliberate blocking included.
+    """
+
+    rooms: int
+    packets: int
+    jitter_p50_ms: float
+    jitter_p95_ms: float
+    jitter_p99_ms: float
+    jitter_max_ms: float
+    late_p99_ms: float
+    rss_mb: float
+    threads: int
+    cpu_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class PacingFigures:
+    """What was found, by the number of rooms. `quiet`: the most rooms once more, with nothing blocking the loop."""
+
+    steps: tuple[Steadiness, ...]
+    quiet: Steadiness
+    memory_a_room_mb: float | None
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the figures as a report has them."""
+        return {
+            "blocked_ms": BLOCK_MS,
+            "blocked_share": BLOCK_SHARE,
+            "rooms": {str(step.rooms): dict(asdict(step)) for step in self.steps},
+            "without_blocking": dict(asdict(self.quiet)),
+            "memory_a_room_mb": self.memory_a_room_mb,
+        }
+
+
+async def measure_pacing(
+    *, rooms: int = 10, seconds: float = 20.0, progress: Progress, clip: Path | None = None
+) -> PacingFigures:
+    """Let one process talk in 1, 2, 5 and so on up to `rooms` rooms, each number for `seconds`.
+
+    `clip`: what people say meanwhile; a bundled sentence without. Raises `BenchmarkError` when rooms cannot be opened.
+    """
+    counts = counts_up_to(rooms)
+    progress.step("rooms that all talk at once", total=len(counts) + 1)
+    steps: list[Steadiness] = []
+    async with many_rooms(clip or _bundled_clip()) as (opened, data_dir):
+        for count in counts:
+            while len(opened.arrivals) < count:
+                await opened.open_another(data_dir)
+            await opened.ask(op="busy", block_ms=BLOCK_MS, share=BLOCK_SHARE)
+            steps.append(await _steadiness(opened, seconds))
+            await opened.ask(op="busy", block_ms=0.0, share=0.0)
+            progress.advance()
+        quiet = await _steadiness(opened, seconds)
+        progress.advance()
+    return PacingFigures(tuple(steps), quiet, growth_mb(steps))
+
+
+def counts_up_to(rooms: int) -> list[int]:
+    """Return the numbers of rooms to measure: 1, 2, 5, 10, 20, 50 …, and the most at last."""
+    usual = [factor * ten for ten in (1, 10, 100) for factor in (1, 2, 5)]
+    return [*(count for count in usual if count < rooms), rooms]
+
+
+def growth_mb(steps: Sequence[Steadiness]) -> float | None:
+    """Return the memory that each further room took, by the line through all steps; None for a single one."""
+    if len(steps) < 2:
+        return None
+    mean_rooms = sum(step.rooms for step in steps) / len(steps)
+    mean_mb = sum(step.rss_mb for step in steps) / len(steps)
+    risen = sum((step.rooms - mean_rooms) * (step.rss_mb - mean_mb) for step in steps)
+    return round(risen / sum((step.rooms - mean_rooms) ** 2 for step in steps), 2)
+
+
+async def _steadiness(opened: ManyRooms, seconds: float) -> Steadiness:
+    await asyncio.sleep(_SETTLE_S)
+    before = await opened.ask(op="figures")
+    for arrivals in opened.arrivals:
+        arrivals.clear()
+    began = time.monotonic()
+    await asyncio.sleep(seconds)
+    took_s = time.monotonic() - began
+    kept = [list(arrivals) for arrivals in opened.arrivals]
+    after = await opened.ask(op="figures")
+    spurts = [spurt for arrivals in kept for spurt in talkspurts(arrivals)]
+    jitter, late = jitter_ms(spurts), list(lateness_ms(spurts))
+    return Steadiness(
+        rooms=len(kept),
+        packets=sum(map(len, kept)),
+        jitter_p50_ms=_ms(jitter, 0.5),
+        jitter_p95_ms=_ms(jitter, 0.95),
+        jitter_p99_ms=_ms(jitter, 0.99),
+        jitter_max_ms=_ms(jitter, 1.0),
+        late_p99_ms=_ms(late, 0.99),
+        rss_mb=float(after["rss_mb"]),
+        threads=int(after["threads"]),
+        cpu_share=round((float(after["cpu_s"]) - float(before["cpu_s"])) / took_s, 3),
+    )
+
+
+def _ms(values: Sequence[float], share: float) -> float:
+    return round(percentile(values, share), 3) if values else 0.0
+
+
+def _bundled_clip() -> Path:
+    return load_scenario(scenario_path("hello")).says[0].audio

@@ -1,0 +1,135 @@
+"""How often a pause inside speech is taken for its end, and how late a real end is known: faster than it is spoken.
+
+The listener of a room with its models, fed frame by frame; the clock is the sound's own, so the figures are the same
+on every machine and however busy it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.figures import part_of
+from benchmarks.reply.material import voice_end_s
+from benchmarks.reply.spread import spread
+from bot.listening import open_detector
+from bot.models.catalogue import TURN_SMART
+from bot.models.shelf import ModelShelf
+from rehearsal.people.clip import read_sound
+from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.listening.ears import Ears
+from voice.listening.turn import SmartTurn
+from voice.listening.utterance import PauseBegan, Utterance
+from voice.speaking.resample import to_rate
+from voice.transport.heard import SpeechFrames
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from benchmarks.progress import Progress
+    from benchmarks.reply.material import Recording
+    from benchmarks.report import Json
+    from bot.settings import ModelsSettings
+    from voice.listening.utterance import ListeningEvent
+    from voice.settings import ListeningSettings
+
+_FRAME_S = 0.02
+# Room tone behind a recording: longer than any silence that ends speech.
+_SILENCE_S = 2.0
+_RATE_HZ = 48_000
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One recording as the listener cut it. `pauses`: how likely each sounded finished, and whether it was the end.
+
+    `end_s`: where its voice ends, by its loudness or by the voice-activity model, whichever is earlier: behind some
+    recordings there is noise, and counting from its end would flatter. `end_known_s`: when the end was known.
+    """
+
+    utterances: int
+    pauses: tuple[tuple[float | None, bool], ...]
+    end_s: float
+    end_known_s: float
+
+    @property
+    def cuts(self) -> int:
+        """Return how many pauses inside were taken for the end."""
+        return self.utterances - 1
+
+    @property
+    def inside(self) -> int:
+        """Return how many pauses there were before the end."""
+        return sum(not is_end for _, is_end in self.pauses)
+
+
+async def measure_pauses(
+    recordings: Sequence[Recording], *, models: ModelsSettings, listening: ListeningSettings, progress: Progress
+) -> dict[str, Json]:
+    """Return how the pauses of these recordings are judged, with the settings given."""
+    progress.step("pauses inside speech", total=len(recordings))
+    listener = Listener(models, listening)
+    heard: list[Heard] = []
+    for recording in recordings:
+        heard.append(await asyncio.to_thread(listener.hear, recording.path))
+        progress.advance()
+    inside, cuts = sum(one.inside for one in heard), sum(one.cuts for one in heard)
+    return {
+        "recordings": len(recordings),
+        "end_of_turn_model": listener.has_turn_model,
+        "pauses_inside": inside,
+        "cut": cuts,
+        "cut_share": part_of(cuts, inside),
+        "end_known_after_ms": spread([(one.end_known_s - one.end_s) * 1000 for one in heard]),
+    }
+
+
+class Listener:
+    """The models of a room, for one recording after the other. Not thread-safe. Raises `VoiceError`."""
+
+    def __init__(self, models: ModelsSettings, listening: ListeningSettings) -> None:
+        self._listening = listening
+        self._detector = open_detector(models)
+        shelf = ModelShelf(models.directory)
+        wanted = listening.turn_model == "auto" and shelf.holds(TURN_SMART)
+        self._turn = SmartTurn(shelf.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
+
+    @property
+    def has_turn_model(self) -> bool:
+        """Whether pauses are judged by their sound, and not by their length alone."""
+        return self._turn is not None
+
+    def hear(self, path: Path) -> Heard:
+        """Return how a recording is cut. Blocking: ten seconds of it take a quarter of a second."""
+        sound = read_sound(path)
+        silence = np.zeros(round(_SILENCE_S * LISTEN_RATE_HZ), np.int16)
+        pcm = np.concatenate([to_rate(sound, _RATE_HZ, LISTEN_RATE_HZ), silence])
+        ears = Ears(self._detector, self._listening, judged=self.has_turn_model)
+        utterances: list[Utterance] = []
+        # Every pause that began, with what was said of it; those that went on, or were cut, were inside.
+        asked: list[tuple[float | None, float]] = []
+        for at in range(0, len(pcm) - LISTEN_FRAME_SAMPLES, LISTEN_FRAME_SAMPLES):
+            now = at / LISTEN_RATE_HZ + _FRAME_S
+            frame = SpeechFrames(1, 1, now - _FRAME_S, pcm[at : at + LISTEN_FRAME_SAMPLES])
+            waiting: list[ListeningEvent] = list(ears.hear([frame], now))
+            while waiting:
+                event = waiting.pop(0)
+                if isinstance(event, PauseBegan):
+                    likely = None if self._turn is None else self._turn.probability(event.utterance.pcm)
+                    asked.append((likely, event.utterance.ended_at))
+                    waiting += ears.answer(event, likely, now) if event.asks else []
+                elif isinstance(event, Utterance):
+                    utterances.append(event)
+        if not utterances:
+            raise LookupError(f"{path}: no speech was found in it")
+        last = utterances[-1]
+        return Heard(
+            utterances=sum(not one.cut for one in utterances),
+            pauses=tuple((likely, ended_at >= last.ended_at) for likely, ended_at in asked),
+            end_s=min(voice_end_s(sound), last.ended_at),
+            end_known_s=last.closed_at,
+        )

@@ -1,0 +1,157 @@
+"""The whole bot in a room of the local Discord, with people who speak recordings, and one who only listens.
+
+Real protocol, encryption, sound, recognition and voice, as in a rehearsal; only the language model is a local server
+that answers what it is told to. The listener is another bot's account: so whoever speaks alone is alone with the bot,
+which then answers everything, and what the listener receives is what another participant hears.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from bot.cli.companion import InProcessCompanion
+from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.observation import Environment
+from rehearsal.people.clip import Clip
+from rehearsal.people.person import Person
+from rehearsal.record import Record
+from rehearsal.servers.chat import MODEL, ChatConduct, LocalChatServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from pathlib import Path
+
+    from rehearsal.people.hearing import HeardSpeech
+    from rehearsal.people.person import Said
+
+_GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601
+_FIRST_PERSON_ID, LISTENER_ID = 2001, 1002
+_ENTER_TIMEOUT_S = 60.0
+# Two ordinary sentences, so that a reply ends soon and the next recording can begin.
+SHORT_ANSWER = "Yes, I think so too."
+# Longer than anybody needs to interrupt it.
+LONG_ANSWER = (
+    "That is a long story, and I will tell you all of it from the very beginning. First there was a bicycle shop at "
+    "the corner of the old market, with a green door and a bell that rang whenever somebody came in. Then there was "
+    "the owner, who knew every road around the lake and had an opinion about each of them. And in the end there was "
+    "the bicycle itself, which had been standing in the window since the summer before."
+)
+# Warnings of the bot are told; everything else of its log is kept for the stages in it.
+_TROUBLE = frozenset({"warning", "error", "critical"})
+
+
+@dataclass(slots=True)
+class Room:
+    """A bot in its room. `lines`: the bot's log, as it wrote it; `record`: what it reported."""
+
+    people: list[Person]
+    listener: Person
+    record: Record
+    model: LocalChatServer
+    lines: list[Mapping[str, Any]]
+    clips: dict[Path, Clip] = field(default_factory=dict)
+
+    @property
+    def heard(self) -> HeardSpeech:
+        """What the listener received of the bot."""
+        return self.listener.heard(ROOMTONE_BOT_ID)
+
+    @property
+    def troubles(self) -> list[str]:
+        """Return what the bot warned of, each once."""
+        named = [str(line.get("event", "")) for line in self.lines if line.get("level") in _TROUBLE]
+        return list(dict.fromkeys(named))
+
+    async def say(self, path: Path, *, person: int = 0) -> Said:
+        """Let somebody say a recording, at its own pace."""
+        if path not in self.clips:
+            self.clips[path] = await asyncio.to_thread(Clip.load, path)
+        return await self.people[person].say(self.clips[path])
+
+
+@asynccontextmanager
+async def open_room(*, people: int, settings: Mapping[str, object], first_token_s: float = 0.0) -> AsyncIterator[Room]:
+    """Start everything, wait until the bot hears everybody, and lend the room.
+
+    Raises `RehearsalError`, or what the bot raises when a model of it is missing.
+    """
+    with _log_kept() as lines:
+        async with AsyncExitStack() as stack:
+            conduct = ChatConduct(answer=lambda call: SHORT_ANSWER, first_token_delay_s=first_token_s)
+            model = await stack.enter_async_context(LocalChatServer(conduct))
+            discord = await stack.enter_async_context(LocalDiscord(guild=_guild(people)))
+            overrides = {"llm.base_url": model.base_url, "llm.model": MODEL, "compaction.summariser": "extractive"}
+            companion = await stack.enter_async_context(InProcessCompanion({**overrides, **settings}))
+            record = Record()
+            await companion.start(_environment(discord), record.observe)
+            stack.push_async_callback(companion.stop)
+            present = [await _enter(stack, discord, _FIRST_PERSON_ID + number) for number in range(people)]
+            listener = await _enter(stack, discord, LISTENER_ID)
+            await companion.enter(_GUILD_ID, _VOICE_ID)
+            async with asyncio.timeout(_ENTER_TIMEOUT_S):
+                for person in (*present, listener):
+                    await person.meet(ROOMTONE_BOT_ID)
+            yield Room(present, listener, record, model, lines)
+
+
+async def _enter(stack: AsyncExitStack, discord: LocalDiscord, user_id: int) -> Person:
+    async def join() -> Mapping[str, object]:
+        credentials = await discord.join(user_id, channel_id=_VOICE_ID)
+        return {"state": credentials.state, "server": credentials.server}
+
+    async def leave() -> None:
+        await discord.leave(user_id)
+
+    trusted = ssl.create_default_context(cafile=str(discord.certificate_path))
+    name = discord.guild.member(user_id).name
+    return await stack.enter_async_context(Person(user_id=user_id, name=name, join=join, leave=leave, tls=trusted))
+
+
+def _guild(people: int) -> GuildSpec:
+    names = ("Ada", "Ben", "Chloe", "Dmitri", "Elin", "Farid")
+    return GuildSpec(
+        id=_GUILD_ID,
+        voice_channels=(Channel(_VOICE_ID, "Evening"),),
+        text_channel=Channel(_TEXT_ID, "chat"),
+        people=tuple(Member(_FIRST_PERSON_ID + number, names[number]) for number in range(people)),
+        bots=(Member(ROOMTONE_BOT_ID, "Roomtone"), Member(LISTENER_ID, "Listener")),
+    )
+
+
+def _environment(discord: LocalDiscord) -> Environment:
+    return Environment(
+        api_base=discord.api_base,
+        gateway_url=discord.gateway_url,
+        certificate_path=discord.certificate_path,
+        token=f"{ROOMTONE_BOT_ID}.local.benchmark",
+        guild_id=_GUILD_ID,
+        voice_channel_id=_VOICE_ID,
+        text_channel_id=_TEXT_ID,
+        bot_name="Roomtone",
+        settings={},
+    )
+
+
+@contextmanager
+def _log_kept() -> Iterator[list[Mapping[str, Any]]]:
+    """Keep the log in memory while a room lives; writing it to a file would be measured too."""
+    lines: list[Mapping[str, Any]] = []
+
+    def keep(logger: object, name: str, event: Any) -> str:
+        del logger
+        lines.append({**event, "level": name})
+        raise structlog.DropEvent
+
+    before = structlog.get_config()
+    structlog.configure(processors=[structlog.contextvars.merge_contextvars, keep], cache_logger_on_first_use=False)
+    try:
+        yield lines
+    finally:
+        structlog.configure(**before)

@@ -1,0 +1,24 @@
+"""How times are told: the median, the 95th percentile and the worst."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.figures import percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.report import Json
+
+
+def spread(values: Sequence[float]) -> dict[str, Json]:
+    """Return the median, the 95th percentile and the worst of what was measured."""
+    if not values:
+        return {"count": 0}
+    return {
+        "count": len(values),
+        "p50": round(percentile(values, 0.5), 1),
+        "p95": round(percentile(values, 0.95), 1),
+        "max": round(max(values), 1),
+    }

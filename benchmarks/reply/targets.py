@@ -1,0 +1,52 @@
+"""The targets of the reply benchmark, read from what was found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.report import Target, at_least, at_most
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from benchmarks.report import Json
+
+HELD_OUT = "held_out"
+
+
+def reply_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    """Return every target with what was measured; one that this run could not measure says so."""
+    total = ("answers", "besides_the_model_server_ms")
+    deciding = ("deciding", HELD_OUT)
+    return (
+        at_most("end of speech to first voiced sound, P50 ms", "<= 800 ms", _number(ours, *total, "p50"), 800),
+        at_most("end of speech to first voiced sound, P95 ms", "<= 1.5 s", _number(ours, *total, "p95"), 1500),
+        at_most("pauses inside speech that are cut", "<= 8 %", _number(ours, "pauses", "cut_share"), 0.08),
+        at_most(
+            "final text after the end was sure, four speakers, P95 ms",
+            "<= 600 ms",
+            _number(ours, "four speakers", "final_text_ms", "p95"),
+            600,
+        ),
+        at_most(
+            "silent after the overlap qualified, P95 ms",
+            "<= 250 ms",
+            _number(ours, "interruptions", "silent_after_ms", "p95"),
+            250,
+        ),
+        at_least("answered of what was for it, held-out talks", ">= 95 %", _number(ours, *deciding, "recall"), 0.95),
+        at_most(
+            "unwanted answers in 10 minutes of company, held-out talks",
+            "< 1",
+            _number(ours, *deciding, "unwanted_in_10_min"),
+            0.999,
+        ),
+        at_most("pacing with 10 rooms, jitter P99 ms", "< 5 ms", _number(ours, "pacing", "jitter_p99_ms"), 4.999),
+    )
+
+
+def _number(figures: Json | Mapping[str, Json], *path: str) -> float | None:
+    at: object = figures
+    for name in path:
+        at = at.get(name) if isinstance(at, dict) else None
+    return float(at) if isinstance(at, int | float) and not isinstance(at, bool) else None

@@ -1,0 +1,29 @@
+"""Stages follow each other, and what was done ahead takes no time."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.reply.latency import STAGES, stages_between
+from benchmarks.reply.spread import spread
+
+
+def test_stages_are_the_whole() -> None:
+    """Together they are the time from the end of speech to the first sound."""
+    stages = stages_between(10.0, (10.6, 10.62, 10.65, 10.7, 10.75, 10.8))
+    assert list(stages) == list(STAGES)
+    assert stages["endpointing"] == pytest.approx(600)
+    assert sum(stages.values()) == pytest.approx(800)
+
+
+def test_what_was_over_before_took_no_time() -> None:
+    """A context that stood before the end was sure adds nothing, and nothing is negative."""
+    stages = stages_between(10.0, (10.6, 10.5, 10.4, 10.65, 10.7, 10.75))
+    assert stages["recogniser"] == stages["decision_and_context"] == 0
+    assert sum(stages.values()) == pytest.approx(750)
+
+
+def test_times_are_told_as_median_p95_and_worst() -> None:
+    """And none as none."""
+    assert spread([1.0, 2.0, 3.0]) == {"count": 3, "p50": 2.0, "p95": 3.0, "max": 3.0}
+    assert spread([]) == {"count": 0}

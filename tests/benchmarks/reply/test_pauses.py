@@ -1,0 +1,47 @@
+"""Cutting recordings faster than they are spoken: what is inside, what is cut, when the end is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.progress import Silence
+from benchmarks.reply.material import material
+from benchmarks.reply.pauses import Listener, measure_pauses
+from bot.settings import ModelsSettings
+from voice.settings import ListeningSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# The longest pause inside a bundled sentence is 0.4 s.
+HASTY = ListeningSettings(turn_model="off", end_silence_s=0.25, pause_s=0.1, tail_s=0.05)
+PATIENT = ListeningSettings(turn_model="off", end_silence_s=1.0)
+
+
+def listener(listening: ListeningSettings, folder: Path) -> Listener:
+    """Return a listener without the models that have to be brought."""
+    return Listener(ModelsSettings(directory=folder), listening)
+
+
+def test_a_patient_listener_cuts_nothing_and_knows_the_end_late(tmp_path: Path) -> None:
+    """One utterance a recording, a second and a little after its voice."""
+    heard = listener(PATIENT, tmp_path).hear(material(None).recordings[0].path)
+    assert (heard.utterances, heard.cuts) == (1, 0)
+    assert 1.0 <= heard.end_known_s - heard.end_s < 1.15
+    assert [is_end for _, is_end in heard.pauses][-1]
+
+
+@pytest.mark.asyncio
+async def test_a_hasty_listener_cuts_some(tmp_path: Path) -> None:
+    """Both are told, over all recordings, and so is that no model was asked."""
+    figures = await measure_pauses(
+        material(None).first(6), models=ModelsSettings(directory=tmp_path), listening=HASTY, progress=Silence()
+    )
+    assert figures["recordings"] == 6
+    assert figures["end_of_turn_model"] is False
+    pauses, cuts = figures["pauses_inside"], figures["cut"]
+    assert isinstance(pauses, int)
+    assert isinstance(cuts, int)
+    assert 0 < cuts <= pauses

@@ -1,0 +1,30 @@
+"""Targets are read from the figures; what was not measured says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.reply.targets import reply_targets
+
+if TYPE_CHECKING:
+    from benchmarks.report import Json
+
+FIGURES: dict[str, Json] = {
+    "answers": {"besides_the_model_server_ms": {"p50": 700.0, "p95": 1_600.0}},
+    "pauses": {"cut_share": 0.05},
+    "deciding": {"held_out": {"recall": 0.97, "unwanted_in_10_min": 1.2}},
+}
+
+
+def test_each_target_is_met_or_not() -> None:
+    """By the figure that it names."""
+    met = {target.name: target.met for target in reply_targets(FIGURES)}
+    assert [verdict for name, verdict in met.items() if "first voiced" in name] == [True, False]
+    assert met["pauses inside speech that are cut"] is True
+    assert [verdict for name, verdict in met.items() if "held-out" in name] == [True, False]
+    assert met["silent after the overlap qualified, P95 ms"] is None
+
+
+def test_nothing_measured_meets_nothing() -> None:
+    """And misses nothing."""
+    assert {target.met for target in reply_targets({})} == {None}
