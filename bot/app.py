@@ -22,6 +22,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.clock import SystemClock
 from bot.discord.client import connected, translated
 from bot.discord.commands.memory import add_memory_commands
+from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.embedding.choice import chosen_embedder
 from bot.indexer import Indexer
@@ -31,6 +32,7 @@ from bot.listening import open_detector, open_judge
 from bot.llm.embedded import EmbeddedResponder
 from bot.llm.opening import open_budget, open_model
 from bot.means import Means
+from bot.participation.standing import Participation
 from bot.people import PeopleBook
 from bot.policy import GuildPolicy
 from bot.realtime import talks
@@ -39,6 +41,7 @@ from bot.recognisers import chosen_recognizer
 from bot.room import Room
 from bot.store.database import open_database
 from bot.store.guilds import Guilds
+from bot.store.optouts import OptOuts
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptShelf
 from bot.store.search import SqlRecallIndex
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.discord.client import AddCommands, RoomtoneClient
     from bot.llm.budgeted import BudgetedModel
+    from bot.participation.settings import ParticipationSettings
     from bot.place import Place
     from bot.recall import Place as RecallPlace
     from bot.settings import (
@@ -105,6 +109,7 @@ class BotSettings:
     speaking: SpeakingSettings
     realtime: RealtimeSettings
     brain: BrainSettings
+    participation: ParticipationSettings
     llm: LlmSettings
     tools: ToolsSettings
     compaction: CompactionSettings
@@ -171,6 +176,13 @@ async def running_bot(
         model = await _open_model(stack, settings)
         guilds = Guilds(database, clock)
         policy = await _policy(settings, model, guilds)
+        participation = Participation(
+            guilds,
+            OptOuts(database, clock),
+            settings.participation,
+            wake_names=settings.brain.wake_names,
+            clock=clock,
+        )
         recall = await _open_recall(stack, settings, database, store, clock, accesses)
         means = Means(
             sessions=sessions,
@@ -192,6 +204,7 @@ async def running_bot(
             observe=observe,
             room=settings.room,
             brain=settings.brain,
+            participation=participation,
             listening=settings.listening,
             asr=settings.asr,
             speaking=settings.speaking,
@@ -202,6 +215,8 @@ async def running_bot(
             keeping=_keepers(settings, database, store, people, accesses, clock),
             quoting=_quoting(settings, recall, zone),
             toolbox=_toolboxes(settings, recall, clock, zone),
+            discerning=model is not None,
+            policy=policy,
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
         client = await stack.enter_async_context(
@@ -209,7 +224,11 @@ async def running_bot(
                 settings.discord,
                 settings.transport,
                 supervisor,
-                [_rolling_context(settings, guilds), partial(add_memory_commands, people=people, zone=zone)],
+                [
+                    _rolling_context(settings, guilds),
+                    partial(add_memory_commands, people=people, zone=zone),
+                    partial(add_participation_commands, participation=participation),
+                ],
             )
         )
         # Entered after the client, so that rooms end while Discord can still be told.

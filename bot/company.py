@@ -20,6 +20,11 @@ class Company:
         """Return who is in the channel now and no bot."""
         return [person for person in self._place.company() if not person.is_bot]
 
+    @property
+    def everybody(self) -> list[Person]:
+        """Return who is in the channel now, bots too, without the bot itself."""
+        return list(self._place.company())
+
     def present(self) -> list[tuple[str, str]]:
         """Return who is in the channel now, as turns know them: id and display name."""
         return [(str(person.id), person.name) for person in self.people]

@@ -13,14 +13,16 @@ import structlog
 
 from bot import events
 from bot.asking import asker_of
-from bot.brain.decider import Said, decide
+from bot.brain.decider import Waiting
 from bot.brain.reply import Question, Replier, Reply
 from bot.brain.wakeword import is_addressed
 from bot.company import Company
 from bot.hearing import Hearing, SpokenText
 from bot.interruption import Interruption
 from bot.minutes import Minutes
+from bot.participation.part import Part, Working
 from bot.prompting import Prompting
+from compaction.budget.tokens import estimate_text_tokens
 from voice.asr.glossary import choose_glossary
 from voice.listening.ears import Ears
 from voice.speaking.playback import Playback
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
     from bot.keeper import Keeper
     from bot.means import Means
+    from bot.participation.standing import Standing
     from bot.place import Moved, Place
     from bot.realtime import RealtimeTalk
+    from compaction.model import SessionId
     from compaction.session import SessionMemory
     from voice.transport.heard import Heard
 
@@ -49,7 +53,7 @@ SETTLE_S = 1.0
 
 
 class Conversation:
-    """One session's talk in `place`, written into `memory`.
+    """One session's talk in `place`, written into `memory`. `standing`: how the bot stands on this server.
 
     `report` tells a trouble to the log and to whoever watches: where, and a plain sentence. *Ownership*: `run` is the
     room's task; everything is called on its loop. *Cancellation* of `run`: `finish` first, to keep what was said.
@@ -60,6 +64,8 @@ class Conversation:
         place: Place,
         means: Means,
         *,
+        session_id: SessionId,
+        standing: Standing,
         memory: SessionMemory,
         keeper: Keeper | None,
         quoting: Quoting | None,
@@ -71,8 +77,21 @@ class Conversation:
         self._clock = means.clock
         self._observe = means.observe
         self._keeper = keeper
+        self._memory = memory
         self._company = Company(place)
         self._finishing = False
+        self._part = Part(
+            means.participation,
+            standing,
+            session_id=session_id,
+            place=place,
+            company=self._company,
+            clock=means.clock,
+            working=self._working,
+            discerning=self._discerning,
+            stop=self._fall_silent,
+            think=self._think_aloud,
+        )
         self._minutes = Minutes(memory, place, own_name=means.brain.name, clock=means.clock, observe=self._recorded)
         self._prompting = Prompting(
             means,
@@ -82,13 +101,14 @@ class Conversation:
             keeper=keeper,
             quoting=quoting,
             toolbox=toolbox,
+            part=self._part,
             report=report,
         )
         self.playback = Playback(volume=means.speaking.volume, monotonic=self._clock.monotonic)
         self._ears = Ears(means.detector, means.listening, judged=means.judge is not None)
         self._talk = self._new_talk()
         if self._talk is not None:
-            self._talk.open(memory, toolbox)
+            self._talk.open(memory, toolbox, quoting)
         self._hearing = self._new_hearing()
         self._replier = self._new_replier()
         self._interruption = Interruption(
@@ -96,7 +116,7 @@ class Conversation:
             playback=self.playback,
             replier=self._replier,
             settings=means.speaking,
-            wake_names=means.brain.wake_names,
+            wake_names=lambda: self._part.wake_names,
             clock=means.clock,
         )
 
@@ -108,6 +128,7 @@ class Conversation:
             tasks.create_task(self._hearing.run(), name="hearing")
             tasks.create_task(self._replier.run(), name="replies")
             tasks.create_task(self._interruption.run(), name="interruption")
+            tasks.create_task(self._part.run(), name="participation")
             if self._talk is not None:
                 tasks.create_task(self._talk.run(), name="speech-to-speech")
 
@@ -129,6 +150,14 @@ class Conversation:
         """Return what answers, in the words of /status."""
         return self._means.mind if self._talk is None else self._talk.mind
 
+    def participation(self) -> str:
+        """Return what was decided and what it cost, in sentences for /status."""
+        return self._part.status()
+
+    def excludes(self, user_id: int) -> bool:
+        """Return whether a person is not to be heard. Called from other threads too."""
+        return self._part.excludes(user_id)
+
     def take(self, batch: Sequence[Heard]) -> None:
         """Take what the voice connection handed on. Called on the event loop."""
         self._hearing.take(batch)
@@ -137,11 +166,15 @@ class Conversation:
     async def moved(self, moved: Moved) -> None:
         """Record that somebody came or went."""
         self._company.note(moved.person)
-        if not moved.joined:
+        if moved.joined:
+            self._part.came()
+        else:
+            self._part.left(moved.person.id)
             self._hearing.forget(moved.person.id)
-        elif self._keeper is not None:
+        if moved.joined and self._keeper is not None:
             self._keeper.came([str(moved.person.id)])
-        await self._minutes.moved(moved)
+        if not self._part.excludes(moved.person.id):
+            await self._minutes.moved(moved)
 
     def landed(self) -> None:
         """Take note that a batch was folded."""
@@ -171,13 +204,13 @@ class Conversation:
             observe=self._overhear,
             on_moment=self._on_moment,
             judge=means.judge,
-            urgent=lambda text: is_addressed(text, means.brain.wake_names),
+            urgent=lambda text: is_addressed(text, self._part.wake_names),
             own_words=self.playback.words_between,
         )
 
     def _glossary(self) -> tuple[str, ...]:
         return choose_glossary(
-            wake_names=self._means.brain.wake_names,
+            wake_names=self._part.wake_names,
             display_names=[person.name for person in self._place.company()],
             words=(*self._means.asr.glossary_words, self._place.guild_name, self._place.name),
             max_chars=self._means.asr.glossary_max_chars,
@@ -187,33 +220,38 @@ class Conversation:
         """Tell what hearing found to whoever watches, and at once to whom it may interrupt."""
         self._observe(event)
         self._interruption.understood(event)
+        if isinstance(event, events.UtteranceHeard):
+            self._part.overheard(event.speaker_id, event.text, started_at=event.started_at, ended_at=event.ended_at)
 
     async def _on_moment(self, moment: tuple[SpokenText, ...]) -> None:
         """Record what was said, decide whether to answer, and write the turn's one log line."""
+        moment = tuple(spoken for spoken in moment if not self._part.excludes(spoken.user_id))
+        if not moment:
+            return
         await self._replier.settled(within_s=SETTLE_S)
         moment_at = self._clock.monotonic()
         if self._talk is not None:
             self._talk.saying(moment)
         turn = await self._minutes.said(moment, [self._company.name(spoken.user_id) for spoken in moment])
-        spoken, decision = self._judge(moment)
-        if decision.answer and not self._finishing:
-            self._replier.ask(Question(turn, spoken.utterance.id, spoken.ended_at, str(spoken.user_id)))
+        if turn is None:
+            return
+        spoken, decision = self._part.judge(moment)
+        if decision.answer:
+            who = str(spoken.user_id)
+            self._ask(Question(turn, spoken.utterance.id, spoken.ended_at, who, decision.reason, decision.may_skip))
         self._minutes.log_said(moment, turn, moment_at=moment_at, answered=spoken, decision=decision)
 
-    def _judge(self, moment: tuple[SpokenText, ...]) -> tuple[SpokenText, Decision]:
-        """Return what of a moment is to be answered, the last of it first, and why; or the last thing said."""
-        decisions = [(spoken, self._decide(spoken.user_id, spoken.text)) for spoken in reversed(moment)]
-        return next((found for found in decisions if found[1].answer), decisions[0])
+    def _working(self) -> Working:
+        """Return what the decider looks at of the replier, and whether it would break in."""
+        waits = self._replier.waiting
+        waiting = Waiting.NOTHING
+        if waits is not None:
+            waiting = Waiting.DOUBTFUL if waits.may_skip else Waiting.CERTAIN
+        return Working(waiting, busy=self._replier.busy or bool(self._ears.speaking))
 
-    def _decide(self, user_id: int, text: str) -> Decision:
-        speaker = self._company.find(user_id)
-        said = Said(
-            text,
-            by_bot=speaker is not None and speaker.is_bot,
-            people=len(self._company.people),
-            reply_queued=self._replier.queued,
-        )
-        return decide(said, wake_names=self._means.brain.wake_names)
+    def _discerning(self) -> bool:
+        """Return whether who answers now can find that nothing is to be said. Speech-to-speech has spoken by then."""
+        return self._means.discerning and not (self._talk is not None and self._talk.usable)
 
     # -- answers --------------------------------------------------------------------------------------------
 
@@ -232,6 +270,21 @@ class Conversation:
             direct=self._talk,
         )
 
+    def _ask(self, question: Question) -> None:
+        if self._finishing:
+            return
+        self._part.answers(int(question.asker_id) if question.asker_id else None)
+        self._replier.ask(question)
+
+    def _fall_silent(self) -> None:
+        self._replier.silence()
+
+    def _think_aloud(self, decision: Decision) -> None:
+        """Ask for a thought of the bot's own, on nobody's behalf, after what was said last."""
+        turns = self._memory.turns
+        if turns:
+            self._ask(Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip))
+
     def _new_talk(self) -> RealtimeTalk | None:
         means = self._means
         if means.talk is None:
@@ -246,8 +299,14 @@ class Conversation:
             mind=means.mind,
             max_input_tokens=means.max_input_tokens,
             zone=means.zone,
-            observe=self._observe,
+            observe=self._told_directly,
         )
+
+    def _told_directly(self, event: events.Event) -> None:
+        """Tell what speech-to-speech does to whoever watches, and count what it is sent."""
+        if isinstance(event, events.ContextBuilt):
+            self._part.sent(sum(part.tokens for part in event.parts))
+        self._observe(event)
 
     def _introductions(self) -> list[str]:
         """Return a line on each person who is here, with what they have said of themselves at other times."""
@@ -258,6 +317,16 @@ class Conversation:
 
     async def _on_reply(self, reply: Reply) -> None:
         """Record what was heard of an answer, and write what failed into the channel."""
+        asker_id = reply.question.asker_id
+        self._part.answered(
+            int(asker_id) if asker_id else None,
+            reply.text,
+            tokens=estimate_text_tokens(reply.text),
+            spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
+            skipped=reply.skipped,
+        )
+        if reply.skipped:
+            log.info("reply_skipped", answer_to=reply.question.turn.seq)
         if reply.failure is not None:
             self._observe(events.Problem("reply", reply.failure, self._clock.monotonic()))
             # The people asked for an answer: what could not be spoken can be read.

@@ -33,6 +33,7 @@ _UNHEARD = frozenset({"overloaded", "recogniser_failed"})
 
 class Interruption:
     """Barge-in of one room. `voiced_s`: how much voiced sound each person has made in their present speech.
+    `wake_names`: what the bot is called at present.
 
     *Ownership*: `run` is the room's task; everything is called on its loop.
     """
@@ -44,7 +45,7 @@ class Interruption:
         playback: Playback,
         replier: Replier,
         settings: SpeakingSettings,
-        wake_names: tuple[str, ...],
+        wake_names: Callable[[], tuple[str, ...]],
         clock: Clock,
     ) -> None:
         self._voiced_s = voiced_s
@@ -70,7 +71,7 @@ class Interruption:
         """Take what somebody's sound turned out to be; other events are none of its business."""
         match event:
             case events.UtteranceHeard():
-                self._judged(event.speaker_id, meaning_of(without_call(event.text, self._wake_names)), event.ended_at)
+                self._judged(event.speaker_id, meaning_of(without_call(event.text, self._wake_names())), event.ended_at)
             case events.UtteranceDropped():
                 meaning = Meaning.MAKE_ROOM if event.reason in _UNHEARD else Meaning.GO_ON
                 self._judged(event.speaker_id, meaning, event.ended_at)

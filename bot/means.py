@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.clock import Clock
     from bot.keeper import Keeper
+    from bot.participation.standing import Participation
     from bot.place import Place
     from bot.policy import GuildPolicy
     from bot.realtime import RealtimeTalk
@@ -57,6 +58,8 @@ class Means:
     observe: events.Observer
     room: RoomSettings
     brain: BrainSettings
+    # When the bot speaks, on each server, and what that may cost.
+    participation: Participation
     listening: ListeningSettings
     asr: AsrSettings
     speaking: SpeakingSettings
@@ -74,5 +77,7 @@ class Means:
     judge: TurnJudge | None = None
     # Makes a room's speech-to-speech out of the room's own parts; None: recogniser, responder and voice serve.
     talk: Callable[..., RealtimeTalk] | None = None
+    # Whether who finds the words can tell that there is nothing to say; the embedded responder can't.
+    discerning: bool = True
     # What the guild has chosen of mode and budget; None: `max_input_tokens` and the session's own mode hold.
     policy: GuildPolicy | None = None

@@ -6,6 +6,7 @@ once. What was said never enters a log line.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import structlog
@@ -30,6 +31,8 @@ log = structlog.get_logger()
 
 # The bot's own speaker id in turns; people have Discord's numbers.
 OWN_ID = "assistant"
+# The same sound of the same person again so soon is one sound. What is said twice is left out by hearing already.
+SAME_EFFECT_S = 10.0
 
 
 class Minutes:
@@ -48,21 +51,26 @@ class Minutes:
         self._observe = observe
         self._store_failing = False
 
-    async def said(self, moment: Sequence[SpokenText], names: Sequence[str]) -> Turn:
-        """Record a moment: what one person said, or several at the same time. `names`: who says each text."""
-        kind = TurnKind.EFFECT if all(is_effect(spoken.text) for spoken in moment) else TurnKind.SPEECH
-        return await self._record(
-            kind,
-            _parts(moment, names),
-            self._epoch(min(spoken.started_at for spoken in moment)),
-            self._epoch(max(spoken.ended_at for spoken in moment)),
-        )
+    async def said(self, moment: Sequence[SpokenText], names: Sequence[str]) -> Turn | None:
+        """Record a moment: what one person said, or several at the same time. `names`: who says each text.
 
-    async def moved(self, moved: Moved) -> Turn:
-        """Record that somebody came or went."""
+        Returns None if it is a sound that the turn before holds already.
+        """
+        kind = TurnKind.EFFECT if all(is_effect(spoken.text) for spoken in moment) else TurnKind.SPEECH
+        parts = _parts(moment, names)
+        started_at = self._epoch(min(spoken.started_at for spoken in moment))
+        if kind is TurnKind.EFFECT and self._repeats(kind, parts, started_at, within_s=SAME_EFFECT_S):
+            return None
+        return await self._record(kind, parts, started_at, self._epoch(max(spoken.ended_at for spoken in moment)))
+
+    async def moved(self, moved: Moved) -> Turn | None:
+        """Record that somebody came or went; None if the turn before says the same."""
         person, now = moved.person, self._clock.now()
         what = "joined" if moved.joined else "left"
         part = TurnPart(str(person.id), person.name, f"{person.name} {what} the channel.")
+        # Nobody comes twice without going: a connection that stumbles is told of twice.
+        if self._repeats(TurnKind.MEMBERSHIP, (part,), now, within_s=math.inf):
+            return None
         return await self._record(TurnKind.MEMBERSHIP, (part,), now, now)
 
     async def answered(self, reply: Reply, first_audio_at: float) -> Turn:
@@ -116,7 +124,18 @@ class Minutes:
             answers=decision.answer,
             reason=decision.reason.value,
             supersedes=decision.supersedes,
+            may_skip=decision.may_skip,
         )
+
+    def _repeats(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float, *, within_s: float) -> bool:
+        """Return whether this is what the last turn holds already, and log that it is left out."""
+        turns = self._memory.turns
+        if not turns or (turns[-1].kind, turns[-1].parts) != (kind, parts):
+            return False
+        if started_at - turns[-1].ended_at > within_s:
+            return False
+        log.info("turn_left_out", kind=kind.value, reason="duplicate", seq=turns[-1].seq)
+        return True
 
     async def _record(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float, ended_at: float) -> Turn:
         """Put a turn into the timeline and the store. Times are UTC epoch seconds."""

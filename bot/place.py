@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from bot.chat import Chat
     from voice.audio import Pcm
     from voice.transport.heard import Heard
 
@@ -76,6 +77,10 @@ class Place(Protocol):
     def guild_name(self) -> str:
         """Return the guild's name: people say it."""
 
+    @property
+    def chat(self) -> Chat:
+        """Return the text chat, for tools."""
+
     def company(self) -> Sequence[Person]:
         """Return who is in the channel now, without the bot itself."""
 
@@ -83,9 +88,10 @@ class Place(Protocol):
         """Write into the text channel; a failure is logged and swallowed, because nothing depends on it."""
 
     def connect(
-        self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]
+        self, source: FrameSource, sink: Callable[[Sequence[Heard]], None], *, excludes: Callable[[int], bool]
     ) -> AbstractAsyncContextManager[Link]:
         """Enter the channel, hand on what is heard, and speak `source` into it. Raises `LinkError`.
 
-        `sink` is called on the event loop with each batch and must be quick.
+        `sink` is called on the event loop with each batch and must be quick. `excludes` says who is never heard, not
+        even decrypted, besides bots; it is called from the connection's thread at every packet.
         """

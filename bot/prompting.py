@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.asking import asker_of
 from bot.brain.context import build_context_messages
+from bot.brain.skipping import told
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bot.company import Company
     from bot.keeper import Keeper
     from bot.means import Means
+    from bot.participation.part import Part
     from bot.policy import Terms
     from compaction.session import SessionMemory
 
@@ -36,6 +38,7 @@ class Prompting:
         keeper: Keeper | None,
         quoting: Quoting | None,
         toolbox: Toolbox,
+        part: Part,
         report: Callable[[str, str], None],
     ) -> None:
         self._means = means
@@ -45,6 +48,7 @@ class Prompting:
         self._keeper = keeper
         self._quoting = quoting
         self._toolbox = toolbox
+        self._part = part
         self._report = report
 
     async def context(self, question: Question) -> ModelContext:
@@ -55,7 +59,7 @@ class Prompting:
         context = build_context_messages(
             self._memory,
             question.turn,
-            system=(means.instructions.text(),),
+            system=(means.instructions.text(tools=bool(self._toolbox.tools())), *self._besides(question)),
             max_input_tokens=means.max_input_tokens if terms is None else terms.max_input_tokens,
             now=means.clock.now(),
             zone=means.zone,
@@ -67,8 +71,16 @@ class Prompting:
         )
         if self._keeper is not None:
             self._keeper.sent(context.parts)
+        self._part.sent(sum(part.tokens for part in context.parts))
         means.observe(events.ContextBuilt(context.parts, question.turn.seq, means.clock.monotonic()))
         return context
+
+    def _besides(self, question: Question) -> tuple[str, ...]:
+        """Return what the model is told about this answer alone."""
+        names = [name for name in self._part.wake_names if name not in self._means.brain.wake_names]
+        called = f"Here they also call you {' or '.join(names)}." if names else ""
+        skipping = told(question.reason) if question.may_skip and question.reason is not None else ""
+        return tuple(text for text in (called, skipping) if text)
 
     async def _terms(self) -> Terms | None:
         """Return on what terms the guild's prompts are built, and go over to its mode if that has changed."""

@@ -22,6 +22,7 @@ from voice.errors import LinkError
 if TYPE_CHECKING:
     from bot.keeper import Keeper
     from bot.means import Means
+    from bot.participation.standing import Standing
     from bot.place import Link, Moved, Place
     from bot.store.sessions import Opened
     from compaction.events import CompactionEvent
@@ -76,7 +77,8 @@ class Room:
             async with self._means.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
                 self._memory = memory
                 self._keeper = self._means.keeping(session_id, self._place.guild_id, memory)
-                conversation = self._conversation = self._new_conversation(session_id, memory)
+                standing = await self._means.participation.standing(self._place.guild_id)
+                conversation = self._conversation = self._new_conversation(session_id, memory, standing)
                 reason = "crashed"
                 try:
                     reason = await self._live(opened, conversation)
@@ -111,16 +113,18 @@ class Room:
         return (
             f"I have been in {self._place.name} for {_count(minutes, 'minute', 'minutes')}, with "
             f"{_count(people, 'person', 'people')}. {remembered}. {_left_out(self._conversation)}"
-            f"I answer with {self._conversation.mind}."
+            f"{self._conversation.participation()} I answer with {self._conversation.mind}."
         )
 
     # -- life -----------------------------------------------------------------------------------------------
 
-    def _new_conversation(self, session_id: SessionId, memory: SessionMemory) -> Conversation:
+    def _new_conversation(self, session_id: SessionId, memory: SessionMemory, standing: Standing) -> Conversation:
         here = RecallPlace(session_id, self._place.guild_id, self._place.channel_id)
         return Conversation(
             self._place,
             self._means,
+            session_id=session_id,
+            standing=standing,
             memory=memory,
             keeper=self._keeper,
             quoting=self._means.quoting(here),
@@ -130,7 +134,8 @@ class Room:
 
     async def _live(self, opened: Opened, conversation: Conversation) -> str:
         """Be in the channel until asked to leave; return why."""
-        async with self._place.connect(conversation.playback, conversation.take) as link:
+        connection = self._place.connect(conversation.playback, conversation.take, excludes=conversation.excludes)
+        async with connection as link:
             async with asyncio.TaskGroup() as tasks:
                 running = [
                     tasks.create_task(conversation.run(), name="conversation"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from bot.brain.tools.settings import ToolsSettings
+from bot.participation.settings import ParticipationSettings
 from bot.settings import (
     BrainSettings,
     DiscordSettings,
@@ -59,6 +60,7 @@ class Settings(BaseModel):
     screen: ScreenSettings = Field(default_factory=_defaults(ScreenSettings))
     web: WebSettings = Field(default_factory=_defaults(WebSettings))
     brain: BrainSettings = Field(default_factory=_defaults(BrainSettings))
+    participation: ParticipationSettings = Field(default_factory=_defaults(ParticipationSettings))
     llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
     tools: ToolsSettings = Field(default_factory=_defaults(ToolsSettings))
     compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))

@@ -30,11 +30,19 @@ class Progress:
     failure: str | None = None
     # Whether speech-to-speech was asked, and so must be told how far it was heard.
     direct: bool = False
+    # There was nothing to say.
+    skipped: bool = False
 
     def fail(self, stage: str, sentence: str) -> None:
         """Note what failed, for the log and for the people; of several failures the last one is told to them."""
         log.error("reply_failed", stage=stage, problem=sentence)
         self.failure = sentence
+
+    def skip(self, problem: str = "") -> None:
+        """Note that nothing is said. `problem`: what went wrong, which nobody who did not ask need be told."""
+        if problem:
+            log.warning("doubtful_reply_failed", problem=problem)
+        self.skipped = True
 
     @property
     def played(self) -> list[Played]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
     from bot.brain.context import ModelContext
+    from bot.brain.decider import Reason
     from bot.brain.responder import Responder
     from bot.clock import Clock
     from compaction.model import Turn
@@ -39,13 +40,16 @@ TOO_SLOW = "I took too long over an answer and gave it up. Ask me again; `roomto
 class Question:
     """The turn to be answered; `utterance_id` is the speech it came from, `ended_at` when that ended (monotonic).
 
-    `asker_id`: of several who speak in the turn the one who is answered, as turns know people.
+    `asker_id`: of several who speak in the turn the one who is answered, as turns know people; empty: nobody, it is a
+    thought of the bot's own. `reason`: why it is answered. `may_skip`: the model may find that nothing is to be said.
     """
 
     turn: Turn
     utterance_id: str | None = None
     ended_at: float | None = None
     asker_id: str | None = None
+    reason: Reason | None = None
+    may_skip: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class Reply:
     failure: str | None
     # What the voice could not say; the room writes it instead.
     unsaid: str = ""
+    # There was nothing to say.
+    skipped: bool = False
 
 
 class Direct(Protocol):
@@ -130,9 +136,9 @@ class Replier:
         self._progress: Progress | None = None
 
     @property
-    def queued(self) -> bool:
-        """Return whether a question waits behind the answer being spoken."""
-        return self._waiting is not None
+    def waiting(self) -> Question | None:
+        """Return the question that waits behind the answer being spoken."""
+        return self._waiting
 
     @property
     def busy(self) -> bool:
@@ -152,6 +158,11 @@ class Replier:
         self._settled.clear()
         self._playback.stop()
         self._scope.reschedule(asyncio.get_running_loop().time())
+
+    def silence(self) -> None:
+        """Break the answer in the works off and forget what waits."""
+        self._waiting = None
+        self.interrupt()
 
     async def settled(self, *, within_s: float) -> None:
         """Wait until an answer that was broken off is recorded, so that what is said next comes after it."""
@@ -202,9 +213,12 @@ class Replier:
                 try:
                     if not await self._speak_directly(question, progress):
                         context = await self._build_context(question)
-                        await self._think_and_speak(context, progress)
+                        await self._think_and_speak(context, progress, may_skip=question.may_skip)
                 except ContextOverflowError as error:
-                    await self._refuse(error, progress)
+                    if question.may_skip:
+                        progress.skip(str(error))
+                    else:
+                        await self._refuse(error, progress)
         except TimeoutError:
             if not self._broken_off:
                 progress.fail("time", TOO_SLOW)
@@ -257,10 +271,11 @@ class Replier:
         await self._speaking.speak(thoughts, progress)
         await self._speaking.play_out(progress)
 
-    async def _think_and_speak(self, context: ModelContext, progress: Progress) -> None:
+    async def _think_and_speak(self, context: ModelContext, progress: Progress, *, may_skip: bool) -> None:
         thoughts = new_thoughts()
         async with asyncio.TaskGroup() as tasks:
-            thinking = tasks.create_task(self._thinking.think(context, thoughts, progress), name="think")
+            think = self._thinking.think(context, thoughts, progress, may_skip=may_skip)
+            thinking = tasks.create_task(think, name="think")
             await self._speaking.speak(thoughts, progress)
             # After a failure of the voice there may be nobody left to take sentences.
             thinking.cancel()
@@ -279,6 +294,7 @@ class Replier:
             synthesis_first_audio_ms=progress.synthesis_first_audio_ms,
             failure=progress.failure,
             unsaid=" ".join(progress.unsaid),
+            skipped=progress.skipped,
         )
 
     @property

@@ -13,6 +13,7 @@ import structlog
 
 from bot.brain.progress import elapsed_ms
 from bot.brain.responder import CutOffError
+from bot.brain.skipping import unless_skipped
 from bot.llm.port import ChatModelError
 from compaction.errors import ContextOverflowError
 from voice.speaking.sentences import SentenceSplitter
@@ -44,13 +45,21 @@ class Thinking:
         self._responder = responder
         self._clock = clock
 
-    async def think(self, context: ModelContext, thoughts: asyncio.Queue[Thought], progress: Progress) -> None:
-        """Cut the responder's stream into sentences; a failure is handed on like one, and the end at last."""
+    async def think(
+        self, context: ModelContext, thoughts: asyncio.Queue[Thought], progress: Progress, *, may_skip: bool = False
+    ) -> None:
+        """Cut the responder's stream into sentences; a failure is handed on like one, and the end at last.
+
+        `may_skip`: the responder may find that nothing is to be said, and nobody waits for an answer.
+        """
         splitter = SentenceSplitter()
         said = False
         try:
-            async with aclosing(self._responder.respond(context)) as stream:
-                async for piece in stream:
+            async with (
+                aclosing(self._responder.respond(context)) as stream,
+                aclosing(unless_skipped(stream, on_skip=progress.skip) if may_skip else stream) as pieces,
+            ):
+                async for piece in pieces:
                     if progress.model_first_token_ms is None:
                         progress.model_first_token_ms = elapsed_ms(progress.begun_at, self._clock.monotonic())
                     for sentence in splitter.feed(piece):
@@ -65,5 +74,8 @@ class Thinking:
                 await thoughts.put(sentence)
         except (ChatModelError, ContextOverflowError) as error:
             # What the model had begun to say is half a sentence: better left out.
-            await thoughts.put(error)
+            if may_skip and not said:
+                progress.skip(str(error))
+            else:
+                await thoughts.put(error)
         await thoughts.put(None)

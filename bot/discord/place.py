@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import discord
 import structlog
 
+from bot.discord.chat import DiscordChat
 from bot.place import Person
 from voice.transport.link import VoiceLink
 
@@ -40,6 +41,7 @@ class DiscordPlace:
         self._channel = channel
         self._text_channel = text_channel
         self._transport = transport
+        self._chat = DiscordChat(channel, text_channel)
 
     @property
     def guild_id(self) -> int:
@@ -61,6 +63,11 @@ class DiscordPlace:
         """Return the guild's name."""
         return self._channel.guild.name
 
+    @property
+    def chat(self) -> DiscordChat:
+        """Return the text chat, for tools."""
+        return self._chat
+
     def company(self) -> Sequence[Person]:
         """Return who is in the channel now, without the bot itself."""
         return [person_of(member) for member in self._channel.members if member.id != self._channel.guild.me.id]
@@ -74,10 +81,16 @@ class DiscordPlace:
             log.warning("message_not_written", channel_id=self._channel.id, error_class=type(error).__name__)
 
     @asynccontextmanager
-    async def connect(self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]) -> AsyncIterator[Link]:
+    async def connect(
+        self, source: FrameSource, sink: Callable[[Sequence[Heard]], None], *, excludes: Callable[[int], bool]
+    ) -> AsyncIterator[Link]:
         """Enter the channel, hand on what is heard, and speak `source` into it. Raises `LinkError`."""
         async with VoiceLink.open(
-            self._channel, sink=sink, settings=self._transport, is_excluded=self._is_bot, on_event=_log_event
+            self._channel,
+            sink=sink,
+            settings=self._transport,
+            is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
+            on_event=_log_event,
         ) as link:
             link.play(source)
             yield _Line(link)

@@ -1,15 +1,18 @@
-"""What the moderators of a guild have chosen: how its sessions remember, and whether the budget is kept.
+"""What has been chosen on a guild: how its sessions remember, whether the budget is kept, when the bot speaks.
 
 One small row a guild, read once and then known; whoever changes it goes through here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, String, Table, select, update
 
+from bot.brain.decider import VoiceMode
+from bot.participation.silence import Silence
 from bot.store.base import metadata
 from compaction.errors import StoreError
 from compaction.model import Mode
@@ -28,6 +31,12 @@ guild_settings = Table(
     Column("budget_enabled", Boolean),
     Column("changed_at", Float, nullable=False),
     Column("changed_by", BigInteger),
+    Column("voice_mode", String),
+    # A list of names as JSON.
+    Column("wake_names", String),
+    Column("quiet_always", Boolean),
+    Column("quiet_session", String),
+    Column("quiet_until", Float),
 )
 
 # The database's fourth step. Frozen as shipped.
@@ -43,6 +52,15 @@ GUILDS_STEP = (
     """,
 )
 
+# Part of the database's fifth step. Frozen as shipped.
+VOICE_COLUMNS = (
+    "ALTER TABLE guild_settings ADD COLUMN voice_mode VARCHAR",
+    "ALTER TABLE guild_settings ADD COLUMN wake_names VARCHAR",
+    "ALTER TABLE guild_settings ADD COLUMN quiet_always BOOLEAN",
+    "ALTER TABLE guild_settings ADD COLUMN quiet_session VARCHAR",
+    "ALTER TABLE guild_settings ADD COLUMN quiet_until FLOAT",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class GuildChoice:
@@ -50,6 +68,9 @@ class GuildChoice:
 
     mode: Mode | None = None
     budget_enabled: bool | None = None
+    voice_mode: VoiceMode | None = None
+    wake_names: tuple[str, ...] | None = None
+    silence: Silence = field(default_factory=Silence)
 
 
 class Guilds:
@@ -77,6 +98,11 @@ class Guilds:
             "budget_enabled": choice.budget_enabled,
             "changed_at": self._clock.now(),
             "changed_by": by,
+            "voice_mode": None if choice.voice_mode is None else choice.voice_mode.value,
+            "wake_names": None if choice.wake_names is None else json.dumps(choice.wake_names, ensure_ascii=False),
+            "quiet_always": choice.silence.always,
+            "quiet_session": choice.silence.session_id,
+            "quiet_until": choice.silence.until,
         }
         async with self._database.writing() as connection:
             changed = await connection.execute(
@@ -95,4 +121,13 @@ def _choice(row: Row[Any]) -> GuildChoice:
             f"Guild {row.guild_id} has a mode of memory that this Roomtone does not know: {row.compaction_mode!r}. "
             "Choose one by /rolling-context."
         ) from exc
-    return GuildChoice(mode, row.budget_enabled)
+    try:
+        voice_mode = None if row.voice_mode is None else VoiceMode(row.voice_mode)
+        wake_names = None if row.wake_names is None else tuple(str(name) for name in json.loads(row.wake_names))
+    except ValueError as exc:
+        raise StoreError(
+            f"What guild {row.guild_id} has chosen of when I speak cannot be read. Choose anew by /voice-mode and "
+            "/wake-names."
+        ) from exc
+    silence = Silence(always=bool(row.quiet_always), session_id=row.quiet_session, until=row.quiet_until)
+    return GuildChoice(mode, row.budget_enabled, voice_mode, wake_names, silence)

@@ -36,6 +36,7 @@ from bot.store.base import Prose as Prose
 from bot.store.base import metadata as metadata
 from bot.store.guilds import GUILDS_STEP
 from bot.store.kept_step import KEPT_STEP
+from bot.store.optouts import PARTICIPATION_STEP
 from bot.store.search_step import SEARCH_OBJECTS, SEARCH_STEP
 from compaction.errors import StoreError
 
@@ -265,6 +266,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     SEARCH_STEP,
     KEPT_STEP,
     GUILDS_STEP,
+    PARTICIPATION_STEP,
 )
 
 

@@ -37,7 +37,7 @@ class Room:
             playback=self.bench.playback,
             replier=self.bench.replier,
             settings=SpeakingSettings(),
-            wake_names=BrainSettings().wake_names,
+            wake_names=lambda: BrainSettings().wake_names,
             clock=self.clock,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,8 @@ from bot.brain.speaking import TOO_MUCH
 from bot.llm.budget import Budget
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
 from bot.means import Means
+from bot.participation.settings import ParticipationSettings
+from bot.participation.standing import Participation
 from bot.place import Moved
 from bot.policy import GuildPolicy
 from bot.room import LOOK_AROUND_S, Room
@@ -30,6 +33,7 @@ from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
 from tests.fakes.brain import FakeVoice
+from tests.fakes.choices import FakeChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import LoudnessDetector, ScriptedRecognizer, speech
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from bot.brain.responder import Responder
     from bot.keeper import Keeper
     from compaction.events import CompactionEvent
     from compaction.model import SessionId, Turn
@@ -62,7 +67,20 @@ class House:
         self.recognizer = ScriptedRecognizer()
         self.place = FakePlace()
         self.policy: GuildPolicy | None = None
+        self.participating = ParticipationSettings()
+        self.choices = FakeChoices()
+        self.opt_outs = FakeOptOuts()
+        self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(
+            names=BrainSettings().wake_names, zone=UTC
+        )
+        self.discerning = False
         self.keeping: Callable[[SessionId, int, SessionMemory], Keeper | None] = lambda *_: None
+
+    @cached_property
+    def participation(self) -> Participation:
+        """Return the standing of all servers, as it is set when first asked for."""
+        names = BrainSettings().wake_names
+        return Participation(self.choices, self.opt_outs, self.participating, wake_names=names, clock=self.clock)
 
     def room(self) -> Room:
         """Return a new room of the place."""
@@ -77,7 +95,7 @@ class House:
             recognizer=self.recognizer,
             detector=LoudnessDetector(),
             synthesizer=self.voice,
-            new_responder=lambda: EmbeddedResponder(names=brain.wake_names, zone=UTC),
+            new_responder=self.new_responder,
             instructions=Instructions(brain.name),
             max_input_tokens=10_000,
             zone=UTC,
@@ -85,11 +103,13 @@ class House:
             observe=self.seen.append,
             room=RoomSettings(),
             brain=brain,
+            participation=self.participation,
             listening=ListeningSettings(),
             asr=AsrSettings(),
             speaking=SpeakingSettings(),
             mind="what I heard",
             policy=self.policy,
+            discerning=self.discerning,
             keeping=self.keeping,
         )
 
@@ -394,11 +414,11 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         await house.pass_time(57.0, step_s=1.0)
         assert room.status() == (
             "I have been in Lounge for 1 minute, with 2 people. I remember 1 turn of this session. "
-            "I answer with what I heard."
+            "I kept silent 1 time (1 not addressed). I speak in the mode engaged. I answer with what I heard."
         )
         house.place.links[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
         await house.pass_time(2.0)
-        assert "I left out 1 sound (1 too short). I answer with" in room.status()
+        assert "I left out 1 sound (1 too short). I kept silent" in room.status()
 
 
 @pytest.mark.asyncio

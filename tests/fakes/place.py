@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.place import Person
+from tests.fakes.chat import FakeChat
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -69,6 +70,7 @@ class FakePlace:
         self.guild_name = "The Lantern Society"
         self.people = list(people)
         self.written: list[str] = []
+        self.chat = FakeChat()
         self.links: list[FakeLink] = []
         self.refuse: LinkError | None = None
 
@@ -81,8 +83,11 @@ class FakePlace:
         self.written.append(sentence)
 
     @asynccontextmanager
-    async def connect(self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]) -> AsyncIterator[FakeLink]:
+    async def connect(
+        self, source: FrameSource, sink: Callable[[Sequence[Heard]], None], *, excludes: Callable[[int], bool]
+    ) -> AsyncIterator[FakeLink]:
         """Open a fake connection."""
+        self.excludes = excludes
         if self.refuse is not None:
             raise self.refuse
         link = FakeLink(source, sink)

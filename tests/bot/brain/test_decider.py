@@ -1,47 +1,182 @@
-"""When the bot answers: a table, and what holds for everything that can be said."""
+"""When the bot speaks: a table, and what holds for everything that can be said in every situation."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.decider import Decision, Reason, Said, decide
+from bot.brain.decider import Decision, Reason, Said, Situation, VoiceMode, Waiting, decide
 
 NAMES = ("Roomtone", "Room tone")
-COMPANY = 3
+COMPANY = Situation(people=3, wake_names=NAMES, others=("Ben Okafor", "Chloe", "Juke"))
+ALONE = Situation(people=1, wake_names=NAMES, others=("Juke",))
+ENGAGED = replace(COMPANY, engaged=True)
+FREE = replace(COMPANY, mode=VoiceMode.FREE)
+QUESTION = "When does the concert start?"
+
+
+def yes(reason: Reason, *, supersedes: bool = False, may_skip: bool = False) -> Decision:
+    """Return a decision to speak."""
+    return Decision(True, reason, supersedes, may_skip)
+
+
+def no(reason: Reason) -> Decision:
+    """Return a decision to be silent."""
+    return Decision(False, reason)
 
 
 @pytest.mark.parametrize(
-    ("said", "decision"),
+    ("text", "situation", "decision"),
     [
-        (Said("Roomtone, hello", False, COMPANY), Decision(True, Reason.WAKE_NAME)),
-        (Said("Roomtone, hello", False, COMPANY, True), Decision(True, Reason.WAKE_NAME, supersedes=True)),
-        (Said("hello there", False, COMPANY), Decision(False, Reason.NOT_ADDRESSED)),
-        (Said("hello there", False, COMPANY, True), Decision(False, Reason.NOT_ADDRESSED)),
-        (Said("hello there", False, 1), Decision(True, Reason.ALONE_TOGETHER)),
-        (Said("hello there", False, 1, True), Decision(True, Reason.ALONE_TOGETHER, supersedes=True)),
-        (Said("Roomtone, hello", True, COMPANY), Decision(False, Reason.OTHER_BOT)),
-        (Said("Roomtone, hello", True, 1), Decision(False, Reason.OTHER_BOT)),
-        (Said(" ... ", False, 1), Decision(False, Reason.NOTHING_SAID)),
-        (Said("", False, COMPANY), Decision(False, Reason.NOTHING_SAID)),
+        # Its name.
+        ("Roomtone, hello", COMPANY, yes(Reason.WAKE_NAME)),
+        ("Rome tone, hello", COMPANY, yes(Reason.WAKE_NAME)),
+        ("Roomtone, hello", replace(COMPANY, mode=VoiceMode.NAME), yes(Reason.WAKE_NAME)),
+        ("Roomtone, hello", replace(COMPANY, waiting=Waiting.CERTAIN), yes(Reason.WAKE_NAME, supersedes=True)),
+        ("Roomtone, hello", replace(COMPANY, waiting=Waiting.DOUBTFUL), yes(Reason.WAKE_NAME, supersedes=True)),
+        ("Roomtone, ask Ben.", COMPANY, yes(Reason.WAKE_NAME)),
+        ("Jarvis, hello", replace(COMPANY, wake_names=("Jarvis",)), yes(Reason.WAKE_NAME)),
+        ("Roomtone, hello", replace(COMPANY, wake_names=("Jarvis",)), no(Reason.NOT_ADDRESSED)),
+        # Company.
+        ("hello there", COMPANY, no(Reason.NOT_ADDRESSED)),
+        (QUESTION, COMPANY, no(Reason.NOT_ADDRESSED)),
+        # Alone with one person.
+        ("hello there", ALONE, yes(Reason.ALONE_TOGETHER)),
+        ("hello there", replace(ALONE, waiting=Waiting.CERTAIN), yes(Reason.ALONE_TOGETHER, supersedes=True)),
+        ("hello there", replace(ALONE, mode=VoiceMode.NAME), no(Reason.NOT_ADDRESSED)),
+        ("Juke, play something.", ALONE, no(Reason.ADDRESSED_TO_OTHER)),
+        ("Mm-hm.", ALONE, no(Reason.WANTS_NO_ANSWER)),
+        ("Yes.", replace(ALONE, asked=True), yes(Reason.ALONE_TOGETHER)),
+        ("Really?", ALONE, yes(Reason.ALONE_TOGETHER)),
+        # Somebody goes on.
+        ("And on Sunday?", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
+        ("I mean the other one.", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
+        ("I mean the other one.", replace(ENGAGED, discerning=False), no(Reason.NOT_ADDRESSED)),
+        ("And on Sunday?", replace(ENGAGED, discerning=False), yes(Reason.ENGAGED, may_skip=True)),
+        ("Yes, please.", replace(ENGAGED, asked=True, discerning=False), yes(Reason.ENGAGED, may_skip=True)),
+        ("And on Sunday?", replace(ENGAGED, mode=VoiceMode.NAME), no(Reason.NOT_ADDRESSED)),
+        ("Ben, are you coming?", ENGAGED, no(Reason.ADDRESSED_TO_OTHER)),
+        ("What about you, Chloe?", ENGAGED, no(Reason.ADDRESSED_TO_OTHER)),
+        ("Did Ben say that?", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
+        ("Oh, nice.", ENGAGED, no(Reason.WANTS_NO_ANSWER)),
+        ("Thank you.", ENGAGED, no(Reason.WANTS_NO_ANSWER)),
+        ("And on Sunday?", replace(ENGAGED, waiting=Waiting.CERTAIN), no(Reason.BETTER_WAITS)),
+        (
+            "And on Sunday?",
+            replace(ENGAGED, waiting=Waiting.DOUBTFUL),
+            yes(Reason.ENGAGED, supersedes=True, may_skip=True),
+        ),
+        # The room is asked.
+        (QUESTION, FREE, yes(Reason.ROOM_QUESTION, may_skip=True)),
+        ("The concert starts at seven.", FREE, no(Reason.NOT_ADDRESSED)),
+        ("What?", FREE, no(Reason.NOT_ADDRESSED)),
+        ("Chloe, when does the concert start?", FREE, no(Reason.ADDRESSED_TO_OTHER)),
+        (QUESTION, replace(FREE, busy=True), no(Reason.BUSY)),
+        (QUESTION, replace(FREE, discerning=False), no(Reason.NOT_ADDRESSED)),
+        (QUESTION, replace(FREE, waiting=Waiting.CERTAIN), no(Reason.BETTER_WAITS)),
+        # Never.
+        ("Roomtone, hello", replace(COMPANY, silenced=True), no(Reason.SILENCED)),
+        ("Roomtone, hello", replace(COMPANY, over_ceiling=True), no(Reason.OVER_CEILING)),
+        ("hello there", replace(COMPANY, silenced=True), no(Reason.NOT_ADDRESSED)),
+        ("Roomtone, hello", replace(ALONE, opted_out=True), no(Reason.OPTED_OUT)),
+        (" ... ", ALONE, no(Reason.NOTHING_SAID)),
+        ("", COMPANY, no(Reason.NOTHING_SAID)),
+        ("[laughter]", ALONE, no(Reason.EFFECT)),
+        ("(coughs)", ENGAGED, no(Reason.EFFECT)),
     ],
 )
-def test_decisions(said: Said, decision: Decision) -> None:
+def test_decisions(text: str, situation: Situation, decision: Decision) -> None:
     """Each situation has one answer and one reason."""
-    assert decide(said, wake_names=NAMES) == decision
+    assert decide(Said(text), situation) == decision
+
+
+@pytest.mark.parametrize(
+    ("situation", "decision"),
+    [
+        (COMPANY, no(Reason.NOTHING_SAID)),
+        (replace(COMPANY, lull=True), yes(Reason.QUIET_ROOM, may_skip=True)),
+        (replace(COMPANY, lull=True, mode=VoiceMode.NAME), no(Reason.NOT_ADDRESSED)),
+        (replace(COMPANY, lull=True, busy=True), no(Reason.BUSY)),
+        (replace(COMPANY, lull=True, silenced=True), no(Reason.SILENCED)),
+        (replace(COMPANY, lull=True, over_ceiling=True), no(Reason.OVER_CEILING)),
+        (replace(COMPANY, lull=True, discerning=False), no(Reason.NOTHING_SAID)),
+        (replace(COMPANY, lull=True, people=0), no(Reason.NOTHING_SAID)),
+        (replace(FREE, screen=True), yes(Reason.SCREEN, may_skip=True)),
+        (replace(ENGAGED, screen=True), yes(Reason.SCREEN, may_skip=True)),
+        (replace(ALONE, screen=True), yes(Reason.SCREEN, may_skip=True)),
+        (replace(COMPANY, screen=True), no(Reason.NOT_ADDRESSED)),
+        (replace(FREE, screen=True, waiting=Waiting.CERTAIN), no(Reason.BUSY)),
+    ],
+)
+def test_what_the_bot_says_of_its_own_accord(situation: Situation, decision: Decision) -> None:
+    """Only on an occasion, never over anybody, and always so that the model may find it not worth saying."""
+    assert decide(None, situation) == decision
+
+
+TEXTS = st.one_of(
+    st.text(),
+    st.sampled_from([QUESTION, "Roomtone, hello", "Ben, hello", "Yes.", "And on Sunday?", "Room tone", "(laughs)"]),
+)
+SAID = st.one_of(st.none(), st.builds(Said, TEXTS, st.booleans()))
+SITUATIONS = st.builds(
+    Situation,
+    people=st.integers(0, 30),
+    wake_names=st.sampled_from([NAMES, ("Jarvis",), ("Ada",), ()]),
+    mode=st.sampled_from(VoiceMode),
+    others=st.lists(st.sampled_from(["Ben", "Chloe", "Juke", "☃", ""]), max_size=3).map(tuple),
+    engaged=st.booleans(),
+    asked=st.booleans(),
+    opted_out=st.booleans(),
+    silenced=st.booleans(),
+    over_ceiling=st.booleans(),
+    waiting=st.sampled_from(Waiting),
+    busy=st.booleans(),
+    discerning=st.booleans(),
+    screen=st.booleans(),
+    lull=st.booleans(),
+)
 
 
 @settings(deadline=None)
-@given(st.text(), st.integers(0, 30), st.booleans())
-def test_another_bot_is_never_answered(text: str, people: int, queued: bool) -> None:
+@given(TEXTS, SITUATIONS)
+def test_another_bot_is_never_answered(text: str, situation: Situation) -> None:
     """Whatever a bot says, in whatever company."""
-    assert not decide(Said(text, True, people, queued), wake_names=NAMES).answer
+    assert not decide(Said(text, by_bot=True), situation).answer
 
 
 @settings(deadline=None)
-@given(st.text(), st.booleans(), st.integers(0, 30))
-def test_nothing_is_superseded_by_silence(text: str, by_bot: bool, people: int) -> None:
-    """Only an answer takes another answer's place."""
-    decision = decide(Said(text, by_bot, people, reply_queued=True), wake_names=NAMES)
-    assert decision.supersedes == decision.answer
+@given(SAID, SITUATIONS)
+def test_it_never_speaks_where_it_must_not(said: Said | None, situation: Situation) -> None:
+    """Silenced, over the ceiling, or to somebody who has opted out."""
+    for forbidden in (
+        replace(situation, silenced=True),
+        replace(situation, over_ceiling=True),
+        *([] if said is None else [replace(situation, opted_out=True)]),
+    ):
+        assert not decide(said, forbidden).answer
+
+
+@settings(deadline=None)
+@given(st.text(), st.sampled_from(["Roomtone, {}", "Hey Roomtone, {}", "{}, Roomtone?", "Room tone. {}"]), SITUATIONS)
+def test_its_name_is_always_answered(text: str, form: str, situation: Situation) -> None:
+    """Said clearly, by somebody who may, while it may speak: surely, whatever else is said and goes on."""
+    allowed = replace(situation, opted_out=False, silenced=False, over_ceiling=False, wake_names=NAMES)
+    said = Said(form.format(text))
+    decision = decide(said, allowed)
+    if decision.reason is Reason.EFFECT:  # '*Roomtone, sings*' is what sounded
+        return
+    assert (decision.answer, decision.reason, decision.may_skip) == (True, Reason.WAKE_NAME, False)
+
+
+@settings(deadline=None)
+@given(SAID, SITUATIONS)
+def test_the_same_situation_has_the_same_answer(said: Said | None, situation: Situation) -> None:
+    """And only an answer takes another's place, and nothing doubtful that of something certain."""
+    decision = decide(said, situation)
+    assert decide(said, situation) == decision
+    assert decision.supersedes == (decision.answer and situation.waiting is not Waiting.NOTHING)
+    assert not (decision.answer and decision.may_skip and situation.waiting is Waiting.CERTAIN)
+    assert decision.may_skip <= decision.answer

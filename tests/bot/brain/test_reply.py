@@ -124,7 +124,7 @@ async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
         assert bench.replier.ask(FIRST) is None
         await until(lambda: bool(responder.contexts))
         assert bench.replier.ask(SECOND) is None
-        assert bench.replier.queued
+        assert bench.replier.waiting is not None
         assert bench.replier.ask(THIRD) == SECOND
         thinking.set()
         await bench.next_reply()

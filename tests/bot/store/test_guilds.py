@@ -46,7 +46,9 @@ async def test_an_unknown_mode_is_a_plain_sentence(tmp_path: Path) -> None:
     """Of a later version, say."""
     async with open_database(tmp_path / "a.db") as database:
         connection = sqlite3.connect(tmp_path / "a.db")
-        connection.execute("INSERT INTO guild_settings VALUES (1, 'dreaming', NULL, 0.0, 7)")
+        connection.execute(
+            "INSERT INTO guild_settings (guild_id, compaction_mode, changed_at) VALUES (1, 'dreaming', 0.0)"
+        )
         connection.commit()
         connection.close()
         with pytest.raises(StoreError, match=r"dreaming.*/rolling-context"):

@@ -1,0 +1,77 @@
+"""Whom words are meant for besides the bot: somebody called by name, or nobody, for they show attention only. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bot.brain.wakeword import AFTER_A_CALL, GREETINGS
+from voice.speaking.backchannel import Meaning, meaning_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+# 'Al' and 'Bo' are names, 'J' is an initial that turns up in sentences of its own.
+SHORTEST_NAME = 2
+# What people say when they have got what they wanted; nobody waits for an answer to it.
+_CLOSINGS = frozenset(
+    {
+        "thanks", "thank you", "thanks a lot", "thank you very much", "thank you so much", "many thanks", "cheers",
+        "okay thanks", "ok thanks", "okay thank you", "great thanks", "cool thanks", "perfect", "never mind",
+        "nevermind", "good to know", "perfect thanks", "ah okay thanks", "ah thanks", "oh thanks",
+    }
+)  # fmt: skip
+
+
+def calls_one_of(text: str, names: Sequence[str]) -> bool:
+    """Return whether `text` calls somebody of `names`: 'Ben, what …', 'hey Ben what …', '… don't you think, Ben?'.
+
+    Who is only spoken of ('Ben said that …') is not called. `names`: display names; their first words count too.
+    """
+    words = list(_WORD.finditer(text))
+    spoken = [word.group().casefold().replace("’", "'") for word in words]
+    for called in _called(names):
+        length = len(called)
+        for first in range(len(spoken) - length + 1):
+            if spoken[first : first + length] != called:
+                continue
+            last = first + length - 1
+            before = "" if not first else text[words[first - 1].end() : words[first].start()]
+            after = text[words[last].end() : words[last + 1].start()] if last + 1 < len(words) else ""
+            begins = not first or (first == 1 and spoken[0] in GREETINGS) or "," in before
+            ends = last + 1 == len(words) or "," in after or "?" in after or "!" in after
+            follows = last + 1 < len(words) and spoken[last + 1] in AFTER_A_CALL - {
+                "is",
+                "will",
+                "would",
+                "does",
+                "did",
+            }
+            if begins and (ends or (follows and first <= 1)):
+                return True
+    return False
+
+
+def wants_no_answer(text: str) -> bool:
+    """Return whether `text` only shows attention ('mm-hm', 'oh really') or closes the matter ('thank you')."""
+    if "?" in text:
+        return False
+    words = " ".join(word.group().casefold() for word in _WORD.finditer(text))
+    return words in _CLOSINGS or meaning_of(text) is Meaning.GO_ON
+
+
+def word_count(text: str) -> int:
+    """Return how many words `text` has."""
+    return len(_WORD.findall(text))
+
+
+def _called(names: Sequence[str]) -> list[list[str]]:
+    """Return what each of these people may be called, as rows of words."""
+    called: list[list[str]] = []
+    for name in names:
+        words = [word.casefold() for word in _WORD.findall(name)]
+        for spoken in (words, words[:1]):
+            if spoken and len("".join(spoken)) >= SHORTEST_NAME and spoken not in called:
+                called.append(spoken)
+    return called

@@ -1,0 +1,226 @@
+"""The commands that say when the bot speaks, what it is called, and whom it hears: /quiet, /talk, /voice-mode,
+/wake-names, /opt-out, /opt-in.
+
+Anybody may silence it for now, or be left out; what holds for good, or for everybody, is a moderator's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import discord
+from discord import app_commands
+
+from bot.brain.decider import VoiceMode
+from bot.errors import BotError
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.participation.standing import Standing
+
+# Longer silences than a day are what `always` is for.
+MOST_MINUTES = 24 * 60
+MOST_NAMES = 5
+MOST_NAME_CHARS = 32
+DEFAULT = "default"
+
+MODES = {
+    VoiceMode.NAME: "name: I speak only when I am called by name",
+    VoiceMode.ENGAGED: "engaged: I speak when I am called by name, when somebody I have just answered goes on, and to "
+    "whoever is alone with me",
+    VoiceMode.FREE: "free: I also answer questions to the room, if nobody in particular is asked",
+}
+NOT_A_MODERATOR = "Only a moderator can do that (who may manage channels or mute members)."
+SILENCED_FOR_GOOD = (
+    "A moderator has silenced me on this server. Only a moderator can let me talk again (who may manage channels or "
+    "mute members), with /talk."
+)
+
+
+class TakingPart(Protocol):
+    """What the commands ask of the service; `bot.participation.standing.Participation` implements it."""
+
+    async def standing(self, guild_id: int) -> Standing:
+        """Return how the bot stands on that server. Raises `StoreError`."""
+
+    async def quiet(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:
+        """Silence the bot there for now: for `minutes`, or the session. Raises `NotHereError`, `StoreError`."""
+
+    async def quiet_always(self, guild_id: int, *, by: int) -> None:
+        """Silence the bot there until a moderator lets it talk. Raises `StoreError`."""
+
+    async def talk(self, guild_id: int, *, by: int, moderator: bool) -> bool:
+        """Let the bot talk there; return whether it may now. Raises `StoreError`."""
+
+    async def choose_mode(self, guild_id: int, mode: VoiceMode | None, *, by: int) -> None:
+        """Choose when the bot speaks there; None: as the settings say. Raises `StoreError`."""
+
+    async def choose_names(self, guild_id: int, names: tuple[str, ...] | None, *, by: int) -> None:
+        """Choose what the bot is called there; None: as the settings say. Raises `StoreError`."""
+
+    async def opt(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Hear a person there no more, or again. Raises `StoreError`."""
+
+
+def add_participation_commands(tree: app_commands.CommandTree[Any], *, participation: TakingPart) -> None:
+    """Put the commands on `tree`."""
+    _add_silence(tree, participation)
+    _add_choices(tree, participation)
+    _add_opting(tree, participation)
+
+
+def _add_silence(tree: app_commands.CommandTree[Any], participation: TakingPart) -> None:
+    @tree.command(
+        name="quiet", description="Silence me: I go on listening and say nothing until /talk or the session's end."
+    )
+    @app_commands.describe(
+        minutes="Be silent for so many minutes only.",
+        always="Moderators only: be silent on this server until a moderator uses /talk.",
+    )
+    @app_commands.rename(minutes="for")
+    @app_commands.guild_only()
+    async def quiet(
+        interaction: discord.Interaction,
+        minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None,
+        always: bool = False,
+    ) -> None:
+        await _answer(interaction, lambda: quieted(participation, interaction, minutes=minutes, always=always))
+
+    @tree.command(name="talk", description="Let me speak again after /quiet. A moderator's silence takes a moderator.")
+    @app_commands.guild_only()
+    async def talk(interaction: discord.Interaction) -> None:
+        await _answer(interaction, lambda: talking(participation, interaction))
+
+
+def _add_choices(tree: app_commands.CommandTree[Any], participation: TakingPart) -> None:
+    @tree.command(name="voice-mode", description="Show when I speak on this server; moderators can change it.")
+    @app_commands.describe(
+        mode="name: only when called by name. engaged: also when you go on with me. free: also questions to the room."
+    )
+    @app_commands.guild_only()
+    async def voice_mode(
+        interaction: discord.Interaction, mode: Literal["name", "engaged", "free", "default"] | None = None
+    ) -> None:
+        await _answer(interaction, lambda: mode_chosen(participation, interaction, mode))
+
+    @tree.command(name="wake-names", description="Show what I am called on this server; moderators can change it.")
+    @app_commands.describe(names="Up to five names with commas between them, or the word default for my own.")
+    @app_commands.guild_only()
+    async def wake_names(
+        interaction: discord.Interaction, names: app_commands.Range[str, 1, 200] | None = None
+    ) -> None:
+        await _answer(interaction, lambda: names_chosen(participation, interaction, names))
+
+
+def _add_opting(tree: app_commands.CommandTree[Any], participation: TakingPart) -> None:
+    @tree.command(
+        name="opt-out", description="Have me not hear you on this server: nothing you say is kept or answered."
+    )
+    @app_commands.guild_only()
+    async def opt_out(interaction: discord.Interaction) -> None:
+        await _answer(interaction, lambda: opted(participation, interaction, out=True))
+
+    @tree.command(name="opt-in", description="Have me hear you again after /opt-out.")
+    @app_commands.guild_only()
+    async def opt_in(interaction: discord.Interaction) -> None:
+        await _answer(interaction, lambda: opted(participation, interaction, out=False))
+
+
+async def quieted(
+    participation: TakingPart, interaction: discord.Interaction, *, minutes: int | None, always: bool
+) -> str:
+    """Silence the bot and return what the person is told."""
+    guild_id, by = _where(interaction), interaction.user.id
+    if always:
+        if not is_moderator(interaction.permissions):
+            return f"{NOT_A_MODERATOR} /quiet without `always` silences me for now."
+        await participation.quiet_always(guild_id, by=by)
+        return "I am silent on this server until a moderator uses /talk. I go on listening where I am."
+    await participation.quiet(guild_id, by=by, minutes=minutes)
+    if minutes is None:
+        return "I am silent until /talk or the end of this session. I go on listening."
+    return f"I am silent for {minutes} {'minute' if minutes == 1 else 'minutes'}, or until /talk. I go on listening."
+
+
+async def talking(participation: TakingPart, interaction: discord.Interaction) -> str:
+    """Let the bot talk, as far as that person may, and return what they are told."""
+    moderator = is_moderator(interaction.permissions)
+    if await participation.talk(_where(interaction), by=interaction.user.id, moderator=moderator):
+        return "I may speak again."
+    return SILENCED_FOR_GOOD
+
+
+async def mode_chosen(participation: TakingPart, interaction: discord.Interaction, mode: str | None) -> str:
+    """Choose the mode, if one is given, and return which one holds."""
+    guild_id = _where(interaction)
+    refused = ""
+    if mode is not None:
+        if is_moderator(interaction.permissions):
+            chosen = None if mode == DEFAULT else VoiceMode(mode)
+            await participation.choose_mode(guild_id, chosen, by=interaction.user.id)
+        else:
+            refused = f"{NOT_A_MODERATOR} "
+    standing = await participation.standing(guild_id)
+    return f"{refused}I take part in the mode {MODES[standing.voice_mode]}."
+
+
+async def names_chosen(participation: TakingPart, interaction: discord.Interaction, names: str | None) -> str:
+    """Choose the names, if some are given, and return which ones hold."""
+    guild_id = _where(interaction)
+    refused = ""
+    if names is not None:
+        if not is_moderator(interaction.permissions):
+            refused = f"{NOT_A_MODERATOR} "
+        else:
+            wanted = None if names.strip().casefold() == DEFAULT else named(names)
+            if wanted == ():
+                return (
+                    f"Give me one to {MOST_NAMES} names of letters, with commas between them, each of at most "
+                    f"{MOST_NAME_CHARS} characters."
+                )
+            await participation.choose_names(guild_id, wanted, by=interaction.user.id)
+    standing = await participation.standing(guild_id)
+    called = ", ".join(discord.utils.escape_markdown(name) for name in standing.wake_names)
+    return f"{refused}I listen to: {called}."
+
+
+async def opted(participation: TakingPart, interaction: discord.Interaction, *, out: bool) -> str:
+    """Leave that person out, or take them back in, and return what they are told."""
+    await participation.opt(_where(interaction), interaction.user.id, out=out)
+    if not out:
+        return "I hear you again on this server."
+    return (
+        "I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back. What you "
+        "said before stays in its session; /memory forget deletes what I keep about you."
+    )
+
+
+def named(names: str) -> tuple[str, ...]:
+    """Return the names somebody wrote; none if they cannot be used."""
+    wanted = tuple(dict.fromkeys(" ".join(name.split()) for name in names.split(",") if name.strip()))
+    usable = all(len(name) <= MOST_NAME_CHARS and re.search(r"[^\W\d_]{2}", name) for name in wanted)
+    return wanted if usable and len(wanted) <= MOST_NAMES else ()
+
+
+def is_moderator(permissions: discord.Permissions) -> bool:
+    """Return whether somebody with these permissions decides for a voice channel."""
+    return permissions.administrator or permissions.manage_channels or permissions.mute_members
+
+
+def _where(interaction: discord.Interaction) -> int:
+    assert interaction.guild_id is not None, "guild_only"
+    return interaction.guild_id
+
+
+async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[str]]) -> None:
+    """Do what was asked and answer, seen by the person alone; a failure is told."""
+    try:
+        sentence = await do()
+    except StoreError as error:
+        sentence = f"That holds for now and could not be stored. {error}"
+    except BotError as error:
+        sentence = str(error)
+    await interaction.response.send_message(sentence, ephemeral=True, allowed_mentions=discord.AllowedMentions.none())

@@ -1,0 +1,308 @@
+"""One room's part in the talk: it shows the decider the situation, keeps count, and is silent when it is told to.
+
+Nothing is decided here, and nothing spoken: who talks with the bot, what an hour may cost and what silences it are
+pure modules beside this one; what came of it is told in sentences.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.brain.addressing import word_count
+from bot.brain.decider import Decision, Reason, Said, Situation, decide
+from bot.brain.hushing import asks_for_silence, asks_to_talk
+from bot.brain.wakeword import is_addressed, without_name
+from bot.participation.engagement import Engagement
+from bot.participation.ledger import HOUR_S, Spent
+from bot.participation.lull import Lull
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bot.brain.decider import Waiting
+    from bot.clock import Clock
+    from bot.company import Company
+    from bot.hearing import SpokenText
+    from bot.participation.standing import Participation, Standing
+    from bot.place import Place
+
+log = structlog.get_logger()
+
+# How often the room is asked whether it has been quiet for long.
+LOOK_S = 5.0
+HUSHED = "I am silent now and go on listening. /talk lets me speak again."
+TALKING = "I may speak again."
+CEILING = (
+    "I have talked as much as an hour may cost on this server, so I am silent for about {time}. I go on listening; "
+    "/status shows the figures."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """What the replier is doing: what waits, and whether an answer is in the works or somebody is speaking."""
+
+    waiting: Waiting
+    busy: bool
+
+
+class Part:
+    """One room's. Owned by its conversation; everything is called on its loop, but for `excludes`.
+
+    `working`: what the replier does now. `discerning`: whether who finds the words can say SKIP. `stop`: stops speech
+    and forgets what waits. `think`: asks for a thought of the bot's own. *Ownership*: `run` is the conversation's task.
+    """
+
+    def __init__(
+        self,
+        participation: Participation,
+        standing: Standing,
+        *,
+        session_id: str,
+        place: Place,
+        company: Company,
+        clock: Clock,
+        working: Callable[[], Working],
+        discerning: Callable[[], bool],
+        stop: Callable[[], None],
+        think: Callable[[Decision], None],
+    ) -> None:
+        settings = participation.settings
+        self._participation = participation
+        self._standing = standing
+        self._session_id = session_id
+        self._place = place
+        self._company = company
+        self._clock = clock
+        self._working = working
+        self._discerning = discerning
+        self._stop = stop
+        self._think = think
+        self._engagement = Engagement(window_s=settings.engagement_s)
+        self._lull = Lull(
+            after_s=60 * settings.quiet_thought_after_minutes,
+            every_s=60 * settings.quiet_thought_every_minutes,
+            now=clock.monotonic(),
+        )
+        self._notices: asyncio.Queue[tuple[str, int | None]] = asyncio.Queue()
+        self.decided: Counter[tuple[bool, Reason]] = Counter()
+        self.skipped = 0
+
+    # -- what holds ------------------------------------------------------------------------------------------
+
+    @property
+    def session_id(self) -> str:
+        """Return the room's session."""
+        return self._session_id
+
+    @property
+    def wake_names(self) -> tuple[str, ...]:
+        """Return what the bot is called here."""
+        return self._standing.wake_names
+
+    @property
+    def silenced(self) -> bool:
+        """Return whether the bot has been told to hold its tongue."""
+        return self._standing.silence.holds(self._session_id, now=self._clock.now())
+
+    def excludes(self, user_id: int) -> bool:
+        """Return whether a person is not to be heard. Called from other threads too."""
+        return user_id in self._standing.opted_out
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Tell and store what is to be told, and look whether the room has fallen quiet; for ever."""
+        self._standing.voice = self
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._tell(), name="notices")
+                if self._lull.wanted:
+                    tasks.create_task(self._listen_to_silence(), name="quiet-room")
+        finally:
+            if self._standing.voice is self:
+                self._standing.voice = None
+
+    async def _tell(self) -> None:
+        while True:
+            sentence, silenced_by = await self._notices.get()
+            if silenced_by is not None:
+                try:
+                    await self._participation.keep_silence(self._standing, by=silenced_by)
+                except StoreError as error:
+                    log.warning("silence_not_stored", problem=str(error))
+            await self._place.write(sentence)
+
+    async def _listen_to_silence(self) -> None:
+        while True:
+            await self._clock.sleep(LOOK_S)
+            now = self._clock.monotonic()
+            if not self._lull.due(now):
+                continue
+            decision = decide(None, self._situation(lull=True))
+            if decision.answer:
+                self._lull.taken(now)
+                self._count(decision)
+                self._think(decision)
+
+    def fall_silent(self) -> None:
+        """Stop speaking at once, and forget what was to be said next."""
+        self._stop()
+
+    # -- what people say -------------------------------------------------------------------------------------
+
+    def overheard(self, user_id: int, text: str, *, started_at: float, ended_at: float) -> None:
+        """Take what somebody said as soon as its text stands: who has the bot's ear can silence it at once."""
+        self._lull.sounded(ended_at)
+        person = self._company.find(user_id)
+        if (person is not None and person.is_bot) or self.excludes(user_id):
+            return
+        named = is_addressed(text, self.wake_names)
+        alone = len(self._company.people) == 1
+        if not (named or alone or self._engagement.engaged(user_id, at=started_at)):
+            return
+        request = without_name(text, self.wake_names)
+        silence = self._standing.silence
+        held_for_now = silence.holds_for_now(self._session_id, now=self._clock.now())
+        if asks_for_silence(request):
+            self._standing.silence = silence.for_now(self._session_id)
+            self._stop()
+            if not held_for_now:
+                self._notices.put_nowait((HUSHED, user_id))
+        elif named and held_for_now and asks_to_talk(request):
+            self._standing.silence = silence.lifted(by_moderator=False)
+            self._notices.put_nowait((TALKING, user_id))
+
+    def judge(self, moment: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
+        """Return what of a moment is to be answered, the last of it first, and why; or the last thing said."""
+        decisions = [(spoken, self._decide(spoken)) for spoken in reversed(moment)]
+        for spoken, decision in reversed(decisions):
+            self._engagement.heard(
+                spoken.user_id,
+                words=word_count(spoken.text),
+                to_bot=decision.answer or decision.reason in {Reason.SILENCED, Reason.OVER_CEILING},
+                to_other=decision.reason is Reason.ADDRESSED_TO_OTHER,
+            )
+        found = next((each for each in decisions if each[1].answer), None) or decisions[0]
+        self._count(found[1])
+        return found
+
+    def _decide(self, spoken: SpokenText) -> Decision:
+        person = self._company.find(spoken.user_id)
+        at = spoken.started_at
+        situation = self._situation(
+            speaker_id=spoken.user_id,
+            engaged=self._engagement.engaged(spoken.user_id, at=at),
+            asked=self._engagement.asked(spoken.user_id, at=at),
+        )
+        return decide(Said(spoken.text, by_bot=person is not None and person.is_bot), situation)
+
+    def _situation(
+        self, *, speaker_id: int | None = None, engaged: bool = False, asked: bool = False, lull: bool = False
+    ) -> Situation:
+        working, people = self._working(), self._company.people
+        return Situation(
+            people=len(people),
+            wake_names=self.wake_names,
+            mode=self._standing.voice_mode,
+            others=tuple(person.name for person in self._company.everybody if person.id != speaker_id),
+            engaged=engaged,
+            asked=asked,
+            opted_out=speaker_id is not None and self.excludes(speaker_id),
+            silenced=self.silenced,
+            over_ceiling=self._standing.ledger.over(self._clock.monotonic()),
+            waiting=working.waiting,
+            busy=working.busy,
+            discerning=self._discerning(),
+            lull=lull,
+        )
+
+    def _count(self, decision: Decision) -> None:
+        self.decided[decision.answer, decision.reason] += 1
+        if decision.reason is Reason.OVER_CEILING:
+            self._tell_ceiling()
+
+    def _tell_ceiling(self) -> None:
+        """Say once that the ceiling is reached, and not again in the hour in which that can come and go."""
+        standing, now = self._standing, self._clock.monotonic()
+        if standing.ceiling_told_at is not None and now - standing.ceiling_told_at < HOUR_S:
+            return
+        standing.ceiling_told_at = now
+        minutes = max(1, round(standing.ledger.free_in_s(now) / 60))
+        log.warning("ceiling_reached", guild_id=standing.guild_id, free_in_minutes=minutes)
+        self._notices.put_nowait((CEILING.format(time=_count_of(minutes, "minute")), None))
+
+    # -- what the bot does -----------------------------------------------------------------------------------
+
+    def answers(self, user_id: int | None) -> None:
+        """The bot is asked to answer somebody."""
+        if user_id is not None:
+            self._engagement.answers(user_id)
+
+    def sent(self, tokens: int) -> None:
+        """A prompt of so many tokens went to a model."""
+        self._standing.ledger.add(Spent(calls=1, tokens=tokens), now=self._clock.monotonic())
+
+    def answered(self, user_id: int | None, text: str, *, tokens: int, spoken_s: float, skipped: bool) -> None:
+        """An answer ended: what was heard of it, and how long it was."""
+        now = self._clock.monotonic()
+        self.skipped += skipped
+        if text:
+            self._lull.sounded(now)
+            self._standing.ledger.add(Spent(tokens=tokens, spoken_s=spoken_s), now=now)
+        if user_id is not None:
+            self._engagement.answered(user_id, text, now=now)
+
+    def came(self) -> None:
+        """Somebody came in: a new silence begins."""
+        self._lull.sounded(self._clock.monotonic())
+
+    def left(self, user_id: int) -> None:
+        """Somebody left."""
+        self._engagement.ends(user_id)
+
+    # -- in sentences ----------------------------------------------------------------------------------------
+
+    def status(self) -> str:
+        """Return what was decided and spent, and whether the bot is silenced, in plain sentences."""
+        answered = {reason: number for (answer, reason), number in self.decided.most_common() if answer}
+        silent = {reason: number for (answer, reason), number in self.decided.most_common() if not answer}
+        sentences = []
+        if answered:
+            sentences.append(f"I took part {_count_of(sum(answered.values()), 'time')} ({_listed(answered)}).")
+        if self.skipped:
+            sentences.append(f"{_count_of(self.skipped, 'time')} there was nothing to say after all.")
+        if silent:
+            sentences.append(f"I kept silent {_count_of(sum(silent.values()), 'time')} ({_listed(silent)}).")
+        spent, ceiling = self._standing.ledger.spent(self._clock.monotonic()), self._standing.ledger.ceiling
+        if spent != Spent():
+            figures = [
+                _of(f"{spent.calls:,}", f"{ceiling.calls:,}", "calls of the model"),
+                _of(f"{spent.tokens:,}", f"{ceiling.tokens:,}", "tokens"),
+                _of(f"{spent.spoken_s:.0f}", f"{ceiling.spoken_s:.0f}", "seconds of speech"),
+            ]
+            sentences.append(f"The last hour took {', '.join(figures)}.")
+        sentences.append(f"I speak in the mode {self._standing.voice_mode.value}.")
+        if self._standing.silence.always:
+            sentences.append("A moderator has silenced me.")
+        elif self.silenced:
+            sentences.append("I am silenced for now; /talk lets me speak.")
+        return " ".join(sentences)
+
+
+def _listed(counted: dict[Reason, int]) -> str:
+    return ", ".join(f"{number} {reason.value.replace('_', ' ')}" for reason, number in counted.items())
+
+
+def _of(amount: str, limit: str, what: str) -> str:
+    return f"{amount} {what}" if limit == "0" else f"{amount} of {limit} {what}"
+
+
+def _count_of(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

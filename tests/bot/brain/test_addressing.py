@@ -1,0 +1,63 @@
+"""Whom words are meant for, besides the bot."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.brain.addressing import calls_one_of, wants_no_answer, word_count
+
+NAMES = ("Ben Okafor", "Chloe", "Juke", "☃")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ben, are you coming?", "Hey Ben, look.", "Ben what do you think", "What do you think, Chloe?", "Chloe!",
+        "Are you there, Ben Okafor?", "Okay Chloe can you bring it", "I think so too, Chloe.", "Juke, play something.",
+        "Thanks, Ben, that was kind.",
+    ],
+)  # fmt: skip
+def test_these_call_somebody(text: str) -> None:
+    """By name, as one calls."""
+    assert calls_one_of(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "Ben said that it rains.", "I saw Chloe at the market.", "Did Chloe say that?",
+        "What did Ben Okafor bring?", "Benjamin, hello.", "Ben and I will go.", "Is it Ben or Chloe who goes?",
+        "Ada, are you coming?",
+    ],
+)  # fmt: skip
+def test_these_only_speak_of_somebody(text: str) -> None:
+    """Or call somebody who is not here."""
+    assert not calls_one_of(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "none"),
+    [
+        ("Mm-hm.", True),
+        ("Oh, nice.", True),
+        ("Thank you very much.", True),
+        ("Never mind.", True),
+        ("[laughter]", True),
+        ("Really?", False),
+        ("Thanks, and on Sunday?", False),
+        ("Thank you for the lamp, it is green.", False),
+        ("No.", False),
+    ],
+)
+def test_some_words_want_no_answer(text: str, none: bool) -> None:
+    """Attention, laughter, and what closes a matter."""
+    assert wants_no_answer(text) is none
+
+
+@given(st.text(), st.lists(st.text(max_size=12), max_size=4))
+def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) -> None:
+    """Nobody is called by a text without words."""
+    if calls_one_of(text, names):
+        assert word_count(text) > 0

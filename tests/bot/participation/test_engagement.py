@@ -1,0 +1,81 @@
+"""Who is talking with the bot, and what ends it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.participation.engagement import TAKES_OVER_WORDS, Engagement
+
+ADA, BO = 1, 2
+WINDOW_S = 35.0
+
+
+def talking(text: str = "It is green.") -> Engagement:
+    """The bot has just answered Ada, at 100 s."""
+    engagement = Engagement(window_s=WINDOW_S)
+    engagement.answers(ADA)
+    engagement.answered(ADA, text, now=100.0)
+    return engagement
+
+
+def test_who_was_answered_may_go_on_for_a_while() -> None:
+    """Nobody else, and not for ever."""
+    engagement = talking()
+    assert engagement.engaged(ADA, at=100.0 + WINDOW_S)
+    assert not engagement.engaged(ADA, at=100.1 + WINDOW_S)
+    assert not engagement.engaged(BO, at=101.0)
+
+
+def test_while_the_answer_is_in_the_works_they_have_its_ear() -> None:
+    """However long that takes; an answer of which nothing was heard leaves it as it was."""
+    engagement = Engagement(window_s=WINDOW_S)
+    engagement.answers(ADA)
+    assert engagement.engaged(ADA, at=500.0)
+    engagement.answered(ADA, "", now=501.0)
+    assert not engagement.engaged(ADA, at=501.0)
+
+
+def test_a_question_of_the_bots_waits_for_an_answer() -> None:
+    """As long as the window lasts."""
+    assert talking("Shall I post it?").asked(ADA, at=120.0)
+    assert not talking("Shall I post it?").asked(ADA, at=100.1 + WINDOW_S)
+    assert not talking().asked(ADA, at=120.0)
+    assert not talking("Shall I post it?").asked(BO, at=120.0)
+
+
+def test_who_turns_to_somebody_else_has_ended_it() -> None:
+    """By name; a word to the bot has not."""
+    engagement = talking()
+    engagement.heard(ADA, words=5, to_bot=True, to_other=False)
+    assert engagement.engaged(ADA, at=101.0)
+    engagement.heard(ADA, words=5, to_bot=False, to_other=True)
+    assert not engagement.engaged(ADA, at=101.0)
+
+
+def test_others_take_over_and_remarks_do_not() -> None:
+    """A turn of somebody else's that is not for the bot."""
+    engagement = talking()
+    engagement.heard(BO, words=TAKES_OVER_WORDS - 1, to_bot=False, to_other=False)
+    engagement.heard(BO, words=20, to_bot=True, to_other=False)
+    engagement.heard(ADA, words=20, to_bot=False, to_other=False)
+    assert engagement.engaged(ADA, at=101.0)
+    engagement.heard(BO, words=TAKES_OVER_WORDS, to_bot=False, to_other=False)
+    assert not engagement.engaged(ADA, at=101.0)
+
+
+def test_who_leaves_talks_with_nobody() -> None:
+    """Also while the answer is in the works."""
+    engagement = Engagement(window_s=WINDOW_S)
+    engagement.answers(ADA)
+    engagement.ends(ADA)
+    assert not engagement.engaged(ADA, at=0.0)
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9), st.booleans(), st.booleans())), st.floats(0, 1e6))
+def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, int, bool, bool]], at: float) -> None:
+    """Whatever is said."""
+    engagement = Engagement(window_s=WINDOW_S)
+    for user_id, words, to_bot, to_other in heard:
+        engagement.heard(user_id, words=words, to_bot=to_bot, to_other=to_other)
+    assert not any(engagement.engaged(user_id, at=at) for user_id in range(5))
