@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How often time passes for those whose packets stopped: it is what ends speech, so it adds to every latency.
-TICK_S = 0.05
+# How often time passes for those whose packets stopped: it is what ends speech, so half of it adds to every latency.
+# One tick with four people costs 20 us.
+TICK_S = 0.02
 # Utterances that may wait for the recogniser. At three seconds each this is minutes behind, when text comes too
 # late to take part in anything: the oldest are given up, and told.
 UTTERANCES_WAITING = 64

@@ -95,10 +95,11 @@ class ListeningSettings(BaseModel):
         "was said is one turn of the room. Who says the bot's name does not wait. 0: nobody waits.",
     )
     late_packets_s: float = Field(
-        default=0.04,
+        default=0.02,
         ge=0,
         le=1,
-        description="Seconds of sound that may still be on its way (batching, a busy loop) when packets stop.",
+        description="Seconds of sound that may still be on its way (batching, a busy loop) when packets stop. Sound "
+        "that comes later yet is not lost: it counts as said so much later. It adds to every latency.",
     )
     near_silence_rms: float = Field(
         default=0.003,
