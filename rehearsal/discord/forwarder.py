@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 from rehearsal.discord import sealing
+from rehearsal.discord.arrivals import Arrival, Watch, arrived_at
 from rehearsal.discord.network import Network, PacketCounters
+from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,6 +66,8 @@ class Forwarder(asyncio.DatagramProtocol):
     def __init__(self, network: Network, *, seed: int) -> None:
         self.network = network
         self.counters = PacketCounters()
+        # Who wants to know when whose packets come.
+        self.watch: Watch | None = None
         # Not for keys: it decides which packets are lost, and must do so again in the next run.
         self._random = random.Random(seed)  # noqa: S311
         self._legs: dict[int, Leg] = {}
@@ -136,8 +140,14 @@ class Forwarder(asyncio.DatagramProtocol):
             self.counters.bad += 1
             return
         sender.address = address
+        if self.watch is not None:
+            self.watch(Arrival(sender.user_id, packet.sequence, packet.payload == SILENCE_FRAME, self._arrived_at()))
         for receiver in self._listeners(sender.channel_id, besides=sender):
             self._deliver(packet, receiver)
+
+    def _arrived_at(self) -> float:
+        assert self._transport is not None
+        return arrived_at(self._transport.get_extra_info("socket"))
 
     def _listeners(self, channel_id: int, *, besides: Leg | None = None) -> list[Leg]:
         return [

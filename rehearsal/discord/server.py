@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from ssl import SSLContext
 
+    from rehearsal.discord.arrivals import Watch
     from rehearsal.discord.payloads import Json
 
 _log = structlog.get_logger()
@@ -193,6 +194,10 @@ class LocalDiscord:
         Raises `LocalDiscordError` for an unknown fault or option, and when nobody is in voice.
         """
         return self._faults.strike(name, user_id=user_id, options=options)
+
+    def watch_arrivals(self, watch: Watch) -> None:
+        """Tell `watch` of each voice packet that reaches the media server, from now on."""
+        self._forwarder.watch = watch
 
     def status(self) -> Json:
         """Return everything at a glance, as `GET /control/status` answers it."""
