@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from bot.brain.tools.settings import ToolsSettings
+from bot.mcp.settings import McpSettings
 from bot.participation.settings import ParticipationSettings
 from bot.settings import (
     BrainSettings,
@@ -63,6 +64,7 @@ class Settings(BaseModel):
     participation: ParticipationSettings = Field(default_factory=_defaults(ParticipationSettings))
     llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
     tools: ToolsSettings = Field(default_factory=_defaults(ToolsSettings))
+    mcp: McpSettings = Field(default_factory=_defaults(McpSettings))
     compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))
     budget: BudgetSettings = Field(default_factory=_defaults(BudgetSettings))
     tiers: TierSettings = Field(default_factory=_defaults(TierSettings))
@@ -142,6 +144,8 @@ def is_section(key: Key) -> bool:
 
 
 def _mentions(annotation: Any, wanted: type) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return any(_mentions(field.annotation, wanted) for field in annotation.model_fields.values())
     return annotation is wanted or any(_mentions(part, wanted) for part in get_args(annotation))
 
 

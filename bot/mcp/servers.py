@@ -1,0 +1,56 @@
+"""All MCP servers of the settings: their connections, and the tools that they lend at present."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bot.mcp.connection import McpConnection
+from bot.mcp.tools import tools_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.brain.tools.tool import Tool
+    from bot.clock import Clock
+    from bot.mcp.connection import TheirTool
+    from bot.mcp.settings import McpSettings
+
+# A server's process is asked to go, told to go, and killed, in so many seconds.
+CLOSE_TIMEOUT_S = 10.0
+
+
+class McpServers:
+    """The servers while they are looked after. Belongs to `running_servers`."""
+
+    def __init__(self, connections: tuple[McpConnection, ...]) -> None:
+        self.connections = connections
+        # What was made of which list: a list is looked at once.
+        self._made: dict[str, tuple[tuple[TheirTool, ...], tuple[Tool, ...]]] = {}
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return what may be called now, of all servers that are there."""
+        return tuple(tool for connection in self.connections for tool in self._tools_of(connection))
+
+    def _tools_of(self, connection: McpConnection) -> tuple[Tool, ...]:
+        name, theirs = connection.settings.name, connection.tools
+        listed, made = self._made.get(name, ((), ()))
+        if listed is not theirs:
+            made = tools_of(connection)
+            self._made[name] = (theirs, made)
+        return made
+
+
+@asynccontextmanager
+async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[McpServers]:
+    """Connect to the servers in the background and lend them. *Ownership*: the connections' tasks end here."""
+    connections = tuple(McpConnection(each, clock) for each in settings.servers)
+    tasks = [asyncio.create_task(each.run(), name=f"mcp-{each.settings.name}") for each in connections]
+    try:
+        yield McpServers(connections)
+    finally:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT_S)

@@ -1,0 +1,75 @@
+"""MCP servers' tools as ours: only those that are allowed, under our names, with our permissions and limits.
+
+What a server says of itself is data: its descriptions are shortened, its schemas looked at, and its word that a tool
+changes nothing is not taken.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.brain.tools.marking import defused
+from bot.brain.tools.schema import schema_problem
+from bot.brain.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from bot.mcp.connection import McpConnection, TheirTool
+    from bot.mcp.settings import McpServerSettings
+
+log = structlog.get_logger()
+
+# What endpoints take as a tool's name.
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
+MOST_NAME_CHARS = 64
+MOST_DESCRIPTION_CHARS = 600
+_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+")
+# 'to' and 'of' in a tool's name ask for nothing.
+_SHORTEST_WORD = 3
+
+
+def tools_of(connection: McpConnection) -> tuple[Tool, ...]:
+    """Return what may be called of a server now."""
+    settings = connection.settings
+    return tuple(
+        _tool(connection, theirs)
+        for theirs in connection.tools
+        if settings.allows(theirs.name) and _usable(settings, theirs)
+    )
+
+
+def tool_name(server: str, tool: str) -> str:
+    """Return what a server's tool is called here."""
+    return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")[:MOST_NAME_CHARS]
+
+
+def _usable(settings: McpServerSettings, theirs: TheirTool) -> bool:
+    problem = schema_problem(theirs.schema)
+    if problem is not None:
+        log.warning("mcp_tool_unusable", server=settings.name, tool=theirs.name[:60], problem=problem)
+    return problem is None
+
+
+def _tool(connection: McpConnection, theirs: TheirTool) -> Tool:
+    settings = connection.settings
+    about = " ".join(defused(theirs.description).split())[:MOST_DESCRIPTION_CHARS]
+    return Tool(
+        name=tool_name(settings.name, theirs.name),
+        description=about or f"{theirs.name} of {settings.name}.",
+        parameters=theirs.schema,
+        call=partial(connection.call, theirs.name),
+        permission=settings.permission,
+        side_effects=settings.changes_something(theirs.name),
+        words=settings.words or _words(settings.name, theirs.name),
+        # The connection has the same limit and says more of it.
+        timeout_s=settings.timeout_s + 1.0,
+    )
+
+
+def _words(server: str, tool: str) -> tuple[str, ...]:
+    """Return the words that ask for a tool: those of its name, and of its server's."""
+    words = (word.lower() for name in (tool, server) for word in _WORD.findall(name))
+    return tuple(dict.fromkeys(word for word in words if len(word) >= _SHORTEST_WORD))

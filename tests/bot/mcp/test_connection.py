@@ -1,0 +1,121 @@
+"""A real server of the SDK's in a process of its own: its tools, its failures, its death, and its return."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.tools.permission import Asker
+from bot.brain.tools.tool import ToolError
+from bot.brain.tools.toolbox import Toolbox
+from bot.mcp.servers import running_servers
+from bot.mcp.settings import McpServerSettings, McpSettings
+from compaction.budget.messages import ToolCall
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.mcp.servers import McpServers
+
+ADA = Asker(1, "Ada", "Please create a note: milk.", present=True)
+
+
+def desk(**settings: object) -> McpServerSettings:
+    """The settings of the server in this folder."""
+    values = {"command": sys.executable, "args": ["-m", "tests.bot.mcp.server"], "tools": ["*"], "timeout_s": 5}
+    return McpServerSettings.model_validate({"name": "desk", **values, **settings})
+
+
+@asynccontextmanager
+async def servers(*settings: McpServerSettings, clock: FakeClock | None = None) -> AsyncIterator[McpServers]:
+    """Run them, and wait until the first is there."""
+    async with running_servers(McpSettings(servers=settings), clock or FakeClock()) as running, asyncio.timeout(30):
+        await running.connections[0].connected.wait()
+        yield running
+
+
+@pytest.mark.asyncio
+async def test_tools_are_called_as_ours() -> None:
+    """Under names with the server's in front, through the toolbox with all its checks."""
+    async with servers(desk(read_only=["add", "secret"], env={"DESK_KEY": "key-1"})) as running:
+        toolbox = Toolbox(more=running.tools)
+        offers = {offer.name: offer for offer in toolbox.offered(ADA)}
+        assert {"desk_add", "desk_create_note"} <= set(offers)
+        assert "desk_die" not in offers, "nobody asked for it"
+        assert "</data>" not in offers["desk_add"].description
+        use = toolbox.use(ADA)
+        assert "The sum is 5." in await use.run(ToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
+        assert "arguments are wrong" in await use.run(ToolCall("a", "desk_add", '{"left": "two"}'))
+        assert "Noted: milk" in await use.run(ToolCall("a", "desk_create_note", '{"text": "milk"}'))
+        assert "did not ask" in await use.run(ToolCall("a", "desk_die", "{}"))
+        assert "key-1 None" in await use.run(ToolCall("a", "desk_secret", "{}")), "our own tokens are not handed on"
+
+
+@pytest.mark.asyncio
+async def test_failures_are_sentences() -> None:
+    """The tool's own, a slow one, and one that is not there."""
+    async with servers(desk(timeout_s=0.5)) as running:
+        connection = running.connections[0]
+        with pytest.raises(ToolError, match="Error executing tool fail"):
+            await connection.call("fail", {})
+        with pytest.raises(ToolError, match="desk failed: "):
+            await connection.call("sleep", {})
+        with pytest.raises(ToolError):
+            await connection.call("rm", {})
+        assert connection.connected.is_set()
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_dies_is_started_again() -> None:
+    """Its tools are gone at once, and back after a while."""
+    clock = FakeClock()
+    async with servers(desk(), clock=clock) as running:
+        connection = running.connections[0]
+        with pytest.raises(ToolError, match="desk failed"):
+            await connection.call("die", {})
+        await clock.until_somebody_sleeps()
+        assert running.tools() == ()
+        with pytest.raises(ToolError, match="is away"):
+            await connection.call("add", {"left": 1, "right": 1})
+        clock.advance(1.0)
+        await connection.connected.wait()
+        assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
+    """It is tried again, later and later, beside one that works."""
+    clock = FakeClock()
+    missing = desk(name="missing", command="no-such-program", args=[])
+    async with servers(desk(tools=["add"]), missing, clock=clock) as running:
+        assert [tool.name for tool in running.tools()] == ["desk_add"]
+        for wait_s in (1.0, 2.0, 4.0):
+            await clock.until_somebody_sleeps()
+            assert running.connections[1].problem == "there is no program 'no-such-program'"
+            clock.advance(wait_s)
+
+
+@pytest.mark.asyncio
+async def test_a_server_over_http() -> None:
+    """The same tools over streamable HTTP."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.bot.mcp.server", "0", stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        assert process.stderr is not None
+        url = ""
+        async with asyncio.timeout(30):
+            while "http://" not in url:
+                url = (await process.stderr.readline()).decode()
+        address = url.split("http://")[1].split()[0]
+        web = McpServerSettings.model_validate({"name": "web", "url": f"http://{address}/mcp", "tools": ["add"]})
+        async with servers(web) as running:
+            assert await running.connections[0].call("add", {"left": 1, "right": 2}) == "The sum is 3."
+    finally:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,58 @@
+"""Settings of MCP servers: one way to reach each, names of their own, and no secret shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import ValidationError
+
+from bot.mcp.settings import McpServerSettings, McpSettings
+from config.errors import ConfigError
+from config.load import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES = {"name": "files", "command": "uvx", "headers": {}, "env": {"KEY": "sk-secret"}}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"name": "x"}, "either a command or a url"),
+        ({"name": "x", "command": "a", "url": "http://b"}, "either a command or a url"),
+        ({"name": "x", "url": "ftp://b"}, "must begin with http"),
+        ({"name": "X y", "command": "a"}, "pattern"),
+        ({"name": "x", "command": "a", "permission": "friends"}, "moderators"),
+    ],
+)
+def test_what_is_wrong_is_told(values: dict[str, object], told: str) -> None:
+    """In words that name the server."""
+    with pytest.raises(ValidationError, match=told):
+        McpServerSettings.model_validate(values)
+
+
+def test_names_differ() -> None:
+    """Their tools are told apart by them."""
+    with pytest.raises(ValidationError, match="two servers are called 'files'"):
+        McpSettings.model_validate({"servers": [FILES, FILES]})
+
+
+def test_they_are_read_from_a_file(tmp_path: Path) -> None:
+    """As tables of their own; a mistake is one sentence without its secrets."""
+    file = tmp_path / "roomtone.toml"
+    file.write_text(
+        '[[mcp.servers]]\nname = "files"\ncommand = "uvx"\nargs = ["mcp-server-files"]\ntools = ["read_file"]\n'
+        'env = { KEY = "sk-secret" }\n\n[[mcp.servers]]\nname = "hub"\nurl = "https://hub.example/mcp"\n',
+        "utf-8",
+    )
+    settings = load(directory=tmp_path, environ={})
+    assert [server.name for server in settings.mcp.servers] == ["files", "hub"]
+    assert settings.mcp.servers[0].env["KEY"].get_secret_value() == "sk-secret"
+    assert "sk-secret" not in repr(settings)
+    file.write_text('[[mcp.servers]]\nname = "files"\nenv = { KEY = "sk-secret" }\n', "utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load(directory=tmp_path, environ={})
+    assert "mcp.servers in roomtone.toml" in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
