@@ -1,0 +1,27 @@
+"""The whole bot through the official client: chat, speech, recognition and embeddings from local endpoints."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.scenarios.program import Program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.rehearsal
+
+
+@pytest.mark.asyncio
+async def test_an_evening_with_endpoints_for_everything(tmp_path: Path) -> None:
+    """What is said is heard, remembered and answered as with the models in the process, and nothing falls back."""
+    played = await asyncio.to_thread(Program.rehearse(tmp_path, "hello", "--model-servers").wait)
+    assert played.status == 0, played.printed
+    assert played.expectation("nothing_raised")["passed"], played.printed
+    assert "green bicycle" in played.report["bot_turns"][-1]["heard_by_others"].lower()
+    # A fallback to the model in the process would have been warned of.
+    assert "remote_recogniser_failed" not in played.printed
+    assert "voice_failed" not in played.printed
