@@ -14,6 +14,7 @@ from compaction.budget.tokens import estimate_text_tokens
 from compaction.errors import StoreError
 from compaction.memory.asking import ask
 from compaction.memory.quotes import quotes_for
+from compaction.model import TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +103,9 @@ def surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn,
 
 
 def _texts_in_view(memory: SessionMemory, sent: Sequence[Turn]) -> list[str]:
-    texts = [part.text for turn in sent for part in turn.parts]
+    # Its own words are no source: what the bot has told once it can tell again as somebody's.
+    people = [turn for turn in sent if turn.kind is not TurnKind.ASSISTANT]
+    texts = [part.text for turn in people for part in turn.parts]
     texts += [sentence.text for sentence in memory.summary.sentences] if memory.summary is not None else []
     texts += [note.what for note in memory.live_notes]
     return texts

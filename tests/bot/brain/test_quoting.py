@@ -15,7 +15,7 @@ from bot.brain.recollection import recollect
 from bot.recall import Place, Recall, RoomRecall
 from bot.settings import RecallSettings
 from compaction.errors import StoreError
-from compaction.model import Seq
+from compaction.model import Seq, TurnKind
 from compaction.payload import PartKind, coverage
 from compaction.summarisers.extractive import ExtractiveSummariser
 from compaction.summarisers.port import Fold
@@ -95,6 +95,17 @@ async def test_nothing_the_model_has_before_it_is_quoted() -> None:
         assert FACT in room.memory.summary.text
         question = await room.say("Where is the spare key?")
         assert await quoting(index, room).quotes(question, room.memory) == ()
+
+
+@pytest.mark.asyncio
+async def test_what_the_bot_told_once_it_can_tell_again() -> None:
+    """Its own answer in the window is no source, so the words it quoted are quoted for the next who asks."""
+    async with Room(summariser=Forgetful()) as room:
+        index = await talked(room, fact_at=3, turns=90)
+        await folded(room)
+        await room.say(f"Earlier, Dora said: {FACT}", kind=TurnKind.ASSISTANT)
+        question = await room.say("Where is the spare key?")
+        assert [each.text for each in await quoting(index, room).quotes(question, room.memory)] == [FACT]
 
 
 class Slow(InMemoryRecallIndex):
