@@ -144,17 +144,19 @@ class Recall:
     ) -> Sequence[Passage]:
         """Return what may correct the best of what was found and was not found itself."""
         wider = replace(scope, in_view=None, until=None, speaker=None, kinds=frozenset({PassageKind.TURN}))
-        ids: list[PassageId] = []
-        for session_id in dict.fromkeys(each.session_id for each in found if each.replaced_by is not None):
-            seqs = [
-                each.replaced_by for each in found if each.session_id == session_id and each.replaced_by is not None
-            ]
-            ids += await self._index.find_turns(session_id, seqs)
-        for probe in probes(choice, found, scores):
-            later = replace(wider, since=probe.after)
-            ids += await self._index.newest(later, limit=PROBED, terms=probe.terms, announcing=True)
+        named: dict[SessionId, list[Seq]] = {}
+        for each in found:
+            if each.replaced_by is not None:
+                named.setdefault(each.session_id, []).append(each.replaced_by)
+        asked = [self._index.find_turns(session_id, seqs) for session_id, seqs in named.items()]
+        asked += [
+            self._index.newest(replace(wider, since=probe.after), limit=PROBED, terms=probe.terms, announcing=True)
+            for probe in probes(choice, found, scores)
+        ]
+        # They don't need each other's answers.
+        ids = dict.fromkeys(each for some in await asyncio.gather(*asked) for each in some)
         known = {each.id for each in found}
-        return await self._index.passages([each for each in dict.fromkeys(ids) if each not in known])
+        return await self._index.passages([each for each in ids if each not in known])
 
 
 @dataclass(frozen=True, slots=True)

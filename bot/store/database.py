@@ -12,17 +12,19 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager, suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sqlalchemy import URL, event
 from sqlalchemy.exc import MissingGreenlet
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.store.failures import FAILURES, store_failure
+from bot.store.reader import Reader
 from bot.store.schema import migrate
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    import sqlite3
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -34,6 +36,8 @@ POOL_SIZE = 4
 TRANSACTION_GRACE_S = 20.0
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
+
+T = TypeVar("T")
 
 Synchronous = Literal["full", "normal"]
 
@@ -48,6 +52,7 @@ class Database:
         self._deadline_s = busy_timeout_s + TRANSACTION_GRACE_S
         # SQLite has one writer anyway; waiting here is fair and cheap, waiting there polls.
         self._write_turn = asyncio.Lock()
+        self._reader = Reader(path, busy_timeout_s=busy_timeout_s)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -58,19 +63,20 @@ class Database:
         except FAILURES as exc:
             raise store_failure(exc, self.path) from exc
 
-    async def rows(self, sql: str, parameters: Mapping[str, object] = _NOTHING) -> list[tuple[Any, ...]]:
-        """Return all rows of one reading statement, as SQLite has them. Raises `StoreError`.
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what `work` reads with a plain connection, in a thread. Raises `StoreError`.
 
-        One way to the connection's thread and back, where `reading` takes seven: for what a reply waits for.
+        One way to the thread and back, where `reading` takes two and one more a statement: for what somebody waits for.
         """
         try:
-            async with asyncio.timeout(self._deadline_s), self._readers.connect() as connection:
-                raw = await connection.get_raw_connection()
-                driver = raw.driver_connection
-                assert driver is not None, "a connection just taken has its driver's"
-                return list(await driver.execute_fetchall(sql, dict(parameters)))
+            async with asyncio.timeout(self._deadline_s):
+                return await self._reader.read(work)
         except FAILURES as exc:
             raise store_failure(exc, self.path) from exc
+
+    async def rows(self, sql: str, parameters: Mapping[str, object] = _NOTHING) -> list[tuple[Any, ...]]:
+        """Return all rows of one reading statement, as SQLite has them. Raises `StoreError`."""
+        return await self.read(lambda connection: connection.execute(sql, dict(parameters)).fetchall())
 
     async def checkpoint(self) -> None:
         """Bring the journal into the database and empty it, so that nothing deleted lies in it any more. As far as
@@ -83,6 +89,11 @@ class Database:
                 await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
         except FAILURES as exc:
             raise store_failure(exc, self.path) from exc
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._reader.aclose()
+        await self._readers.dispose()
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
@@ -117,13 +128,13 @@ async def open_database(
         hide_parameters=True,
     )
     _prepare_connections(engine, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+    database = Database(engine, path=path, busy_timeout_s=busy_timeout_s)
     try:
-        database = Database(engine, path=path, busy_timeout_s=busy_timeout_s)
         async with database.writing() as connection:
             await migrate(connection)
         yield database
     finally:
-        await engine.dispose()
+        await database.aclose()
 
 
 def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_timeout_s: float) -> None:

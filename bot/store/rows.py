@@ -46,7 +46,7 @@ def turn_from_row(row: Row[Any]) -> Turn:
         started_at=row.started_at,
         ended_at=row.ended_at,
         parts=tuple(TurnPart(*part) for part in json.loads(row.parts)),
-        tombstone=row.tombstone,
+        tombstone=bool(row.tombstone),
     )
 
 
@@ -112,12 +112,12 @@ def segment_from_row(row: Row[Any]) -> Segment:
         facts=tuple(_fact(fields) for fields in json.loads(row.facts)),
         note_ids=tuple(NoteId(note_id) for note_id in json.loads(row.note_ids)),
         summariser=row.summariser,
-        degraded=row.degraded,
-        closing=row.closing,
+        degraded=bool(row.degraded),
+        closing=bool(row.closing),
         created_at=row.created_at,
         original_tokens=row.original_tokens,
         compressed_tokens=row.compressed_tokens,
-        pruned=row.pruned,
+        pruned=bool(row.pruned),
     )
 
 

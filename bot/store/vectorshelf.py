@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select, text, update
+from sqlalchemy import delete, func, insert, select, text, update
 
 from bot.store import rows
 from bot.store.schema import notes, passage_vectors, passages, search_marks, segments, sessions, turns
@@ -19,6 +19,7 @@ from bot.store.vectors import StoredVector, VectorSet, Wanted, packed
 from compaction.memory.passage import PassageId, PassageKind, embedded_text
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Select
@@ -59,8 +60,19 @@ class VectorShelf:
 
     async def _loaded(self, guild_id: int | None, model: str) -> VectorSet:
         """Return the guild's vectors as they are in the database now."""
+        (generation, newest) = await self._database.read(_standing)
+        vectors = self._sets.get(guild_id)
+        kept = self._model == model and all(each.generation == generation for each in self._sets.values())
+        if kept and vectors is not None and vectors.seen_id >= newest:
+            self._sets[guild_id] = self._sets.pop(guild_id)
+            return vectors
+        return await self._brought_up(guild_id, model)
+
+    async def _brought_up(self, guild_id: int | None, model: str) -> VectorSet:
+        """Return the guild's vectors after reading what came since, or all of them where anything went."""
         async with self._database.reading() as connection:
             generation = await _mark(connection, "generation")
+            newest = int(await connection.scalar(select(func.max(passage_vectors.c.id))) or 0)
             if self._model != model or any(each.generation != generation for each in self._sets.values()):
                 self._sets.clear()
                 self._model = model
@@ -69,8 +81,9 @@ class VectorShelf:
                 vectors = VectorSet(self._most, generation=generation)
                 await self._load(connection, vectors, _of_guild(guild_id, model).order_by(passage_vectors.c.id.desc()))
             else:
-                newer = _of_guild(guild_id, model).where(passage_vectors.c.id > vectors.last_id)
+                newer = _of_guild(guild_id, model).where(passage_vectors.c.id > vectors.seen_id)
                 await self._load(connection, vectors, newer.order_by(passage_vectors.c.id.desc()))
+            vectors.seen_id = newest
         self._sets[guild_id] = vectors
         while sum(map(len, self._sets.values())) > self._most and len(self._sets) > 1:
             del self._sets[next(iter(self._sets))]
@@ -85,7 +98,6 @@ class VectorShelf:
             found = (await connection.execute(page.limit(_PAGE_ROWS))).all()
             if not found:
                 return
-            vectors.last_id = max(vectors.last_id, found[0].id)
             vectors.add(
                 StoredVector(
                     row.passage_id,
@@ -201,6 +213,14 @@ async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
             return None
         source = rows.segment_from_row(found)
     return embedded_text(source)
+
+
+def _standing(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return the generation, and the number of the newest vector: when neither moved, nothing was stored or deleted."""
+    generation, newest = connection.execute(
+        "SELECT (SELECT value FROM search_marks WHERE name = 'generation'), (SELECT max(id) FROM passage_vectors)"
+    ).fetchone()
+    return generation or 0, newest or 0
 
 
 async def _mark(connection: AsyncConnection, name: str) -> int:

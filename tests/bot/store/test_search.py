@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from bot.store.database import open_database
 from bot.store.indexing import catch_up
@@ -179,7 +179,8 @@ async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
     assert await _texts(room, "lisbon algarve lighthouse") == ["Lisbon is none of your business."]
     left = await room.database.rows("SELECT (SELECT count(*) FROM passages), (SELECT count(*) FROM passage_vectors)")
     assert left == [(1, 1)]
-    await room.database.rows("INSERT INTO passage_index (passage_index) VALUES ('integrity-check')")
+    async with room.database.writing() as connection:
+        await connection.execute(text("INSERT INTO passage_index (passage_index) VALUES ('integrity-check')"))
 
 
 @pytest.mark.asyncio

@@ -28,7 +28,7 @@ def test_bytes_are_nearly_the_vector(values: list[float]) -> None:
     assert np.allclose(back, values, atol=max(map(abs, values), default=0.0) / 127 * 0.51 + 1e-7)
 
 
-@pytest.mark.parametrize("values", [[0.0, 0.0], [math.nan, 1.0], [math.inf, 1.0]])
+@pytest.mark.parametrize("values", [[0.0, 2.8e-45], [0.0, 0.0], [math.nan, 1.0], [math.inf, 1.0]])
 def test_what_has_no_direction_is_like_nothing(values: list[float]) -> None:
     """Zero and not-a-number become zero, and never not-a-number scores."""
     vectors = VectorSet(most=10)
@@ -79,3 +79,25 @@ def test_another_width_is_left_out() -> None:
     assert len(vectors) == 1
     assert vectors.nearest([1.0, 0.0, 0.0], Wanted(), 5) == []
     assert VectorSet(most=3).nearest([1.0], Wanted(), 5) == []
+
+
+def test_of_many_the_nearest_are_chosen_by_their_signs() -> None:
+    """Nearly all of what comparing every one finds, the first ones among them; filters hold as with few."""
+    random = np.random.default_rng(5)
+    middles = random.standard_normal((400, 96))
+    every = middles[random.integers(0, 400, 20_000)] + 0.8 * random.standard_normal((20_000, 96))
+    every /= np.linalg.norm(every, axis=1, keepdims=True)
+    vectors = VectorSet(most=30_000)
+    vectors.add(stored(n, vector.tolist(), tags=f"g{n % 2}") for n, vector in enumerate(every))
+    agreed = []
+    for middle in middles[:40]:
+        query = middle / np.linalg.norm(middle)
+        found = vectors.nearest(query.tolist(), Wanted(), 20)
+        exact = np.argsort(-(every @ query))[:20].tolist()
+        agreed.append(len({each for each, _ in found} & set(exact)) / 20)
+        assert {each for each, _ in found[:3]} <= set(exact)
+        assert all(score == pytest.approx(every[each] @ query, abs=0.02) for each, score in found)
+        even = vectors.nearest(query.tolist(), Wanted(((frozenset({"g0"}),),)), 20)
+        assert len(even) == 20
+        assert all(each % 2 == 0 for each, _ in even)
+    assert np.mean(agreed) > 0.95

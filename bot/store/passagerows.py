@@ -1,0 +1,133 @@
+"""Passages as the database has them, with what they were made of: one reading of a plain connection."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bot.store import rows
+from bot.store.schema import notes, segments
+from bot.store.tags import ARCHIVED_TAG
+from compaction.memory.passage import Passage, PassageId, PassageKind, Source
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Table
+
+# What surrounds a turn that is found: the one before it, and the few after it in which it may be taken back.
+_BEFORE, _AFTER = 1, 3
+_PASSAGES = f"""
+    SELECT p.id, p.session_id, p.kind, p."key", p.start_seq, p.own, p.preceding, p.following, c.new_seq,
+    instr(p.tags, '{ARCHIVED_TAG}') > 0
+    FROM passages p LEFT JOIN corrections c
+    ON p.kind = 'turn' AND c.session_id = p.session_id AND c.old_seq = p.start_seq
+    WHERE p.id IN (SELECT value FROM json_each(?))
+"""  # noqa: S608 - a constant
+_AROUND = """
+    SELECT DISTINCT t.session_id, t.seq, t.kind, t.started_at, t.ended_at, t.parts, t.tombstone
+    FROM json_each(?) found JOIN turns t ON t.session_id = found.value ->> 0
+    AND t.seq BETWEEN found.value ->> 1 AND found.value ->> 2
+"""
+
+_Key = tuple[str, int]
+
+
+class _Row(NamedTuple):
+    id: int
+    session_id: str
+    kind: str
+    key: str
+    start_seq: int | None
+    own: str
+    preceding: str
+    following: str
+    replaced_by: int | None
+    archived: int
+
+
+def passages_of(connection: sqlite3.Connection, ids: Sequence[PassageId]) -> tuple[Passage, ...]:
+    """Return these passages in this order; those that are gone are missing."""
+    if not ids:
+        return ()
+    found = [_Row(*row) for row in connection.execute(_PASSAGES, (json.dumps(list(ids)),))]
+    around = _turns_around(connection, [row for row in found if row.kind == PassageKind.TURN])
+    others = _others(connection, [row for row in found if row.kind != PassageKind.TURN])
+    by_id: dict[int, Passage] = {}
+    for row in found:
+        passage = _passage(row, around, others)
+        if passage is not None:
+            by_id[row.id] = passage
+    return tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id)
+
+
+def _turns_around(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[_Key, Turn]:
+    """Return the turns that were found, with those about them, by session and seq."""
+    ranges = [
+        (row.session_id, row.start_seq - _BEFORE, row.start_seq + _AFTER) for row in found if row.start_seq is not None
+    ]
+    if not ranges:
+        return {}
+    return {
+        (session_id, seq): Turn(
+            Seq(seq),
+            TurnKind(kind),
+            started_at,
+            ended_at,
+            tuple(TurnPart(*part) for part in json.loads(parts)),
+            tombstone=bool(tombstone),
+        )
+        for session_id, seq, kind, started_at, ended_at, parts, tombstone in connection.execute(
+            _AROUND, (json.dumps(ranges),)
+        )
+    }
+
+
+def _others(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[tuple[str, str, str], Source]:
+    """Return the notes and segments that were found, by session, kind and id."""
+    others: dict[tuple[str, str, str], Source] = {}
+    for row in found:
+        table = notes if row.kind == PassageKind.NOTE else segments
+        read = rows.note_from_row if row.kind == PassageKind.NOTE else rows.segment_from_row
+        stored = _row(connection, table, row)
+        if stored is not None:
+            others[row.session_id, row.kind, row.key] = read(stored)
+    return others
+
+
+def _row(connection: sqlite3.Connection, table: Table, row: _Row) -> Any:
+    """Return a note's or a segment's row as the functions of `rows` read it."""
+    names = [column.name for column in table.columns]
+    listed = ", ".join(f'"{name}"' for name in names)
+    # Nothing in it is from outside.
+    asked = f'SELECT {listed} FROM {table.name} WHERE session_id = ? AND "id" = ?'  # noqa: S608
+    stored = connection.execute(asked, (row.session_id, row.key)).fetchone()
+    return None if stored is None else SimpleNamespace(**dict(zip(names, stored, strict=True)))
+
+
+def _passage(row: _Row, around: Mapping[_Key, Turn], others: Mapping[tuple[str, str, str], Source]) -> Passage | None:
+    near: tuple[Turn, ...] = ()
+    source: Source | None
+    if row.kind == PassageKind.TURN:
+        assert row.start_seq is not None, "a turn's passage has its seq"
+        seq = row.start_seq
+        source = around.get((row.session_id, seq))
+        beside = (around.get((row.session_id, each)) for each in range(seq - _BEFORE, seq + _AFTER + 1))
+        near = tuple(turn for turn in beside if turn is not None)
+    else:
+        source = others.get((row.session_id, row.kind, row.key))
+    if source is None or (isinstance(source, Turn) and source.tombstone):
+        return None
+    return Passage(
+        id=PassageId(row.id),
+        session_id=SessionId(row.session_id),
+        source=source,
+        own=frozenset(row.own.split()),
+        near=frozenset(row.preceding.split()) | frozenset(row.following.split()),
+        around=near,
+        replaced_by=None if row.replaced_by is None else Seq(row.replaced_by),
+        archived=bool(row.archived),
+    )
