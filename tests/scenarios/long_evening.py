@@ -1,4 +1,4 @@
-"""What four people say, do and ask on an evening of three hours, and a house to hold it in on a clock that is moved.
+"""A house to hold the written evening of three hours in, on a clock that is moved.
 
 The room, its decider, memory, store, search and keeper are the real ones. Ears and mouth are scripted: sound is a loud
 tone as long as its words take, and the recogniser knows what is being said.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from random import Random
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
 
+import rehearsal.scenarios
 from bot import events
 from bot.brain.quoting import Quoting
 from bot.indexer import Indexer
@@ -21,6 +22,7 @@ from bot.settings import RecallSettings
 from bot.store.search import SqlRecallIndex
 from bot.store.vectorshelf import VectorShelf
 from compaction.payload import coverage
+from rehearsal.written import Move, Quiet, Talk
 from tests.bot.test_room import settle
 from tests.bot.test_room_keeping import KeptHouse
 from tests.fakes.hearing import speech
@@ -30,12 +32,12 @@ from voice.audio import FRAME_MS, duration_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-    from pathlib import Path
 
     from bot.means import Means
     from bot.place import FrameSource
     from bot.recall import Place as RecallPlace
     from bot.room import Room
+    from rehearsal.written import Happening, Line
     from voice.audio import Pcm
     from voice.transport.heard import Heard
 
@@ -47,97 +49,8 @@ STEP_S, QUIET_STEP_S = 0.06, 20.0
 FRAMES_A_STEP = round(1000 * STEP_S / FRAME_MS)
 # After what was said: the end is sure, the text stands, the answer begins.
 AFTER_SPEECH_S = 1.6
-# Nobody is taken for still talking to the bot after this.
-DISENGAGED_S = 45.0
-
-Kind = Literal["say", "ask", "join", "leave", "quiet"]
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """One thing on the evening. `who` says `text`; a question is answered with all of `told`.
-
-    `over`: somebody else speaks at the same time, and says `over_text`. `talked_over`: who breaks the answer off.
-    """
-
-    kind: Kind
-    who: Person = ADA
-    text: str = ""
-    told: tuple[str, ...] = ()
-    over: Person | None = None
-    over_text: str = ""
-    talked_over: Person | None = None
-    seconds: float = 0.0
-
-
-# Said once, in the first quarter of an hour, and asked for in the last.
-EARLY = (
-    (CHLOE, "My sister's wedding will be in Porto in the second week of June.", "wedding of Chloe's sister", "Porto"),
-    (BO, "The spare key of the cabin lies under the third flower pot.", "spare key of the cabin", "third flower pot"),
-    (DAN, "I am allergic to walnuts, so please no walnut cake for me.", "Dan allergic to", "walnuts"),
-    (ADA, "The landlord wants the rent of the workshop on the fifteenth.", "rent of the workshop", "fifteenth"),
-)
-_THINGS = ("lantern", "kettle", "violin", "ladder", "blanket", "compass", "puzzle", "teapot", "bicycle", "mirror")
-_PLACES = ("attic", "cellar", "garden", "harbour", "library", "kitchen", "station", "tower", "market", "bakery")
-_DOINGS = ("painted", "repaired", "borrowed", "measured", "photographed", "polished", "carried", "wrapped", "hidden")
-
-
-def script(seed: int = 7) -> list[Happening]:
-    """Return the evening: talk, questions, comings and goings, quiet stretches, and at the end the early things."""
-    random = Random(seed)
-    made: list[Happening] = []
-    here = list(EVERYBODY)
-    said = 0
-
-    def remark(who: Person) -> str:
-        nonlocal said
-        said += 1
-        thing, place, doing = random.choice(_THINGS), random.choice(_PLACES), random.choice(_DOINGS)
-        return f"Parcel {said} with the {thing} was {doing} near the {place} by {who.name}."
-
-    def talk(number: int) -> None:
-        for _ in range(number):
-            who = random.choice(here)
-            others = [other for other in here if other is not who]
-            if others and random.random() < 0.12:
-                over = random.choice(others)
-                made.append(Happening("say", who, remark(who), over=over, over_text=remark(over)))
-            else:
-                made.append(Happening("say", who, remark(who)))
-
-    def question() -> None:
-        """Somebody asks about something that was said a moment ago; everybody takes their time after the answer."""
-        who = random.choice(here)
-        text = remark(who)
-        number = said
-        talked_over = random.choice([other for other in here if other is not who]) if random.random() < 0.2 else None
-        made.append(Happening("say", who, text))
-        asker = random.choice(here)
-        words = f"Roomtone, where was parcel {number}?"
-        made.append(Happening("ask", asker, words, told=(f"Parcel {number} ",), talked_over=talked_over))
-        made.append(Happening("quiet", seconds=DISENGAGED_S))
-
-    for who, text, _, _ in EARLY:
-        made.append(Happening("say", who, text))
-        talk(3)
-    for part in range(12):
-        talk(30)
-        question()
-        if part % 3 == 1:
-            gone = random.choice(here)
-            here.remove(gone)
-            made.append(Happening("leave", gone))
-            talk(6)
-            made.append(Happening("quiet", seconds=random.uniform(400, 600)))
-            here.append(gone)
-            made.append(Happening("join", gone))
-        else:
-            made.append(Happening("quiet", seconds=random.uniform(550, 800)))
-    for _, _, about, told in EARLY:
-        asker = random.choice(here)
-        made.append(Happening("ask", asker, f"Roomtone, what about the {about}?", told=(told,)))
-        made.append(Happening("quiet", seconds=DISENGAGED_S))
-    return made
+EVENING = Path(rehearsal.scenarios.__file__).parent / "three-hours" / "evening.jsonl"
+WHO = {person.name.casefold(): person for person in EVERYBODY}
 
 
 class KnowingRecognizer:
@@ -195,7 +108,9 @@ class QuietPlace(FakePlace):
         self.link: TimedLink | None = None
 
     @asynccontextmanager
-    async def connect(self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]) -> AsyncIterator[TimedLink]:  # type: ignore[override]
+    async def connect(  # type: ignore[override]  # a link of its own kind
+        self, source: FrameSource, sink: Callable[[Sequence[Heard]], None], *, excludes: Callable[[int], bool]
+    ) -> AsyncIterator[TimedLink]:
         """Open the link."""
         self.link = TimedLink(source, sink)
         yield self.link
@@ -249,6 +164,8 @@ class LongHouse(KeptHouse):
         self.ears = KnowingRecognizer()
         self.quiet_place = QuietPlace()
         self.room_here: Room | None = None
+        # Frames that the bot has sent since somebody last began to speak.
+        self.sent = 0
 
     async def __aenter__(self) -> LongHouse:
         await super().__aenter__()
@@ -276,16 +193,14 @@ class LongHouse(KeptHouse):
 
     # -- time ------------------------------------------------------------------------------------------------
 
-    async def live(self, seconds: float) -> int:
-        """Let time pass in small steps, the bot's sound being sent in it; return how many frames that were."""
+    async def live(self, seconds: float) -> None:
+        """Let time pass in small steps, the bot's sound being sent in it; `sent` counts the frames."""
         assert self.quiet_place.link is not None
-        sent = 0
         for _ in range(max(1, round(seconds / STEP_S))):
             self.clock.advance(STEP_S)
-            sent += self.quiet_place.link.send(FRAMES_A_STEP)
+            self.sent += self.quiet_place.link.send(FRAMES_A_STEP)
             for _ in range(5):
                 await asyncio.sleep(0)
-        return sent
 
     async def rest(self, seconds: float) -> None:
         """Let time pass in which nothing happens."""
@@ -298,60 +213,57 @@ class LongHouse(KeptHouse):
 
     async def perform(self, happening: Happening) -> None:
         """Let one thing happen, and wait until the room has dealt with it."""
-        match happening.kind:
-            case "say":
-                await self._say(happening)
-            case "ask":
-                await self._say(happening)
-                await self._listen_to_the_answer(happening)
-            case "quiet":
-                await self.rest(happening.seconds)
-            case "join" | "leave":
-                joined = happening.kind == "join"
-                here = [*self.place.people, happening.who] if joined else self.place.people
-                self.place.people = [person for person in here if joined or person is not happening.who]
-                before = len(self.witness.turns)
-                assert self.room_here is not None
-                self.room_here.moved(Moved(happening.who, joined=joined))
-                await settle(lambda: len(self.witness.turns) > before)
+        match happening:
+            case Talk():
+                await self._talk(happening)
+            case Quiet():
+                await self.rest(happening.quiet_s)
+            case Move():
+                await self._move(WHO[happening.who], joined=happening.move == "join")
+            case _:
+                assert_never(happening)
 
-    async def _say(self, happening: Happening) -> None:
-        turns = len(self.witness.turns)
-        said = [(happening.who, happening.text)]
-        if happening.over is not None:
-            said.append((happening.over, happening.over_text))
-        longest = self._speak(said)
-        await self.live(longest + AFTER_SPEECH_S)
+    async def _move(self, person: Person, *, joined: bool) -> None:
+        assert self.room_here is not None
+        here = [*self.place.people, person] if joined else self.place.people
+        self.place.people = [each for each in here if joined or each is not person]
+        before = len(self.witness.turns)
+        self.room_here.moved(Moved(person, joined=joined))
+        await settle(lambda: len(self.witness.turns) > before)
+
+    async def _talk(self, talk: Talk) -> None:
+        turns, replies = len(self.witness.turns), len(self.witness.replies)
+        await self.live(self._speak(talk, talk.over) + AFTER_SPEECH_S)
         await settle(lambda: len(self.witness.turns) > turns)
+        if not talk.answer:
+            return
+        if talk.broken_off is not None:
+            await self._until(lambda: self.sent > 0)
+            await self.live(0.3)
+            turns = len(self.witness.turns)
+            await self.live(self._speak(talk.broken_off) + AFTER_SPEECH_S)
+            # The broken-off answer, then what broke it off.
+            await settle(lambda: len(self.witness.turns) >= turns + 2)
+        await self._until(lambda: len(self.witness.replies) > replies)
 
-    def _speak(self, said: Sequence[tuple[Person, str]]) -> float:
-        """Put sound in; return how long it lasts."""
+    def _speak(self, *lines: Line | None) -> float:
+        """Put sound in, one line a little after the other; return how long it lasts."""
         assert self.quiet_place.link is not None
+        self.sent = 0
         begun, end = self.clock.monotonic(), 0.0
-        for number, (who, text) in enumerate(said):
-            self.ears.saying[who.id] = text
-            seconds, after = len(text.split()) / WORDS_A_SECOND, 0.8 * number
+        for number, line in enumerate(each for each in lines if each is not None):
+            who = WHO[line.who]
+            self.ears.saying[who.id] = line.say
+            seconds, after = len(line.say.split()) / WORDS_A_SECOND, 0.8 * number
             self.quiet_place.link.hear(speech(who.id, at=begun + after, seconds=seconds))
             end = max(end, after + seconds)
         return end
 
-    async def _listen_to_the_answer(self, happening: Happening) -> None:
-        replies = len(self.witness.replies)
-        if happening.talked_over is not None:
-            await self._until_sound()
-            await self.live(0.3)
-            turns = len(self.witness.turns)
-            words = f"Wait, {happening.talked_over.name} has found it already, number {replies}, thank you."
-            await self.live(self._speak([(happening.talked_over, words)]) + AFTER_SPEECH_S)
-            # The broken-off answer, then what broke it off.
-            await settle(lambda: len(self.witness.turns) >= turns + 2)
-        while len(self.witness.replies) == replies:
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        """Let time pass, and the database's threads work, until something holds."""
+        for _ in range(10_000):
+            if holds():
+                return
             await self.live(STEP_S)
             await asyncio.sleep(0.0005)
-
-    async def _until_sound(self) -> None:
-        for _ in range(10_000):
-            if await self.live(STEP_S):
-                return
-            await asyncio.sleep(0.0005)
-        raise AssertionError("the bot did not answer")
+        raise AssertionError("what was waited for did not come")
