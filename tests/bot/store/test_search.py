@@ -78,8 +78,8 @@ class _Room:
         embedder = LetterEmbedder()
         while waiting := await self.vectors.waiting(limit=3):
             embedded = {}
-            for passage_id, text in waiting:
-                embedded[passage_id] = None if text is None else (await embedder.embed([text]))[0]
+            for passage_id, words in waiting:
+                embedded[passage_id] = None if words is None else (await embedder.embed([words]))[0]
             await self.vectors.store(embedder.model, embedded)
 
 
