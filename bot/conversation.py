@@ -279,11 +279,12 @@ class Conversation:
     def _fall_silent(self) -> None:
         self._replier.silence()
 
-    def _think_aloud(self, decision: Decision) -> None:
-        """Ask for a thought of the bot's own, on nobody's behalf, after what was said last."""
+    def _think_aloud(self, decision: Decision) -> bool:
+        """Ask for a thought of the bot's own, on nobody's behalf, after what was said last; False if nothing was."""
         turns = self._memory.turns
         if turns:
             self._ask(Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip))
+        return bool(turns)
 
     def _new_talk(self) -> RealtimeTalk | None:
         means = self._means

@@ -56,7 +56,8 @@ class Part:
     """One room's. Owned by its conversation; everything is called on its loop, but for `excludes`.
 
     `working`: what the replier does now. `discerning`: whether who finds the words can say SKIP. `stop`: stops speech
-    and forgets what waits. `think`: asks for a thought of the bot's own. *Ownership*: `run` is the conversation's task.
+    and forgets what waits. `think`: asks for a thought of the bot's own, unless there is nothing to think about.
+    *Ownership*: `run` is the conversation's task.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Part:
         working: Callable[[], Working],
         discerning: Callable[[], bool],
         stop: Callable[[], None],
-        think: Callable[[Decision], None],
+        think: Callable[[Decision], bool],
     ) -> None:
         settings = participation.settings
         self._participation = participation
@@ -146,10 +147,9 @@ class Part:
             if not self._lull.due(now):
                 continue
             decision = decide(None, self._situation(lull=True))
-            if decision.answer:
+            if decision.answer and self._think(decision):
                 self._lull.taken(now)
                 self._count(decision)
-                self._think(decision)
 
     def fall_silent(self) -> None:
         """Stop speaking at once, and forget what was to be said next."""

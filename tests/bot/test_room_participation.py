@@ -1,0 +1,305 @@
+"""A room that takes part: who is answered, who is not, and how it is silenced; real but for sound, models, Discord."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot import events
+from bot.llm.port import ChatModelError
+from bot.participation.part import HUSHED, LOOK_S, TALKING
+from bot.participation.settings import ParticipationSettings
+from bot.place import Moved, Person
+from compaction.model import TurnKind
+from tests.bot.test_room import TICK_S, a_house, living, settle
+from tests.fakes.brain import ScriptedResponder
+from tests.fakes.hearing import speech
+from tests.fakes.place import ADA, BO, OTHER_BOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.bot.test_room import House
+
+CY = Person(4, "Cy", False)
+
+
+def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
+    """Give the house a model that answers so, and can find that there is nothing to say."""
+    responder = ScriptedResponder(*pieces)
+    house.new_responder = lambda: responder
+    house.discerning = True
+    return responder
+
+
+async def silent(house: House, seconds: float = 2.0) -> None:
+    """Let time pass in which the bot says nothing more."""
+    before = len(house.of(events.ReplySpoken))
+    await house.pass_time(seconds)
+    assert len(house.of(events.ReplySpoken)) == before
+
+
+@pytest.mark.asyncio
+async def test_who_was_answered_goes_on_without_the_name(tmp_path: Path) -> None:
+    """And nobody else; after a while neither."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "It is green.")
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, what colour is the door?")
+            await house.reply(1)
+            await house.say(ADA.id, "And what about the fence behind it?")
+            await house.reply(2)
+            assert [len(context.messages) for context in responder.contexts] == [2, 5]
+            assert "SKIP" in responder.contexts[1].messages[1].content
+            assert "SKIP" not in responder.contexts[0].messages[0].content
+            await house.say(BO.id, "And what about the roof?")
+            await silent(house)
+            await house.pass_time(40.0, step_s=1.0)
+            await house.say(ADA.id, "And what about the garden?")
+            await silent(house)
+            assert len(responder.contexts) == 2
+
+
+@pytest.mark.asyncio
+async def test_others_who_take_over_end_it(tmp_path: Path) -> None:
+    """What Ada says then is for them."""
+    async with a_house(tmp_path) as house:
+        thinking(house, "It is green.")
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, what colour is the door?")
+            await house.reply(1)
+            await house.say(BO.id, "I would rather have it painted blue.")
+            await house.say(ADA.id, "Blue, are you serious about that?")
+            await silent(house)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("answer", ["SKIP", "SKIP.", " skip", "SKIP. They talk to each other."])
+async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: str) -> None:
+    """No sound, no turn, no sentence in the channel; the log and /status know."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "It is green.")
+        async with living(house) as (room, _):
+            await house.say(ADA.id, "Roomtone, what colour is the door?")
+            await house.reply(1)
+            responder.pieces = tuple(answer)
+            with capture_logs() as logs:
+                await house.say(ADA.id, "I will paint it tomorrow then.")
+                await settle(lambda: any(line["event"] == "reply_skipped" for line in logs))
+            assert house.voice.spoken == ["It is green."]
+            assert len(house.turns) == 3
+            assert len(house.place.written) == 1
+            assert "1 time there was nothing to say after all." in room.status()
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_fails_where_nobody_asked_is_not_told(tmp_path: Path) -> None:
+    """Nobody waits for an answer, so nobody is apologised to."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "It is green.")
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, what colour is the door?")
+            await house.reply(1)
+            responder.pieces = (ChatModelError("The model is away. Start it.", retryable=True),)
+            with capture_logs() as logs:
+                await house.say(ADA.id, "I will paint it tomorrow then.")
+                await settle(lambda: any(line["event"] == "doubtful_reply_failed" for line in logs))
+            await silent(house)
+            assert len(house.place.written) == 1
+
+
+@pytest.mark.asyncio
+async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path) -> None:
+    """By name and in mid-word; it goes on listening, and may be told to talk again."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        link = house.place.links[-1]
+        await house.say(ADA.id, "The spare key is under the blue flower pot.")
+        link.pulling = False
+        await house.say(BO.id, "Roomtone, where is the spare key?")
+        await settle(lambda: bool(house.voice.spoken))
+        await house.pass_time(TICK_S)
+        link.pull(3)
+        await house.say(ADA.id, "Shut up, Roomtone!")
+        reply = await house.reply(1)
+        assert reply.interrupted
+        await settle(lambda: house.place.written[-1] == HUSHED)
+        link.pulling = True
+        await settle(lambda: len(house.turns) == 4)
+        await house.say(BO.id, "Roomtone, where is the spare key?")
+        await silent(house)
+        assert house.said[-1] == "Bo: Roomtone, where is the spare key?"
+        assert "2 silenced" in room.status()
+        assert "I am silenced for now" in room.status()
+        await house.say(BO.id, "Roomtone, you can talk again.")
+        await settle(lambda: house.place.written[-1] == TALKING)
+        await house.say(BO.id, "Roomtone, where is the spare key?")
+        await settle(lambda: len(house.of(events.ReplySpoken)) >= 2)
+
+
+@pytest.mark.asyncio
+async def test_stop_counts_only_from_who_has_its_ear(tmp_path: Path) -> None:
+    """Bo says it to Ada; Ada, who talks with the bot, says it to the bot."""
+    async with a_house(tmp_path) as house, living(house):
+        await house.say(ADA.id, "Roomtone, hello.")
+        await house.reply(1)
+        await house.say(BO.id, "Stop talking, please.")
+        assert HUSHED not in house.place.written
+        await house.say(ADA.id, "Please be quiet now.")
+        await settle(lambda: house.place.written[-1] == HUSHED)
+        await settle(lambda: bool(house.choices.made))
+        silence = house.choices.made[house.place.guild_id].silence
+        assert (silence.always, silence.until, house.choices.by) == (False, None, [ADA.id])
+
+
+@pytest.mark.asyncio
+async def test_a_silence_outlives_a_crash_and_ends_with_the_session(tmp_path: Path) -> None:
+    """The next room of the session keeps it, also in another process; the next session does not."""
+    async with a_house(tmp_path) as house:
+        async with living(house):
+            await house.participation.quiet(house.place.guild_id, by=BO.id)
+        del house.participation
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "Roomtone, hello.")
+            await silent(house)
+            room.close("left")
+            await settle(task.done)
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, hello.")
+            await house.reply(1)
+
+
+@pytest.mark.asyncio
+async def test_silence_for_some_minutes_is_over_by_itself(tmp_path: Path) -> None:
+    """Not a moment sooner."""
+    async with a_house(tmp_path) as house, living(house):
+        await house.participation.quiet(house.place.guild_id, by=BO.id, minutes=2)
+        await house.say(ADA.id, "Roomtone, hello.")
+        await silent(house)
+        await house.pass_time(120.0, step_s=1.0)
+        await house.say(ADA.id, "Roomtone, hello there.")
+        await house.reply(1)
+
+
+@pytest.mark.asyncio
+async def test_over_the_ceiling_it_says_so_once_and_is_silent(tmp_path: Path) -> None:
+    """In the channel; an hour later it speaks again, and the figures are in /status."""
+    async with a_house(tmp_path) as house:
+        house.participating = ParticipationSettings(max_calls_per_hour=1)
+        async with living(house) as (room, _):
+            await house.say(ADA.id, "Roomtone, hello.")
+            await house.reply(1)
+            for _ in range(2):
+                await house.say(ADA.id, "Roomtone, are you there?")
+                await silent(house)
+            told = [sentence for sentence in house.place.written if "as much as an hour may cost" in sentence]
+            assert len(told) == 1
+            assert "silent for about 60 minutes" in told[0]
+            assert "The last hour took 1 of 1 calls of the model" in room.status()
+            assert "2 over ceiling" in room.status()
+            await house.pass_time(3_600.0, step_s=30.0)
+            await house.say(ADA.id, "Roomtone, are you there?")
+            await house.reply(2)
+
+
+@pytest.mark.asyncio
+async def test_a_question_to_the_room_is_answered_where_it_speaks_freely(tmp_path: Path) -> None:
+    """Not in the mode that holds by default, and not if somebody else is asked."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "At seven.")
+        async with living(house):
+            await house.say(ADA.id, "When does the concert start?")
+            await silent(house)
+            standing = await house.participation.standing(house.place.guild_id)
+            standing.voice_mode = type(standing.voice_mode).FREE
+            await house.say(ADA.id, "Bo, when does the concert start?")
+            await silent(house)
+            await house.say(ADA.id, "When does the concert start?")
+            await house.reply(1)
+            assert "a question to the room" in responder.contexts[0].messages[1].content
+
+
+@pytest.mark.asyncio
+async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
+    """By the recogniser's glossary, the decider and the model."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "Good evening.")
+        async with living(house):
+            await house.participation.choose_names(house.place.guild_id, ("Jeeves",), by=BO.id)
+            await house.say(ADA.id, "Roomtone, hello.")
+            await silent(house)
+            await house.say(ADA.id, "Jeeves, hello.")
+            await house.reply(1)
+            assert "they also call you Jeeves" in responder.contexts[0].messages[1].content
+            assert house.recognizer.asked[-1][2][0] == "Jeeves"
+
+
+@pytest.mark.asyncio
+async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
+    """After the set silence, once in the set time, on nobody's behalf; a SKIP costs nothing but the asking."""
+    async with a_house(tmp_path) as house:
+        house.participating = ParticipationSettings(quiet_thought_after_minutes=2, quiet_thought_every_minutes=10)
+        responder = thinking(house, "Who brings the lamp, by the way?")
+        async with living(house):
+            await house.pass_time(300.0, step_s=LOOK_S)
+            assert not responder.contexts  # nothing was ever said
+            await house.say(ADA.id, "Somebody has to bring the lamp.")
+            await house.pass_time(100.0, step_s=LOOK_S)
+            assert not responder.contexts
+            await house.pass_time(2 * LOOK_S + 20.0, step_s=LOOK_S)
+            await house.reply(1)
+            (context,) = responder.contexts
+            assert "Nobody has said anything for a while" in context.messages[1].content
+            await house.pass_time(300.0, step_s=LOOK_S)
+            assert len(responder.contexts) == 1
+
+
+@pytest.mark.asyncio
+async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -> None:
+    """Not decrypted, and what was on its way is dropped; the others see no turn of them, not even their coming."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        assert not house.place.excludes(ADA.id)
+        await house.participation.opt(house.place.guild_id, ADA.id, out=True)
+        assert house.place.excludes(ADA.id)
+        assert not house.place.excludes(BO.id)
+        house.recognizer.texts.append("Roomtone, shut up.")
+        house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
+        room.moved(Moved(ADA, joined=False))
+        await house.pass_time(3.0)
+        await house.say(BO.id, "Roomtone, hello.")
+        await house.reply(1)
+        assert not [line for line in house.said if line.startswith("Ada")]
+        assert HUSHED not in house.place.written
+        await house.participation.opt(house.place.guild_id, ADA.id, out=False)
+        assert not house.place.excludes(ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_another_bot_is_not_talked_to(tmp_path: Path) -> None:
+    """Alone with somebody and another bot: who is called decides."""
+    async with a_house(tmp_path) as house:
+        house.place.people = [ADA, OTHER_BOT]
+        async with living(house):
+            await house.say(ADA.id, "Juke, play something slow.")
+            await silent(house)
+            await house.say(OTHER_BOT.id, "Roomtone, hello.")
+            await silent(house)
+
+
+@pytest.mark.asyncio
+async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
+    """The same coming, and the same laughter; what is said again after something else is said again."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        for moved in (Moved(CY, joined=True), Moved(CY, joined=True), Moved(CY, joined=False), Moved(CY, joined=True)):
+            room.moved(moved)
+        await settle(lambda: len(house.turns) == 3)
+        await house.say(ADA.id, "[laughter]")
+        house.recognizer.texts.append("[laughter]")
+        house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
+        await house.pass_time(2.0)
+        await house.say(BO.id, "[laughter]")
+        await house.pass_time(12.0, step_s=1.0)
+        await house.say(BO.id, "[laughter]")
+        assert [turn.kind for turn in house.turns] == [TurnKind.MEMBERSHIP] * 3 + [TurnKind.EFFECT] * 3
+        assert [line.split(":")[0] for line in house.said] == ["Cy", "Cy", "Cy", "Ada", "Bo", "Bo"]
