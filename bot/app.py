@@ -15,19 +15,14 @@ import structlog
 
 from bot.accesses import AccessBook
 from bot.brain.instructions import Instructions
-from bot.brain.quoting import Quoting
 from bot.brain.responder import ModelResponder
-from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.toolbox import Toolbox
 from bot.clock import SystemClock
 from bot.discord.client import connected, translated
 from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
-from bot.embedding.choice import chosen_embedder
-from bot.indexer import Indexer
 from bot.interpreter import timely_interpreter
-from bot.keeper import Keeper
 from bot.listening import open_detector, open_judge
 from bot.llm.embedded import EmbeddedResponder
 from bot.llm.opening import open_budget, open_model
@@ -36,89 +31,41 @@ from bot.participation.standing import Participation
 from bot.people import PeopleBook
 from bot.policy import GuildPolicy
 from bot.realtime import talks
-from bot.recall import Recall, RoomRecall
 from bot.recognisers import chosen_recognizer
+from bot.remembering import keepers, memories, open_recall, quoting_for
 from bot.room import Room
 from bot.store.database import open_database
 from bot.store.guilds import Guilds
 from bot.store.optouts import OptOuts
 from bot.store.people import PeopleStore
-from bot.store.prompts import PromptShelf
-from bot.store.search import SqlRecallIndex
 from bot.store.sessions import Sessions
 from bot.store.tiers import SegmentShelf
 from bot.store.turns import SqlTurnStore
-from bot.store.vectorshelf import VectorShelf
 from bot.summarising import summariser_for
 from bot.supervisor import KNOWN_ERRORS, RoomSupervisor
+from bot.toolset import Toolset
 from bot.voices import chosen_voice
-from compaction.session import SessionMemory
-from compaction.summarisers.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
     from datetime import tzinfo
 
     from bot import events
     from bot.brain.responder import Responder
-    from bot.brain.tools.settings import ToolsSettings
-    from bot.brain.tools.tool import Tool
     from bot.clock import Clock
     from bot.discord.client import AddCommands, RoomtoneClient
     from bot.llm.budgeted import BudgetedModel
-    from bot.participation.settings import ParticipationSettings
+    from bot.mcp.servers import McpServers
+    from bot.mcp.settings import McpSettings
     from bot.place import Place
     from bot.recall import Place as RecallPlace
-    from bot.settings import (
-        BrainSettings,
-        DiscordSettings,
-        LlmSettings,
-        ModelsSettings,
-        RecallSettings,
-        RoomSettings,
-        StorageSettings,
-    )
-    from bot.store.database import Database
-    from compaction.events import CompactionEvent
+    from bot.sections import BotSettings
+    from bot.settings import LlmSettings, RoomSettings
     from compaction.model import SessionId
-    from compaction.ports import TurnStore
-    from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
-    from compaction.summarisers.port import Summariser
-    from voice.settings import (
-        AsrSettings,
-        ListeningSettings,
-        RealtimeSettings,
-        SpeakingSettings,
-        TransportSettings,
-    )
+    from voice.settings import SpeakingSettings
     from voice.speaking.moderation import Moderator
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class BotSettings:
-    """The sections that the running bot is made of; `config` loads them."""
-
-    discord: DiscordSettings
-    room: RoomSettings
-    transport: TransportSettings
-    listening: ListeningSettings
-    asr: AsrSettings
-    speaking: SpeakingSettings
-    realtime: RealtimeSettings
-    brain: BrainSettings
-    participation: ParticipationSettings
-    llm: LlmSettings
-    tools: ToolsSettings
-    compaction: CompactionSettings
-    budget: BudgetSettings
-    models: ModelsSettings
-    tiers: TierSettings
-    people: PeopleSettings
-    recall: RecallSettings
-    storage: StorageSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +130,19 @@ async def running_bot(
             wake_names=settings.brain.wake_names,
             clock=clock,
         )
-        recall = await _open_recall(stack, settings, database, store, clock, accesses)
+        recall = await open_recall(stack, settings, database, store, clock, accesses)
+        servers = await _open_servers(stack, settings.mcp, clock)
+        toolset = Toolset(
+            settings.tools,
+            recall,
+            reach=settings.recall.scope,
+            clock=clock,
+            zone=zone,
+            more=tuple if servers is None else servers.tools,
+        )
         means = Means(
             sessions=sessions,
-            open_memory=_memories(
+            open_memory=memories(
                 store,
                 summariser_for(settings.compaction.summariser, model, settings.compaction),
                 settings,
@@ -212,9 +168,9 @@ async def running_bot(
             mind=f"the language model {model.model}" if model else "what I heard, without a language model",
             judge=judge,
             talk=talks(settings.realtime, api_key=_realtime_key(settings), clock=clock),
-            keeping=_keepers(settings, database, store, people, accesses, clock),
-            quoting=_quoting(settings, recall, zone),
-            toolbox=_toolboxes(settings, recall, clock, zone),
+            keeping=keepers(settings, database, store, people, accesses, clock),
+            quoting=quoting_for(settings, recall, zone),
+            toolbox=_toolbox(settings, model, toolset),
             discerning=model is not None,
             policy=policy,
         )
@@ -245,104 +201,23 @@ def _realtime_key(settings: BotSettings) -> str:
     return key.get_secret_value() if key else ""
 
 
-async def _open_recall(
-    stack: AsyncExitStack,
-    settings: BotSettings,
-    database: Database,
-    store: TurnStore,
-    clock: Clock,
-    accesses: AccessBook,
-) -> Recall:
-    """Start memory search and what keeps it complete."""
-    embedder = await stack.enter_async_context(
-        chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
-    )
-    vectors = VectorShelf(database, most=settings.recall.max_vectors)
-    await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
-    return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
+async def _open_servers(stack: AsyncExitStack, settings: McpSettings, clock: Clock) -> McpServers | None:
+    """Begin to connect to the MCP servers, if there are any."""
+    if not settings.servers:
+        return None
+    # Imported where it is needed: the library takes a second to load.
+    from bot.mcp.servers import running_servers
+
+    return await stack.enter_async_context(running_servers(settings, clock))
 
 
-def _toolboxes(
-    settings: BotSettings, recall: Recall, clock: Clock, zone: tzinfo
+def _toolbox(
+    settings: BotSettings, model: BudgetedModel | None, toolset: Toolset
 ) -> Callable[[RecallPlace, Place], Toolbox]:
-    """Return what makes the toolbox of a session."""
-
-    def toolbox(here: RecallPlace, place: Place) -> Toolbox:
-        if not settings.tools.max_steps:
-            return Toolbox()
-        tools: list[Tool] = []
-        if settings.tools.memory:
-            tools += memory_tools(RoomRecall(recall, here, reach=settings.recall.scope), zone=zone, now=clock.now)
-        return Toolbox(tools)
-
-    return toolbox
-
-
-def _quoting(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallPlace], Quoting | None]:
-    """Return what finds the quotes for a room's replies."""
-
-    def quoting(place: RecallPlace) -> Quoting | None:
-        if not settings.recall.enabled or not settings.recall.quotes:
-            return None
-        room = RoomRecall(recall, place, reach=settings.recall.scope)
-        return Quoting(recall, room, settings.recall, max_input_tokens=settings.budget.max_input_tokens, zone=zone)
-
-    return quoting
-
-
-def _keepers(
-    settings: BotSettings,
-    database: Database,
-    store: TurnStore,
-    people: PeopleBook,
-    accesses: AccessBook,
-    clock: Clock,
-) -> Callable[[SessionId, int, SessionMemory], Keeper]:
-    """Return what makes a room's keeper."""
-    shelf, prompts = SegmentShelf(database), PromptShelf(database)
-
-    def keeping(session_id: SessionId, guild_id: int, memory: SessionMemory) -> Keeper:
-        return Keeper(
-            session_id,
-            guild_id,
-            memory=memory,
-            turns=store,
-            shelf=shelf,
-            people=people,
-            prompts=prompts,
-            accesses=accesses,
-            settings=settings.tiers,
-            clock=clock,
-            max_input_tokens=settings.budget.max_input_tokens,
-        )
-
-    return keeping
-
-
-def _memories(
-    store: TurnStore, summariser: Summariser, settings: BotSettings, policy: GuildPolicy, clock: Clock
-) -> Callable[[SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
-    """Return how a room opens its session's memory."""
-
-    @asynccontextmanager
-    async def open_memory(
-        session_id: SessionId, guild_id: int, on_event: Callable[[CompactionEvent], None]
-    ) -> AsyncIterator[SessionMemory]:
-        async with SessionMemory.open(
-            session_id,
-            store=store,
-            summariser=summariser,
-            fallback=ExtractiveSummariser(),
-            settings=settings.compaction,
-            mode=await policy.mode(guild_id),
-            clock=clock,
-            guild_id=str(guild_id),
-            on_event=on_event,
-            searchable=settings.recall.enabled,
-        ) as memory:
-            yield memory
-
-    return open_memory
+    """Return what makes a room's toolbox: an empty one where nobody could call anything."""
+    if model is None and not settings.realtime.enabled:
+        return lambda *_: Toolbox()
+    return toolset.toolbox
 
 
 async def _policy(settings: BotSettings, model: BudgetedModel | None, guilds: Guilds) -> GuildPolicy:

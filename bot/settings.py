@@ -43,6 +43,14 @@ class DiscordSettings(BaseModel):
             "empty means none. Takes effect at start."
         ),
     ] = ""
+    message_content: Annotated[
+        bool,
+        Field(
+            description="See what people write and drop into the chat, for read_attachment. Default off: it needs "
+            "Discord's Message Content intent, which is allowed on the Bot page of the developer portal; without it "
+            "the bot sees messages that mention it. Takes effect at start."
+        ),
+    ] = False
     connect_timeout_s: Annotated[
         float,
         Field(

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from pydantic import SecretStr
 
-from bot.app import BotSettings, Running, running_bot
+from bot.app import Running, running_bot
 from bot.cli.here import local_zone
 from bot.discord.client import connected
+from bot.sections import BotSettings
 from config.load import load
 
 if TYPE_CHECKING:
@@ -72,7 +73,12 @@ class Roomful:
         assert self._parts is not None, "started before"
         assert self._running is not None, "started before"
         client = await self._stack.enter_async_context(
-            connected(_pointed(self._parts.discord, discord), self._parts.transport, self._running.supervisor)
+            connected(
+                _pointed(self._parts.discord, discord),
+                self._parts.transport,
+                self._running.supervisor,
+                metronome=self._running.metronome,
+            )
         )
         await self._join(client, discord)
 

@@ -19,6 +19,7 @@ from enum import StrEnum
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.shelf import ModelShelf
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from bot.mcp.settings import McpServerSettings
     from bot.models.catalogue import ModelEntry
     from bot.settings import DiscordSettings, LlmSettings, StorageSettings
     from voice.settings import AsrSettings, ListeningSettings
@@ -41,6 +43,7 @@ PINNED = {"discord.py": "2.7.1", "davey": "0.1.7"}
 REHEARSAL_PARTS = ("cryptography", "jiwer", "whisper-normalizer")
 # Below this nothing of an evening fits, and the database cannot even grow its journal.
 HOPELESS_BYTES = 20_000_000
+MCP_TOOLS_SHOWN = 12
 
 
 class Status(StrEnum):
@@ -223,6 +226,28 @@ async def check_language_model(
             f"Set llm.model to one of: {shown}.",
         )
     return Finding("language model", Status.OK, f"{settings.model} at {settings.base_url or 'OpenAI'}")
+
+
+async def check_mcp_server(
+    settings: McpServerSettings, offered: Callable[[McpServerSettings], Awaitable[tuple[str, ...]]]
+) -> Finding:
+    """Judge whether an MCP server answers and offers what may be called of it. Without it the bot runs all the same."""
+    name = f"mcp {settings.name}"
+    try:
+        tools = await offered(settings)
+    except BotError as error:
+        remedy = f"Check the {'url' if settings.url else 'command'} of the server in [[mcp.servers]]."
+        return Finding(name, Status.WARNING, f"it does not answer: {error}", remedy)
+    allowed = [tool for tool in tools if settings.allows(tool)]
+    missing = [tool for tool in settings.tools if tool != "*" and tool not in tools]
+    shown = ", ".join(tools[:MCP_TOOLS_SHOWN]) + (" …" if len(tools) > MCP_TOOLS_SHOWN else "")
+    if missing:
+        return Finding(name, Status.WARNING, f"it has no {', '.join(missing)}", f"It offers: {shown}.")
+    if not allowed:
+        return Finding(name, Status.WARNING, "none of its tools may be called", f"Name them in `tools`: {shown}.")
+    changing = [tool for tool in allowed if settings.changes_something(tool)]
+    effects = f"{len(changing)} of them only on request" if changing else "none of them changes anything"
+    return Finding(name, Status.OK, f"{len(allowed)} tools may be called, {effects}")
 
 
 def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] | None = None) -> Finding:

@@ -13,10 +13,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Self
 
 from bot import events
-from bot.app import BotSettings, Running, running_bot
+from bot.app import Running, running_bot
 from bot.cli.failures import first_cause
 from bot.cli.here import local_zone
 from bot.clock import SystemClock
+from bot.sections import BotSettings
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore

@@ -22,6 +22,7 @@ from bot.cli.checkup import (
     check_discord,
     check_engine,
     check_language_model,
+    check_mcp_server,
     check_opus,
     check_packages,
     check_ports,
@@ -76,6 +77,7 @@ def examine_all() -> list[Finding]:
         check_voice(settings.models.directory, installed=find_spec("piper") is not None),
         check_discord(settings.discord),
         asyncio.run(_check_language_model(settings)),
+        *asyncio.run(_check_mcp(settings)),
         check_data_dir(settings.storage),
         check_database(settings.storage.database_path),
         check_ports(),
@@ -108,6 +110,14 @@ async def _check_language_model(settings: Settings) -> Finding:
     from bot.llm.reach import served_models
 
     return await check_language_model(settings.llm, served_models)
+
+
+async def _check_mcp(settings: Settings) -> list[Finding]:
+    if not settings.mcp.servers:
+        return []
+    from bot.mcp.visit import offered_tools
+
+    return [await check_mcp_server(server, offered_tools) for server in settings.mcp.servers]
 
 
 def _show(findings: Sequence[Finding]) -> None:

@@ -35,11 +35,12 @@ def command() -> None:
 
 
 async def _run(settings: Settings) -> None:
-    from bot.app import BotSettings, running_bot
+    from bot.app import running_bot
     from bot.cli.here import local_zone
     from bot.cli.signals import stop_on_signals
     from bot.events import nobody
     from bot.logs import writing_logs
+    from bot.sections import BotSettings
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     secrets = [

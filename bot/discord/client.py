@@ -55,8 +55,10 @@ class RoomtoneClient(discord.Client):
         household: Household,
         more_commands: Sequence[AddCommands] = (),
     ) -> None:
-        # Membership and speech need no privileged intent; what people write is not read.
-        intents = discord.Intents(guilds=True, voice_states=True, guild_messages=True)
+        # Membership and speech need no privileged intent; what people write is read where the operator wants it.
+        intents = discord.Intents(
+            guilds=True, voice_states=True, guild_messages=True, message_content=settings.message_content
+        )
         super().__init__(intents=intents, connector=connector(settings))
         self._household = household
         self._transport = transport
@@ -170,7 +172,10 @@ def translated(error: BaseException | None) -> SetupError:
                 "(Reset Token) into DISCORD_TOKEN."
             )
         case discord.PrivilegedIntentsRequired():
-            sentence = "Discord refused the bot's intents. Allow them on the Bot page of the developer portal."
+            sentence = (
+                "Discord refused the bot's intents. Allow Message Content on the Bot page of the developer portal, or "
+                "set discord.message_content = false."
+            )
         case discord.HTTPException():
             sentence = f"Discord answered with an error ({error.status}). Try again; see status.discord.com."
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():

@@ -80,7 +80,7 @@ class McpConnection:
                     await self._look_after()
             except Exception as error:  # noqa: BLE001 - whatever a server or its program does, it costs its tools alone
                 failures += 1
-                self.problem = _plain(error)
+                self.problem = plain(error)
                 if failures == 1:
                     log.warning("mcp_server_lost", server=self.settings.name, problem=self.problem)
             await self._clock.sleep(min(FIRST_RETRY_S * 2 ** (failures - 1), LONGEST_RETRY_S))
@@ -116,7 +116,7 @@ class McpConnection:
             result = await client.call_tool(tool, dict(arguments), read_timeout_seconds=self.settings.timeout_s)
         except Exception as error:
             self._doubted.set()
-            raise ToolError(f"The server {self.settings.name} failed: {_plain(error)}") from error
+            raise ToolError(f"The server {self.settings.name} failed: {plain(error)}") from error
         text = _text_of(result)
         if result.is_error:
             raise ToolError(text)
@@ -180,7 +180,7 @@ def _text_of(result: CallToolResult) -> str:
     return "\n".join(told) or "It answered nothing."
 
 
-def _plain(error: BaseException) -> str:
+def plain(error: BaseException) -> str:
     """Return what went wrong in one line; of a group of errors the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

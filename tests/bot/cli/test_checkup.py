@@ -22,6 +22,7 @@ from bot.cli.checkup import (
     check_discord,
     check_engine,
     check_language_model,
+    check_mcp_server,
     check_opus,
     check_packages,
     check_ports,
@@ -31,7 +32,9 @@ from bot.cli.checkup import (
     check_turns,
     check_voice,
 )
+from bot.errors import BotError
 from bot.llm.port import ChatModelError
+from bot.mcp.settings import McpServerSettings
 from bot.models import catalogue
 from bot.settings import DiscordSettings, LlmSettings, StorageSettings
 from bot.store.database import open_database
@@ -234,6 +237,30 @@ async def test_language_model() -> None:
     assert finding.remedy == "Set llm.model to one of: llama3.2, qwen3."
     finding = await check_language_model(settings, refuses)
     assert is_missing(finding, detail="refused the key", remedy="Check llm.api_key.")
+
+
+@pytest.mark.asyncio
+async def test_mcp_servers() -> None:
+    """One that is away, lacks a tool, or lends none is a note: the bot runs without it."""
+
+    async def offers(_settings: McpServerSettings) -> tuple[str, ...]:
+        return ("read_file", "write_file")
+
+    async def is_away(_settings: McpServerSettings) -> tuple[str, ...]:
+        raise BotError("there is no program 'uvx'")
+
+    server = McpServerSettings(name="files", command="uvx", tools=("read_file",))
+    assert (await check_mcp_server(server, offers)).detail == "1 tools may be called, 1 of them only on request"
+    harmless = server.model_copy(update={"read_only": ("*",)})
+    assert (await check_mcp_server(harmless, offers)).status is Status.OK
+    for changed, detail, remedy in (
+        ({"tools": ()}, "none of its tools may be called", "Name them in `tools`: read_file, write_file."),
+        ({"tools": ("rm",)}, "it has no rm", "It offers: read_file, write_file."),
+    ):
+        finding = await check_mcp_server(server.model_copy(update=changed), offers)
+        assert (finding.status, finding.detail, finding.remedy) == (Status.WARNING, detail, remedy)
+    finding = await check_mcp_server(server, is_away)
+    assert (finding.status, finding.detail) == (Status.WARNING, "it does not answer: there is no program 'uvx'")
 
 
 def test_data_directory(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.mcp.servers import running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
+from bot.mcp.visit import McpError, offered_tools
 from compaction.budget.messages import ToolCall
 from tests.fakes.clock import FakeClock
 
@@ -59,7 +60,7 @@ async def test_tools_are_called_as_ours() -> None:
 @pytest.mark.asyncio
 async def test_failures_are_sentences() -> None:
     """The tool's own, a slow one, and one that is not there."""
-    async with servers(desk(timeout_s=0.5)) as running:
+    async with servers(desk(timeout_s=2.5)) as running:
         connection = running.connections[0]
         with pytest.raises(ToolError, match="Error executing tool fail"):
             await connection.call("fail", {})
@@ -98,6 +99,27 @@ async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
             await clock.until_somebody_sleeps()
             assert running.connections[1].problem == "there is no program 'no-such-program'"
             clock.advance(wait_s)
+
+
+@pytest.mark.asyncio
+async def test_a_visit_tells_what_there_is() -> None:
+    """For `roomtone doctor`; and why there is nothing."""
+    assert {"add", "die"} <= set(await offered_tools(desk()))
+    with pytest.raises(McpError, match="there is no program 'no-such-program'"):
+        await offered_tools(desk(command="no-such-program", args=[]))
+    with pytest.raises(McpError):
+        await offered_tools(McpServerSettings(name="web", url="http://127.0.0.1:9/mcp"))
+    with pytest.raises(McpError):
+        await offered_tools(desk(args=["-c", "print('hello')"]))
+
+
+@pytest.mark.asyncio
+async def test_ending_while_it_still_connects() -> None:
+    """A program that never answers is ended with the bot."""
+    silent = desk(args=["-c", "import time; time.sleep(600)"])
+    async with running_servers(McpSettings(servers=(silent,)), FakeClock()) as running:
+        await asyncio.sleep(0.3)
+        assert running.tools() == ()
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,119 @@
+"""What makes rooms remember: memory search, quotes, the session's memory and who tends it, each for one room."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bot.brain.quoting import Quoting
+from bot.embedding.choice import chosen_embedder
+from bot.indexer import Indexer
+from bot.keeper import Keeper
+from bot.recall import Recall, RoomRecall
+from bot.store.prompts import PromptShelf
+from bot.store.search import SqlRecallIndex
+from bot.store.tiers import SegmentShelf
+from bot.store.vectorshelf import VectorShelf
+from compaction.session import SessionMemory
+from compaction.summarisers.extractive import ExtractiveSummariser
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager, AsyncExitStack
+    from datetime import tzinfo
+
+    from bot.accesses import AccessBook
+    from bot.clock import Clock
+    from bot.people import PeopleBook
+    from bot.policy import GuildPolicy
+    from bot.recall import Place as RecallPlace
+    from bot.sections import BotSettings
+    from bot.store.database import Database
+    from compaction.events import CompactionEvent
+    from compaction.model import SessionId
+    from compaction.ports import TurnStore
+    from compaction.summarisers.port import Summariser
+
+
+async def open_recall(
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    database: Database,
+    store: TurnStore,
+    clock: Clock,
+    accesses: AccessBook,
+) -> Recall:
+    """Start memory search and what keeps it complete."""
+    embedder = await stack.enter_async_context(
+        chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
+    )
+    vectors = VectorShelf(database, most=settings.recall.max_vectors)
+    await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
+    return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
+
+
+def quoting_for(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallPlace], Quoting | None]:
+    """Return what finds the quotes for a room's replies."""
+
+    def quoting(place: RecallPlace) -> Quoting | None:
+        if not settings.recall.enabled or not settings.recall.quotes:
+            return None
+        room = RoomRecall(recall, place, reach=settings.recall.scope)
+        return Quoting(recall, room, settings.recall, max_input_tokens=settings.budget.max_input_tokens, zone=zone)
+
+    return quoting
+
+
+def keepers(
+    settings: BotSettings,
+    database: Database,
+    store: TurnStore,
+    people: PeopleBook,
+    accesses: AccessBook,
+    clock: Clock,
+) -> Callable[[SessionId, int, SessionMemory], Keeper]:
+    """Return what makes a room's keeper."""
+    shelf, prompts = SegmentShelf(database), PromptShelf(database)
+
+    def keeping(session_id: SessionId, guild_id: int, memory: SessionMemory) -> Keeper:
+        return Keeper(
+            session_id,
+            guild_id,
+            memory=memory,
+            turns=store,
+            shelf=shelf,
+            people=people,
+            prompts=prompts,
+            accesses=accesses,
+            settings=settings.tiers,
+            clock=clock,
+            max_input_tokens=settings.budget.max_input_tokens,
+        )
+
+    return keeping
+
+
+def memories(
+    store: TurnStore, summariser: Summariser, settings: BotSettings, policy: GuildPolicy, clock: Clock
+) -> Callable[[SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
+    """Return how a room opens its session's memory."""
+
+    @asynccontextmanager
+    async def open_memory(
+        session_id: SessionId, guild_id: int, on_event: Callable[[CompactionEvent], None]
+    ) -> AsyncIterator[SessionMemory]:
+        async with SessionMemory.open(
+            session_id,
+            store=store,
+            summariser=summariser,
+            fallback=ExtractiveSummariser(),
+            settings=settings.compaction,
+            mode=await policy.mode(guild_id),
+            clock=clock,
+            guild_id=str(guild_id),
+            on_event=on_event,
+            searchable=settings.recall.enabled,
+        ) as memory:
+            yield memory
+
+    return open_memory

@@ -1,0 +1,53 @@
+"""The sections of the settings that the running bot is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.brain.tools.settings import ToolsSettings
+    from bot.mcp.settings import McpSettings
+    from bot.participation.settings import ParticipationSettings
+    from bot.settings import (
+        BrainSettings,
+        DiscordSettings,
+        LlmSettings,
+        ModelsSettings,
+        RecallSettings,
+        RoomSettings,
+        StorageSettings,
+    )
+    from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
+    from voice.settings import (
+        AsrSettings,
+        ListeningSettings,
+        RealtimeSettings,
+        SpeakingSettings,
+        TransportSettings,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BotSettings:
+    """The sections that the running bot is made of; `config` loads them."""
+
+    discord: DiscordSettings
+    room: RoomSettings
+    transport: TransportSettings
+    listening: ListeningSettings
+    asr: AsrSettings
+    speaking: SpeakingSettings
+    realtime: RealtimeSettings
+    brain: BrainSettings
+    participation: ParticipationSettings
+    llm: LlmSettings
+    tools: ToolsSettings
+    mcp: McpSettings
+    compaction: CompactionSettings
+    budget: BudgetSettings
+    models: ModelsSettings
+    tiers: TierSettings
+    people: PeopleSettings
+    recall: RecallSettings
+    storage: StorageSettings

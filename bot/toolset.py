@@ -1,0 +1,68 @@
+"""Which tools the model of a room has: those of the room itself, as the settings want them, and those of servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.brain.tools.attachments import attachment_tool
+from bot.brain.tools.links import link_tool
+from bot.brain.tools.memory import memory_tools
+from bot.brain.tools.screen import screen_tool
+from bot.brain.tools.toolbox import Toolbox
+from bot.recall import RoomRecall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import tzinfo
+
+    from bot.brain.tools.screen import ScreenView
+    from bot.brain.tools.settings import ToolsSettings
+    from bot.brain.tools.tool import Tool
+    from bot.clock import Clock
+    from bot.place import Place
+    from bot.recall import Place as RecallPlace
+    from bot.recall import Recall
+
+
+class Toolset:
+    """Makes the toolboxes of rooms. `reach`: how far memory search looks. `more`: tools that all rooms have.
+
+    `screens` gives what a room sees of shared screens; None where it sees none.
+    """
+
+    def __init__(
+        self,
+        settings: ToolsSettings,
+        recall: Recall,
+        *,
+        reach: str,
+        clock: Clock,
+        zone: tzinfo,
+        more: Callable[[], Sequence[Tool]] = tuple,
+        screens: Callable[[Place], ScreenView | None] = lambda _: None,
+    ) -> None:
+        self._settings = settings
+        self._recall = recall
+        self._reach = reach
+        self._clock = clock
+        self._zone = zone
+        self._more = more
+        self._screens = screens
+
+    def toolbox(self, here: RecallPlace, place: Place) -> Toolbox:
+        """Return the tools of a session in a place."""
+        settings = self._settings
+        if not settings.max_steps:
+            return Toolbox()
+        tools: list[Tool] = []
+        if settings.memory:
+            room = RoomRecall(self._recall, here, reach=self._reach)
+            tools += memory_tools(room, zone=self._zone, now=self._clock.now)
+        if settings.attachments:
+            tools.append(attachment_tool(place.chat, max_bytes=1024 * settings.attachment_kb, zone=self._zone))
+        if settings.links:
+            tools.append(link_tool(place.chat, words=settings.link_words))
+        screen = self._screens(place)
+        if screen is not None:
+            tools.append(screen_tool(screen))
+        return Toolbox(tools, more=self._more)

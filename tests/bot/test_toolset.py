@@ -1,0 +1,74 @@
+"""The tools of a room, as the settings want them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.tools.permission import Asker
+from bot.brain.tools.settings import ToolsSettings
+from bot.recall import Place as RecallPlace
+from bot.recall import Recall
+from bot.toolset import Toolset
+from compaction.budget.messages import ToolCall
+from tests.bot.brain.tools.test_links import MAP
+from tests.bot.brain.tools.test_screen import View
+from tests.bot.test_recall import evening
+from tests.compaction.memory.recall_index_contract import EVENING, SAID
+from tests.fakes.clock import FakeClock
+from tests.fakes.place import FakePlace
+
+if TYPE_CHECKING:
+    from bot.brain.tools.toolbox import Toolbox
+
+ADA = Asker(1, "Ada", "Roomtone, post the map.", present=True)
+HERE = RecallPlace(EVENING, 1, 10)
+
+
+async def toolbox(place: FakePlace, settings: dict[str, object] | None = None, *, view: View | None = None) -> Toolbox:
+    """The tools of a session in `place`."""
+    index, store = await evening(*SAID)
+    toolset = Toolset(
+        ToolsSettings.model_validate(settings or {}),
+        Recall(index, store),
+        reach="channel",
+        clock=FakeClock(),
+        zone=UTC,
+        screens=lambda _: view,
+    )
+    return toolset.toolbox(HERE, place)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({}, {"memory_search", "recall_turns", "read_attachment", "post_link"}),
+        ({"memory": False}, {"read_attachment", "post_link"}),
+        ({"attachments": False, "links": False}, {"memory_search", "recall_turns"}),
+        ({"max_steps": 0}, set()),
+    ],
+)
+async def test_tools_are_as_the_settings_want(settings: dict[str, object], names: set[str]) -> None:
+    """Each can be left out."""
+    assert {tool.name for tool in (await toolbox(FakePlace(), settings)).tools()} == names
+
+
+@pytest.mark.asyncio
+async def test_they_reach_their_own_room() -> None:
+    """Its memory, its chat, its screens; a link is posted for who asks for it."""
+    place, view = FakePlace(), View()
+    box = await toolbox(place, view=view)
+    use = box.use(ADA)
+    assert "lighthouse" in await use.run(ToolCall("c", "memory_search", '{"query": "lighthouse"}'))
+    place.chat.drop("notes.txt", b"milk")
+    assert "milk" in await use.run(ToolCall("c", "read_attachment", "{}"))
+    assert "stands in" in await use.run(ToolCall("c", "post_link", MAP))
+    assert len(place.chat.posted) == 1
+    assert "did not ask" in await box.use(replace(ADA, said="Hello.")).run(ToolCall("c", "post_link", MAP))
+    assert "look_at_screen" not in {tool.name for tool in box.tools()}
+    view.shared.append("Bo")
+    assert "look_at_screen" in {tool.name for tool in box.tools()}
