@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.brain.decider import VoiceMode
+from bot.participation.silence import Silence
 from bot.store.database import open_database
 from bot.store.guilds import GuildChoice, Guilds
 from compaction.errors import StoreError
@@ -52,4 +54,30 @@ async def test_an_unknown_mode_is_a_plain_sentence(tmp_path: Path) -> None:
         connection.commit()
         connection.close()
         with pytest.raises(StoreError, match=r"dreaming.*/rolling-context"):
+            await Guilds(database, FakeClock()).choice(1)
+
+
+@pytest.mark.asyncio
+async def test_when_the_bot_speaks_is_kept(tmp_path: Path) -> None:
+    """Mode, names in any script, and a silence with everything it holds."""
+    chosen = GuildChoice(
+        voice_mode=VoiceMode.FREE,
+        wake_names=("Jeeves", "Žofie, the 2nd"),
+        silence=Silence(always=True, session_id="evening", until=12.5),
+    )
+    async with open_database(tmp_path / "a.db") as database:
+        await Guilds(database, FakeClock()).choose(1, chosen, by=7)
+        assert await Guilds(database, FakeClock()).choice(1) == chosen
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("column", ["voice_mode", "wake_names"])
+async def test_what_cannot_be_read_is_a_plain_sentence(tmp_path: Path, column: str) -> None:
+    """With the commands that mend it."""
+    async with open_database(tmp_path / "a.db") as database:
+        connection = sqlite3.connect(tmp_path / "a.db")
+        connection.execute(f"INSERT INTO guild_settings (guild_id, {column}, changed_at) VALUES (1, 'shouting', 0.0)")
+        connection.commit()
+        connection.close()
+        with pytest.raises(StoreError, match=r"cannot be read.*/voice-mode"):
             await Guilds(database, FakeClock()).choice(1)

@@ -1,0 +1,172 @@
+"""/quiet, /talk, /voice-mode, /wake-names, /opt-out and /opt-in against the local Discord: who may do what."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import discord
+import pytest
+
+from bot.brain.decider import VoiceMode
+from bot.discord.client import connected
+from bot.discord.commands.participation import (
+    MODES,
+    NOT_A_MODERATOR,
+    SILENCED_FOR_GOOD,
+    add_participation_commands,
+    is_moderator,
+    named,
+)
+from bot.participation.settings import ParticipationSettings
+from bot.participation.standing import Participation
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from tests.bot.participation.test_standing import FakeVoice
+from tests.fakes.choices import FakeChoices, FakeOptOuts
+from tests.fakes.clock import FakeClock
+from voice.settings import TransportSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.participation.standing import Standing
+
+
+class Table:
+    """A local Discord with our client in it, which has the commands, and what they change."""
+
+    def __init__(self, local: LocalDiscord, participation: Participation, standing: Standing) -> None:
+        self.local = local
+        self.participation = participation
+        self.standing = standing
+
+    async def say(self, user_id: int, command: str, **options: object) -> str:
+        """Use a command, and return the answer that the person alone sees."""
+        result = await self.local.invoke(user_id, command, options)
+        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+        (reply,) = result.replies
+        assert reply.ephemeral
+        return reply.content
+
+
+@asynccontextmanager
+async def online(choices: FakeChoices | None = None) -> AsyncIterator[Table]:
+    """Start all of it; the bot is in a voice channel."""
+    participation = Participation(
+        choices or FakeChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
+    )
+    command = partial(add_participation_commands, participation=participation)
+    async with (
+        LocalDiscord() as local,
+        connected(settings_for(local), TransportSettings(), FakeHousehold(), [command]),
+    ):
+        standing = await participation.standing(local.guild.id)
+        standing.voice = FakeVoice()
+        yield Table(local, participation, standing)
+
+
+@pytest.mark.asyncio
+async def test_anybody_silences_it_for_now() -> None:
+    """Until /talk, or for some minutes."""
+    async with online() as table:
+        assert await table.say(BEN, "quiet") == "I am silent until /talk or the end of this session. I go on listening."
+        assert table.standing.silence.holds("evening", now=0.0)
+        assert await table.say(BEN, "talk") == "I may speak again."
+        assert not table.standing.silence.holds("evening", now=0.0)
+        assert (await table.say(BEN, "quiet", **{"for": 20})).startswith("I am silent for 20 minutes, or until /talk.")
+        assert table.standing.silence.until is not None
+        table.standing.voice = None
+        assert await table.say(BEN, "quiet") == "I am not in a voice channel here."
+
+
+@pytest.mark.asyncio
+async def test_a_moderator_silences_it_for_good() -> None:
+    """A member can neither do nor undo that, and is told so."""
+    async with online() as table:
+        refused = await table.say(BEN, "quiet", always=True)
+        assert refused == f"{NOT_A_MODERATOR} /quiet without `always` silences me for now."
+        assert not table.standing.silence.always
+        assert "until a moderator uses /talk" in await table.say(ADA, "quiet", always=True)
+        assert await table.say(BEN, "talk") == SILENCED_FOR_GOOD
+        assert table.standing.silence.always
+        assert await table.say(ADA, "talk") == "I may speak again."
+        assert not table.standing.silence.always
+
+
+@pytest.mark.asyncio
+async def test_a_moderator_chooses_the_mode_and_everybody_sees_it() -> None:
+    """Shown, set, given back."""
+    async with online() as table:
+        assert await table.say(BEN, "voice-mode") == f"I take part in the mode {MODES[VoiceMode.ENGAGED]}."
+        refused = await table.say(BEN, "voice-mode", mode="free")
+        assert refused == f"{NOT_A_MODERATOR} I take part in the mode {MODES[VoiceMode.ENGAGED]}."
+        assert await table.say(ADA, "voice-mode", mode="free") == f"I take part in the mode {MODES[VoiceMode.FREE]}."
+        assert table.standing.voice_mode is VoiceMode.FREE
+        await table.say(ADA, "voice-mode", mode="default")
+        assert table.standing.voice_mode is VoiceMode.ENGAGED
+
+
+@pytest.mark.asyncio
+async def test_a_moderator_chooses_the_names_and_everybody_sees_them() -> None:
+    """Shown, set, refused where nobody could say them, given back."""
+    async with online() as table:
+        assert await table.say(BEN, "wake-names") == "I listen to: Roomtone."
+        assert (await table.say(BEN, "wake-names", names="Jeeves")).startswith(NOT_A_MODERATOR)
+        assert await table.say(ADA, "wake-names", names="Jeeves,  Old  Boy ,jeeves*") == (
+            "I listen to: Jeeves, Old Boy, jeeves\\*."
+        )
+        assert table.standing.wake_names == ("Jeeves", "Old Boy", "jeeves*")
+        assert (await table.say(ADA, "wake-names", names="42")).startswith("Give me one to 5 names")
+        assert table.standing.wake_names == ("Jeeves", "Old Boy", "jeeves*")
+        assert await table.say(ADA, "wake-names", names="Default") == "I listen to: Roomtone."
+
+
+@pytest.mark.asyncio
+async def test_who_does_not_want_to_be_heard_is_not() -> None:
+    """Until they take it back; nobody can do it for others."""
+    async with online() as table:
+        assert (await table.say(BEN, "opt-out")).startswith("I no longer hear you on this server")
+        assert table.standing.opted_out == {BEN}
+        assert await table.say(BEN, "opt-in") == "I hear you again on this server."
+        assert table.standing.opted_out == frozenset()
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_fails_is_told() -> None:
+    """With its remedy, and that it holds for now."""
+    choices = FakeChoices()
+    choices.broken = True
+    async with online(choices) as table:
+        assert await table.say(BEN, "quiet") == (
+            "That holds for now and could not be stored. The disk is full. Make room."
+        )
+        assert table.standing.silence.holds("evening", now=0.0)
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        ("Jeeves", ("Jeeves",)),
+        (" Jeeves , Otto von B ", ("Jeeves", "Otto von B")),
+        ("Jeeves,Jeeves", ("Jeeves",)),
+        ("Žofie", ("Žofie",)),
+        ("", ()),
+        (" , ", ()),
+        ("J", ()),
+        ("1234", ()),
+        ("x" * 33, ()),
+        ("aa,bb,cc,dd,ee,ff", ()),
+    ],
+)
+def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
+    """They must be few, short, and have letters."""
+    assert named(names) == wanted
+
+
+@pytest.mark.parametrize("permission", ["administrator", "manage_channels", "mute_members"])
+def test_moderators_decide_for_a_voice_channel(permission: str) -> None:
+    """Who may do that anyway."""
+    assert is_moderator(discord.Permissions(**{permission: True}))
+    assert not is_moderator(discord.Permissions(send_messages=True, connect=True))

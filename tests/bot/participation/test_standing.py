@@ -1,0 +1,146 @@
+"""How the bot stands on a server: chosen at once, stored behind it, and known again."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.brain.decider import VoiceMode
+from bot.participation.settings import ParticipationSettings
+from bot.participation.silence import Silence
+from bot.participation.standing import NotHereError, Participation
+from bot.store.guilds import GuildChoice
+from compaction.errors import StoreError
+from compaction.model import Mode
+from tests.fakes.choices import FakeChoices, FakeOptOuts
+from tests.fakes.clock import FakeClock
+
+GUILD, ADA, BO = 10, 1, 2
+NAMES = ("Roomtone", "Room tone")
+
+
+class FakeVoice:
+    """A room that notes how often it fell silent."""
+
+    session_id = "evening"
+
+    def __init__(self) -> None:
+        self.silences = 0
+
+    def fall_silent(self) -> None:
+        """Count."""
+        self.silences += 1
+
+
+class House:
+    """A participation and what it is kept in."""
+
+    def __init__(self) -> None:
+        self.choices = FakeChoices()
+        self.opt_outs = FakeOptOuts()
+        self.clock = FakeClock()
+        self.participation = self.again()
+
+    def again(self) -> Participation:
+        """Return another process's."""
+        return Participation(self.choices, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock)
+
+
+@pytest.mark.asyncio
+async def test_the_settings_hold_where_nothing_is_chosen() -> None:
+    """And the same standing is had by everybody."""
+    house = House()
+    standing = await house.participation.standing(GUILD)
+    assert (standing.voice_mode, standing.wake_names, standing.silence) == (VoiceMode.ENGAGED, NAMES, Silence())
+    assert await house.participation.standing(GUILD) is standing
+    assert await house.participation.standing(11) is not standing
+
+
+@pytest.mark.asyncio
+async def test_what_is_chosen_is_known_in_the_next_process() -> None:
+    """Mode, names, silence and opt-outs; what else was chosen stays."""
+    house = House()
+    house.choices.made[GUILD] = GuildChoice(Mode.ROLLING, False)
+    await house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA)
+    await house.participation.choose_names(GUILD, ("Jeeves",), by=ADA)
+    await house.participation.quiet_always(GUILD, by=ADA)
+    await house.participation.opt(GUILD, BO, out=True)
+    assert house.choices.made[GUILD] == GuildChoice(
+        Mode.ROLLING, False, VoiceMode.FREE, ("Jeeves",), Silence(always=True)
+    )
+    standing = await house.again().standing(GUILD)
+    assert (standing.voice_mode, standing.wake_names) == (VoiceMode.FREE, ("Jeeves",))
+    assert standing.silence.always
+    assert standing.opted_out == {BO}
+
+
+@pytest.mark.asyncio
+async def test_a_choice_can_be_given_back_to_the_settings() -> None:
+    """One without the other."""
+    house = House()
+    await house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA)
+    await house.participation.choose_names(GUILD, ("Jeeves",), by=ADA)
+    await house.participation.choose_mode(GUILD, None, by=ADA)
+    assert house.choices.made[GUILD] == GuildChoice(wake_names=("Jeeves",))
+    await house.participation.choose_names(GUILD, None, by=ADA)
+    assert house.choices.made[GUILD] == GuildChoice()
+    standing = await house.participation.standing(GUILD)
+    assert (standing.voice_mode, standing.wake_names) == (VoiceMode.ENGAGED, NAMES)
+
+
+@pytest.mark.asyncio
+async def test_silence_for_now_takes_a_room() -> None:
+    """It stops speaking at once; there is nothing to silence where there is none."""
+    house = House()
+    with pytest.raises(NotHereError, match="not in a voice channel"):
+        await house.participation.quiet(GUILD, by=BO)
+    standing = await house.participation.standing(GUILD)
+    voice = standing.voice = FakeVoice()
+    await house.participation.quiet(GUILD, by=BO, minutes=5)
+    assert voice.silences == 1
+    assert house.choices.made[GUILD].silence == Silence(session_id="evening", until=house.clock.now() + 300.0)
+    assert await house.participation.talk(GUILD, by=BO, moderator=False)
+    assert house.choices.made[GUILD].silence == Silence()
+
+
+@pytest.mark.asyncio
+async def test_a_moderators_silence_takes_a_moderator() -> None:
+    """To begin and to end."""
+    house = House()
+    standing = await house.participation.standing(GUILD)
+    voice = standing.voice = FakeVoice()
+    await house.participation.quiet_always(GUILD, by=ADA)
+    assert voice.silences == 1
+    assert not await house.participation.talk(GUILD, by=BO, moderator=False)
+    assert standing.silence.always
+    assert await house.participation.talk(GUILD, by=ADA, moderator=True)
+    assert not standing.silence.always
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_fails_takes_nothing_back() -> None:
+    """What was asked for holds; who asked is told by the error."""
+    house = House()
+    standing = await house.participation.standing(GUILD)
+    house.choices.broken = True
+    with pytest.raises(StoreError):
+        await house.participation.quiet_always(GUILD, by=ADA)
+    assert standing.silence.always
+
+
+@pytest.mark.asyncio
+async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
+    """But nobody is heard while it cannot be known who has opted out."""
+    house = House()
+    house.choices.broken = True
+    assert (await house.participation.standing(GUILD)).voice_mode is VoiceMode.ENGAGED
+
+    class Broken(FakeOptOuts):
+        """A store that is away."""
+
+        async def of(self, guild_id: int) -> frozenset[int]:
+            """Fail."""
+            raise StoreError("The disk is full. Make room.")
+
+    house.opt_outs = Broken()
+    with pytest.raises(StoreError):
+        await house.again().standing(GUILD)
