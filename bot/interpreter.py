@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # How long a thread may go on once another one wants the interpreter. Python's own 5 ms is a quarter of a frame, and
 # ten rooms would wait for it one after the other. Changing over costs microseconds, and only where somebody waits.
-SWITCH_INTERVAL_S = 0.0001
+SWITCH_INTERVAL_S = 0.0005
 
 
 @contextmanager

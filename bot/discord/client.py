@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bot.place import Place
     from bot.settings import DiscordSettings
     from voice.settings import TransportSettings
+    from voice.transport.metronome import Metronome
 
     AddCommands = Callable[[app_commands.CommandTree[Any]], None]
 
@@ -54,6 +55,7 @@ class RoomtoneClient(discord.Client):
         transport: TransportSettings,
         household: Household,
         more_commands: Sequence[AddCommands] = (),
+        metronome: Metronome | None = None,
     ) -> None:
         # Membership and speech need no privileged intent; what people write is read where the operator wants it.
         intents = discord.Intents(
@@ -62,8 +64,9 @@ class RoomtoneClient(discord.Client):
         super().__init__(intents=intents, connector=connector(settings))
         self._household = household
         self._transport = transport
+        self._metronome = metronome
         self.tree = app_commands.CommandTree(self)
-        add_room_commands(self.tree, household, transport)
+        add_room_commands(self.tree, household, transport, metronome)
         for add in more_commands:
             add(self.tree)
         self.tree.error(_command_failed)
@@ -108,7 +111,7 @@ class RoomtoneClient(discord.Client):
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
         if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-            return DiscordPlace(channel, channel, self._transport)
+            return DiscordPlace(channel, channel, self._transport, self._metronome)
         return None
 
 
@@ -118,10 +121,11 @@ async def connected(
     transport: TransportSettings,
     household: Household,
     more_commands: Sequence[AddCommands] = (),
+    metronome: Metronome | None = None,
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and hand out the client once its guilds are known.
 
-    `more_commands`: each puts commands on the tree, besides those of the rooms.
+    `more_commands`: each puts commands on the tree, besides those of the rooms. `metronome` sends what the bot says.
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. Later losses are
     mended by discord.py itself; one that it gives up on ends `client.running`, which the body watches
     (`translated` says why). *Ownership*: the client's task ends here.
@@ -129,7 +133,7 @@ async def connected(
     if settings.token is None or not settings.token.get_secret_value().strip():
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
     point_at(settings)
-    client = RoomtoneClient(settings, transport, household, more_commands)
+    client = RoomtoneClient(settings, transport, household, more_commands, metronome)
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
         await _until_settled(client, running, settings.connect_timeout_s)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from voice.settings import TransportSettings
     from voice.transport.heard import Heard
     from voice.transport.link import LinkEvent
+    from voice.transport.metronome import Metronome
 
 log = structlog.get_logger()
 
@@ -37,10 +38,13 @@ class DiscordPlace:
         channel: discord.VoiceChannel | discord.StageChannel,
         text_channel: discord.abc.Messageable,
         transport: TransportSettings,
+        metronome: Metronome | None = None,
     ) -> None:
+        """`metronome` sends what the bot says; without one each connection does."""
         self._channel = channel
         self._text_channel = text_channel
         self._transport = transport
+        self._metronome = metronome
         self._chat = DiscordChat(channel, text_channel)
 
     @property

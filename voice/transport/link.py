@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from voice.settings import TransportSettings
     from voice.transport.counters import PacketCounters
     from voice.transport.heard import Heard
+    from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
 
 _log = structlog.get_logger()
@@ -89,8 +90,10 @@ class VoiceLink:
         settings: TransportSettings,
         is_excluded: Callable[[int], bool],
         on_event: Callable[[LinkEvent], None],
+        metronome: Metronome | None = None,
     ) -> None:
         self._channel = channel
+        self._metronome = metronome
         self._settings = settings
         self._on_event = on_event
         self._handover = Handover(asyncio.get_running_loop(), sink, max_waiting_s=settings.max_waiting_s)
@@ -115,15 +118,19 @@ class VoiceLink:
         settings: TransportSettings,
         is_excluded: Callable[[int], bool],
         on_event: Callable[[LinkEvent], None],
+        metronome: Metronome | None = None,
     ) -> AsyncIterator[VoiceLink]:
         """Join `channel` and stay while the context lasts.
 
         `sink` and `on_event` are called on the event loop and must be quick. `is_excluded` says whose packets are
         never decrypted (bots, people who opted out); it is asked in another thread at every packet, so a change
-        holds at once. Raises `LinkError` (and `OpusMissingError`) with a plain sentence.
+        holds at once. `metronome` sends what is said at its time; without one the link does.
+        Raises `LinkError` (and `OpusMissingError`) with a plain sentence.
         *Cancellation*: leaves the channel. *Ownership*: of the voice client, its threads, and one task.
         """
-        link = cls(channel, sink=sink, settings=settings, is_excluded=is_excluded, on_event=on_event)
+        link = cls(
+            channel, sink=sink, settings=settings, is_excluded=is_excluded, on_event=on_event, metronome=metronome
+        )
         keeper: asyncio.Task[None] | None = None
         try:
             await link._connect()
@@ -194,7 +201,7 @@ class VoiceLink:
             if self._client is made:
                 self._state_is(up)
 
-        made = ReceivingClient(client, channel, receiver=self._receiver, on_state=state_is)
+        made = ReceivingClient(client, channel, receiver=self._receiver, on_state=state_is, metronome=self._metronome)
         self._client = made
         return made
 

@@ -1,8 +1,8 @@
 """The bot's own voice on its way out: 20 ms frames pulled, encoded, sealed, paced, and announced as speaking.
 
-Owns the sending thread. While a frame is on its way the next one is made ready to the last byte, so that at its time
-one system call is left to do: a busy interpreter then delays it by one handing over and not by one for each step.
-More than one is not made ahead, because what was made can no longer be taken back when somebody speaks.
+Owns the sending thread. Frames are made ready to the last byte before their time: where the carrier keeps them until
+then (`metronome`), two of them, so that nothing in this process delays them; else one, so that at its time one system
+call is left to do. More is not made ahead: what was made is no longer taken back when somebody speaks.
 discord.py's player is not used: it ends with its source, cannot be silent in between, and catches up with a burst
 after every pause. What is said is the source's business (voice/speaking).
 """
@@ -34,6 +34,8 @@ _FRAME_S = FRAME_MS / 1000
 _SILENCE_FRAMES_AT_END = 5
 # A stall longer than this is not caught up: listeners would hear a burst that their buffers drop.
 _LONGEST_LAG_S = 0.1
+# Handed over before their time: so long does a busy interpreter delay nothing, and somebody who speaks waits for it.
+_AHEAD_S = 2 * _FRAME_S
 # The encrypted group is made within two seconds of joining. Alone in a channel it never is; then time passes.
 _LONGEST_WAIT_FOR_GROUP_S = 5.0
 
@@ -65,8 +67,12 @@ class Carrier(Protocol):
     def seal(self, packet: bytes) -> bytes:
         """Return the datagram of the next Opus packet of 20 ms, encrypted as the room is now."""
 
-    def send(self, datagram: bytes) -> None:
-        """Send what was sealed."""
+    @property
+    def keeps_time(self) -> bool:
+        """Whether it sends what it is given before its time at its time; else it sends at once."""
+
+    def send(self, datagram: bytes, *, at: float) -> None:
+        """Send what was sealed, at `at` (monotonic seconds) or now."""
 
     def set_speaking(self, speaking: bool) -> None:
         """Tell the room whether we speak."""
@@ -177,6 +183,8 @@ class Outgoing:
             expected_loss_percent=settings.opus_expected_loss_percent,
         )
         self._ahead: _Sealed | None = None
+        # When the next frame that is handed over before its time is to leave.
+        self._due = float("-inf")
         self._talkspurt = Talkspurt()
         self._readiness = Readiness()
         self._end = threading.Event()
@@ -200,7 +208,7 @@ class Outgoing:
         self._thread.join(timeout_s)
 
     def slot(self) -> None:
-        """Do one 20 ms slot: send what is ready, or else what the source has now; then make the next one ready."""
+        """Do one 20 ms slot: send what is ready, or what the source has now, and make the next one ready."""
         ahead, self._ahead = self._ahead, None
         carrier = self._carrier()
         connected = carrier is not None and carrier.is_connected()
@@ -213,21 +221,38 @@ class Outgoing:
             # Time passes for the source, and nobody hears it.
             self._source.next_frame()
             return
+        if carrier.keeps_time:
+            self._fill(carrier)
+            return
+        now = self._clock()
         if ahead is None or ahead.carrier is not carrier:
             ahead = self._make(carrier)
-        self._use(carrier, ahead)
+        self._use(carrier, ahead, at=now)
         if ahead is not None:
             self._ahead = self._make(carrier)
 
-    def _use(self, carrier: Carrier, sealed: _Sealed | None) -> None:
+    def _fill(self, carrier: Carrier) -> None:
+        """Hand over what is due from now until `_AHEAD_S` later. After a pause the first frame is due at once."""
+        now = self._clock()
+        if self._due < now:
+            self._due = now
+        while self._due - now < _AHEAD_S:
+            sealed = self._make(carrier)
+            if sealed is None and self._due - now > _FRAME_S / 2:
+                # The source may have something until then.
+                return
+            self._use(carrier, sealed, at=self._due)
+            self._due += _FRAME_S
+
+    def _use(self, carrier: Carrier, sealed: _Sealed | None, *, at: float) -> None:
         match self._talkspurt.step(has_frame=sealed is not None):
             case Step.START:
                 carrier.set_speaking(True)
-                self._send(sealed)
+                self._send(sealed, at)
             case Step.SOUND:
-                self._send(sealed)
+                self._send(sealed, at)
             case Step.SILENCE:
-                carrier.send(carrier.seal(SILENCE_FRAME))
+                carrier.send(carrier.seal(SILENCE_FRAME), at=at)
             case Step.STOP:
                 carrier.set_speaking(False)
             case Step.NOTHING:
@@ -244,12 +269,12 @@ class Outgoing:
             _log.warning("frame_not_encoded", samples=len(frame), reason=str(error))
             return None
 
-    def _send(self, sealed: _Sealed | None) -> None:
+    def _send(self, sealed: _Sealed | None, at: float) -> None:
         assert sealed is not None
         if sealed.keys != sealed.carrier.keys:
             # The group went over to another epoch since.
             sealed = _Sealed.by(sealed.carrier, sealed.opus)
-        sealed.carrier.send(sealed.datagram)
+        sealed.carrier.send(sealed.datagram, at=at)
 
     def _run(self) -> None:
         pace = Pace()

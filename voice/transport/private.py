@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from discord.abc import Connectable
 
+    from voice.transport.metronome import Line, Metronome
     from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
@@ -409,10 +410,13 @@ class ReceivingClient(discord.VoiceClient):
         *,
         receiver: Receiver,
         on_state: Callable[[bool], None],
+        metronome: Metronome | None = None,
     ) -> None:
-        """`receiver` is given every datagram, and what the gateway says of people."""
+        """`receiver` is given every datagram, and what the gateway says of people; `metronome` sends what is ours."""
         self._receiver = receiver
         self._on_state = on_state
+        self._metronome = metronome
+        self._line: Line | None = None
         super().__init__(client, channel)
 
     def create_connection_state(self) -> ReceivingState:
@@ -444,13 +448,32 @@ class ReceivingClient(discord.VoiceClient):
         self.checked_add("timestamp", DISCORD_FRAME_SAMPLES, 4294967295)
         return datagram
 
-    def send(self, datagram: bytes) -> None:
-        """Send what was sealed. Any thread may call; what the network refuses is lost."""
+    @property
+    def keeps_time(self) -> bool:
+        """Return whether `send` waits for a datagram's time."""
+        return self._metronome is not None and self._metronome.alive
+
+    def send(self, datagram: bytes, *, at: float) -> None:
+        """Send what was sealed, at `at` where time is kept, else now. What the network refuses is lost."""
+        sock = self._connection.socket
+        if sock is MISSING or sock.fileno() < 0:
+            return
+        if self._metronome is not None and self._metronome.alive:
+            if self._line is None or self._line.sock is not sock:
+                # Every connection has a socket of its own.
+                self._close_line()
+                self._line = self._metronome.line(sock)
+            self._line.send(datagram, at=at)
+            return
         try:
             self._connection.send_packet(datagram)
-        except (OSError, AttributeError) as error:
-            # AttributeError: between two connections there is no socket.
+        except OSError as error:
             _log.debug("datagram_not_sent", error_class=type(error).__name__)
+
+    def _close_line(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
 
     def set_speaking(self, speaking: bool) -> None:
         """Tell the room whether we speak (op 5). Any thread may call; it is not waited for."""
@@ -488,6 +511,7 @@ class ReceivingClient(discord.VoiceClient):
         finally:
             self.cleanup()
             state._socket_reader.stop()
+            self._close_line()
         await asyncio.to_thread(state._socket_reader.join, 1.0)
 
 

@@ -15,6 +15,7 @@ from voice.errors import VoiceError
 if TYPE_CHECKING:
     from bot.place import Place
     from voice.settings import TransportSettings
+    from voice.transport.metronome import Metronome
 
 log = structlog.get_logger()
 
@@ -35,13 +36,18 @@ class Rooms(Protocol):
         """Return how the guild's room is, in plain sentences."""
 
 
-def add_room_commands(tree: app_commands.CommandTree[Any], rooms: Rooms, transport: TransportSettings) -> None:
-    """Put /join, /leave and /status on `tree`."""
+def add_room_commands(
+    tree: app_commands.CommandTree[Any],
+    rooms: Rooms,
+    transport: TransportSettings,
+    metronome: Metronome | None = None,
+) -> None:
+    """Put /join, /leave and /status on `tree`. `metronome` sends what the bot says."""
 
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
     @app_commands.guild_only()
     async def join(interaction: discord.Interaction) -> None:
-        await _join(interaction, rooms, transport)
+        await _join(interaction, rooms, transport, metronome)
 
     @tree.command(name="leave", description="Send me away from the voice channel.")
     @app_commands.guild_only()
@@ -61,7 +67,9 @@ def add_room_commands(tree: app_commands.CommandTree[Any], rooms: Rooms, transpo
         await _answer(interaction, rooms.status(interaction.guild_id))
 
 
-async def _join(interaction: discord.Interaction, rooms: Rooms, transport: TransportSettings) -> None:
+async def _join(
+    interaction: discord.Interaction, rooms: Rooms, transport: TransportSettings, metronome: Metronome | None
+) -> None:
     member, guild = interaction.user, interaction.guild
     channel = member.voice.channel if isinstance(member, discord.Member) and member.voice else None
     if guild is None or channel is None:
@@ -82,7 +90,7 @@ async def _join(interaction: discord.Interaction, rooms: Rooms, transport: Trans
     await _answer(interaction, f"I am coming to {channel.name}.")
     text_channel = interaction.channel if isinstance(interaction.channel, discord.abc.Messageable) else None
     try:
-        await rooms.join(DiscordPlace(channel, text_channel or channel, transport))
+        await rooms.join(DiscordPlace(channel, text_channel or channel, transport, metronome))
     except (BotError, VoiceError) as error:
         log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=str(error))
         await _add(interaction, f"I could not join {channel.name}. {error}")

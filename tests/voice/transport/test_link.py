@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 import threading
+import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,16 @@ from voice.errors import LinkError
 from voice.settings import TransportSettings
 from voice.transport.heard import Heard, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.link import Connected, LinkEvent, Lost, Recovering, VoiceLink, _check_entry, _refusal
+from voice.transport.metronome import running_metronome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from rehearsal.discord.arrivals import Arrival
     from rehearsal.people.clip import Clip
     from rehearsal.people.person import Person
+    from voice.transport.metronome import Metronome
 
 BOT, ADA, BEN = 1001, 2001, 2002
 CHANNEL, SIDE_ROOM = 600, 602
@@ -94,7 +98,9 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def scene(folder: Path, *, settings: TransportSettings = SETTINGS) -> AsyncIterator[Scene]:
+async def scene(
+    folder: Path, *, settings: TransportSettings = SETTINGS, metronome: Metronome | None = None
+) -> AsyncIterator[Scene]:
     clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
     listener = Listener()
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
@@ -104,6 +110,7 @@ async def scene(folder: Path, *, settings: TransportSettings = SETTINGS) -> Asyn
             settings=settings,
             is_excluded=listener.excluded.__contains__,
             on_event=listener.events.append,
+            metronome=metronome,
         ) as link:
             yield Scene(local, client, listener, link, clip)
         assert client.voice_clients == []
@@ -282,6 +289,31 @@ async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
         asked = source.asked
         await room.hears(ada)
         assert source.asked == asked
+
+
+@pytest.mark.asyncio
+async def test_the_bot_is_heard_through_the_metronome_on_each_connection(tmp_path: Path) -> None:
+    """What another process sends at its time is heard, evenly; a new connection's socket is lent anew."""
+    with running_metronome() as metronome:
+        async with scene(tmp_path, metronome=metronome) as room, guest(room.local, ADA) as ada:
+            arrivals: list[Arrival] = []
+            room.local.watch_arrivals(arrivals.append)
+            for endpoint in (1, 2):
+                await ada.meet(BOT)
+                await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+                began = time.monotonic()
+                room.link.play(Tone(25))
+                await ada.wait_for_sound(BOT, since=began, timeout_s=10.0)
+                await ada.wait_for_quiet(BOT, quiet_s=0.4, timeout_s=10.0)
+                assert len(arrivals) == 30
+                assert arrivals[-1].at - arrivals[0].at == pytest.approx(29 * 0.02, abs=0.2)
+                await room.link.stop()
+                arrivals.clear()
+                if endpoint == 1:
+                    await room.local.fault("migrate", user_id=BOT)
+                    await until(lambda: room.listener.kinds().count(Connected) == 2, "the migration")
+        assert metronome is not None
+        assert metronome.alive
 
 
 @pytest.mark.asyncio

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.settings import TransportSettings
@@ -71,6 +73,8 @@ class Wire:
     speaking: list[bool] = field(default_factory=list)
     keys: object = b"1"
     sealed: int = 0
+    keeps_time: bool = False
+    times: list[float] = field(default_factory=list)
 
     def is_connected(self) -> bool:
         return self.connected
@@ -80,9 +84,10 @@ class Wire:
         assert isinstance(self.keys, bytes)
         return self.keys + packet
 
-    def send(self, datagram: bytes) -> None:
+    def send(self, datagram: bytes, *, at: float) -> None:
         assert datagram[:1] == self.keys, "sealed with keys that the room has no more"
         self.sent.append(datagram[1:])
+        self.times.append(at)
 
     def set_speaking(self, speaking: bool) -> None:
         self.speaking.append(speaking)
@@ -156,6 +161,70 @@ def test_what_was_sealed_for_another_epoch_is_sealed_anew() -> None:
     outgoing.slot()
     outgoing.slot()
     assert (len(wire.sent), wire.sealed) == (3, 4)
+
+
+@dataclass
+class Clock:
+    """A clock to move."""
+
+    now: float = 50.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_before_their_time_frames_are_handed_over_with_it() -> None:
+    """The first is due at once, the others 20 ms apart, and no more than 40 ms are away from home."""
+    clock, wire, words = Clock(), Wire(keeps_time=True), Words(50)
+    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=clock)
+    for _ in range(20):
+        outgoing.slot()
+        assert wire.times[-1] < clock.now + 0.04
+        clock.now += 0.02
+    assert wire.times == pytest.approx([50.0 + 0.02 * n for n in range(len(wire.times))])
+    assert len(wire.times) == 21
+
+
+@given(st.lists(st.floats(0.0, 0.019), min_size=20, max_size=200))
+def test_late_slots_leave_no_trace(delays: list[float]) -> None:
+    """However late the thread gets its turns, up to a frame: every frame has its own time, handed over before."""
+    clock, wire, words = Clock(), Wire(keeps_time=True), Words(1000)
+    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=clock)
+    handed: list[float] = []
+    for number, delay in enumerate(delays):
+        # The first is late by definition: its time is when it is handed over.
+        clock.now = 50.0 + 0.02 * number + (delay if number else 0.0)
+        outgoing.slot()
+        handed += [clock.now] * (len(wire.times) - len(handed))
+    assert wire.times == pytest.approx([50.0 + 0.02 * n for n in range(len(wire.times))])
+    assert all(given_at <= due for given_at, due in zip(handed, wire.times, strict=True))
+
+
+def test_the_end_of_what_is_said_keeps_the_time() -> None:
+    """Silence frames follow at their distance, once it is sure that the source has no more; then the next is due."""
+    clock, wire, words = Clock(), Wire(keeps_time=True), Words(3)
+    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=clock)
+    for _ in range(12):
+        outgoing.slot()
+        clock.now += 0.02
+    assert wire.sent[3:] == [SILENCE_FRAME] * 5
+    assert wire.times == pytest.approx([50.0 + 0.02 * n for n in range(8)])
+    assert wire.speaking == [True, False]
+    words.left = 1
+    outgoing.slot()
+    assert wire.times[-1] == pytest.approx(clock.now, abs=0.02)
+
+
+def test_when_nobody_keeps_the_time_any_more_the_thread_does() -> None:
+    clock, wire, words = Clock(), Wire(keeps_time=True), Words(10)
+    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=clock)
+    outgoing.slot()
+    wire.keeps_time = False
+    clock.now += 0.04
+    for sent in range(3, 6):
+        outgoing.slot()
+        assert len(wire.sent) == sent
+        clock.now += 0.02
 
 
 def test_what_was_sealed_for_a_connection_is_not_sent_over_the_next() -> None:
