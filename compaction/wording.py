@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from compaction.lexicon import (
     ACTIVITY_CUES,
@@ -229,6 +230,7 @@ def is_stopword(word: str) -> bool:
     return word in STOPWORDS
 
 
+@lru_cache(maxsize=4_096)
 def concepts(text: str) -> Concepts:
     """Return what a sentence is about."""
     its_figures = figures(text)

@@ -29,7 +29,7 @@ _ALIKE_ANNOUNCED = 0.25
 _ALIKE = 0.5
 _ALIKE_WITHOUT_VALUES = 0.6
 # How much of what the old one speaks of of the question.
-_AS_MUCH = 0.4
+AS_MUCH = 0.4
 # 'No wait, I meant the blue one.': what follows at once needs no other words of the old sentence.
 _TAKES_BACK = re.compile(
     r"\b(?:i meant?|i mean|scratch that|correction|i was wrong|that was wrong|my mistake|make (?:that|it)|"
@@ -180,12 +180,6 @@ def _answer_replaces(new: Statement, told: str, asked: Mapping[str, float], *, s
     return bool(value.values) if old.values else bool(value.all - old.all)
 
 
-def as_much_asked(new: frozenset[str], old: frozenset[str], asked: Mapping[str, float]) -> bool:
-    """Return whether terms of a later text hold nearly half of what those of an earlier one do of a question."""
-    held = sum(weight for term, weight in asked.items() if term in old)
-    return sum(weight for term, weight in asked.items() if term in new) >= _AS_MUCH * held
-
-
 @lru_cache(maxsize=1_024)
 def denies(text: str) -> bool:
     """Return whether a text says of anything that it is no longer so."""
@@ -200,7 +194,8 @@ def _as_much_asked(after: str, before: str, asked: Mapping[str, float]) -> bool:
     if (asked.keys() & (of_old - of_new)) & _stems(_about(before).values):
         # Asked about Tomas, what is said of Olga is no correction.
         return False
-    return as_much_asked(of_new, of_old, asked)
+    held = sum(weight for term, weight in asked.items() if term in of_old)
+    return sum(weight for term, weight in asked.items() if term in of_new) >= AS_MUCH * held
 
 
 def _denies_old(after: str, before: str, *, same_speaker: bool) -> bool:

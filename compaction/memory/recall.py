@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.memory.correction import as_much_asked, asks, denies, replaces, takes_back
+from compaction.memory.correction import AS_MUCH, asks, denies, replaces, takes_back
 from compaction.memory.passage import PassageKind, source_kind
 from compaction.memory.terms import folded, terms
 from compaction.memory.testimony import claims, statements
@@ -91,7 +91,7 @@ def arrange(
     """
     alike = likeness or {}
     weighed = {each.id: _Weighed.of(each, asked, choice, scores, alike) for each in passages}
-    _judge_corrections(sorted(weighed.values(), key=_order), choice.weights)
+    _judge_corrections(sorted(weighed.values(), key=_order), choice)
     ranked = sorted((each for each in weighed.values() if each.score > 0.0), key=_order)
     speaking = {each.ref for each in ranked if each.speaks_of(choice)}
     stale = {each.ref for each in ranked if each.superseding is not None}
@@ -251,14 +251,27 @@ class _Replacement:
     at: float
 
 
-def _judge_corrections(ranked: Sequence[_Weighed], asked: Mapping[str, float]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Rival:
+    """A claim that may replace others, with what most pairs end by: terms that are known already."""
+
+    by: _Weighed
+    claim: Statement
+    # Every term of its quote, what they weigh in the question, and whether it says of anything that it is so no longer.
+    spoken: frozenset[str]
+    held: float
+    denies: bool
+
+
+def _judge_corrections(ranked: Sequence[_Weighed], choice: Choice) -> None:
     """Find which turns correct which, and give what holds the rank of what it replaced."""
     turns = [each for each in ranked if isinstance(each.passage.source, Turn)]
     compared = turns[:_COMPARED] + [each for each in turns[_COMPARED:] if each.score == 0.0]
     by_ref = {each.ref: each for each in turns}
+    rivals = _rivals(compared, choice)
     replaced: dict[PassageId, _Replacement] = {}
     for old in compared:
-        new = _replacement(old, compared, by_ref, asked)
+        new = _replacement(old, rivals, by_ref, choice)
         if new is not None:
             replaced[old.passage.id] = new
     # From the newest back, so that in a chain of corrections each old value leads to the one that holds.
@@ -275,29 +288,32 @@ def _judge_corrections(ranked: Sequence[_Weighed], asked: Mapping[str, float]) -
         old.score *= _STALE_WEIGHT
 
 
+def _rivals(compared: Sequence[_Weighed], choice: Choice) -> list[_Rival]:
+    """Return what may replace anything, the latest first; of the same turn the quote first that was found best."""
+    found: list[_Rival] = []
+    for each in compared:
+        if each.claims:
+            spoken = each.passage.own | each.passage.near
+            denying = any(denies(claim.text) for claim in each.claims)
+            held = choice.held(spoken)
+            found += [_Rival(each, claim, spoken, held, denying) for claim in each.claims]
+    return sorted(found, key=lambda each: (-each.claim.at, -each.by.score, -each.by.passage.id))
+
+
 def _replacement(
-    old: _Weighed,
-    among: Sequence[_Weighed],
-    by_ref: Mapping[TurnRef | None, _Weighed],
-    asked: Mapping[str, float],
+    old: _Weighed, rivals: Sequence[_Rival], by_ref: Mapping[TurnRef | None, _Weighed], choice: Choice
 ) -> _Replacement | None:
-    """Return the latest of `among` that corrects `old`, or None; what takes it back right away is noted in it."""
+    """Return the latest of `rivals` that corrects `old`, or None; what takes it back right away is noted in it."""
     passage, told = old.passage, old.statement
     if told is None or asks(told.text):
         return None
     if old.relevance < _ANSWERS_FROM and passage.replaced_by is None and old.likeness is None:
         # Who speaks of so little of the question answers nothing that could be out of date.
         return None
-    found = [
-        _Replacement(each, TurnRef(each.passage.session_id, Seq(claim.seq)), claim.at)
-        for each in among
-        if each is not old
-        and each.claims
-        # Most pairs end here, by terms that are known already.
-        and _may_replace(each, passage, asked)
-        for claim in each.claims
-        if claim.at >= told.at and replaces(claim, told, asked=asked)
-    ]
+    found: list[_Replacement] = []
+    latest = _latest(old, told, rivals, choice)
+    if latest is not None:
+        found.append(latest)
     if passage.replaced_by is not None:
         ref = TurnRef(passage.session_id, passage.replaced_by)
         folded_in = by_ref.get(ref)
@@ -310,16 +326,21 @@ def _replacement(
                 found.append(_Replacement(known, ref, turn.started_at))
             else:
                 old.taken_back_by = turn
-    # Of those that say the same turn the quote that was found best.
     return max(found, key=lambda each: (each.at, each.by.score, each.by.passage.id), default=None)
 
 
-def _may_replace(new: _Weighed, old: Passage, asked: Mapping[str, float]) -> bool:
-    """Return whether something speaks of the same, and of as much of the question or denies something."""
-    spoken = new.passage.own | new.passage.near
-    if spoken.isdisjoint(old.own):
-        return False
-    return as_much_asked(spoken, old.own, asked) or any(denies(claim.text) for claim in new.claims)
+def _latest(old: _Weighed, told: Statement, rivals: Sequence[_Rival], choice: Choice) -> _Replacement | None:
+    """Return the first of `rivals` that gives another value for what `old` states."""
+    least = AS_MUCH * choice.held(old.passage.own)
+    for rival in rivals:
+        claim = rival.claim
+        if claim.at < told.at:
+            return None
+        if rival.by is old or rival.spoken.isdisjoint(old.passage.own):
+            continue
+        if (rival.held >= least or rival.denies) and replaces(claim, told, asked=choice.weights):
+            return _Replacement(rival.by, TurnRef(rival.by.passage.session_id, Seq(claim.seq)), claim.at)
+    return None
 
 
 class _Shown:
