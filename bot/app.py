@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.clock import Clock
     from bot.discord.client import AddCommands, RoomtoneClient
-    from bot.llm.budgeted import BudgetedModel
+    from bot.llm.fallback import FallbackModel
     from bot.mcp.servers import McpServers
     from bot.mcp.settings import McpSettings
     from bot.place import Place
@@ -120,7 +120,7 @@ async def running_bot(
         synthesizer = await stack.enter_async_context(
             chosen_voice(settings.speaking, models=settings.models, llm=settings.llm)
         )
-        model = await _open_model(stack, settings)
+        model = await _open_model(stack, settings, clock)
         guilds = Guilds(database, clock)
         policy = await _policy(settings, model, guilds)
         participation = Participation(
@@ -212,7 +212,7 @@ async def _open_servers(stack: AsyncExitStack, settings: McpSettings, clock: Clo
 
 
 def _toolbox(
-    settings: BotSettings, model: BudgetedModel | None, toolset: Toolset
+    settings: BotSettings, model: FallbackModel | None, toolset: Toolset
 ) -> Callable[[RecallPlace, Place], Toolbox]:
     """Return what makes a room's toolbox: an empty one where nobody could call anything."""
     if model is None and not settings.realtime.enabled:
@@ -220,7 +220,7 @@ def _toolbox(
     return toolset.toolbox
 
 
-async def _policy(settings: BotSettings, model: BudgetedModel | None, guilds: Guilds) -> GuildPolicy:
+async def _policy(settings: BotSettings, model: FallbackModel | None, guilds: Guilds) -> GuildPolicy:
     """Return what says which mode and which budget hold in a guild."""
     budget = model.budget if model is not None else await open_budget("", settings.budget)
     return GuildPolicy(
@@ -242,7 +242,7 @@ def _rolling_context(settings: BotSettings, guilds: Guilds) -> AddCommands:
     return partial(add_rolling_context, choices=guilds, defaults=defaults)
 
 
-def _responders(settings: BotSettings, model: BudgetedModel | None, zone: tzinfo) -> Callable[[], Responder]:
+def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo) -> Callable[[], Responder]:
     """Return what makes a room's responder."""
     if model is not None:
         shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens, tools=settings.tools)
@@ -251,11 +251,19 @@ def _responders(settings: BotSettings, model: BudgetedModel | None, zone: tzinfo
     return lambda: EmbeddedResponder(names=names, zone=zone)
 
 
-async def _open_model(stack: AsyncExitStack, settings: BotSettings) -> BudgetedModel | None:
+async def _open_model(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> FallbackModel | None:
     if not settings.llm.configured:
         log.info("no_language_model", responder="embedded")
         return None
-    return await stack.enter_async_context(open_model(settings.llm, settings.budget, settings.models))
+    return await stack.enter_async_context(
+        open_model(
+            settings.llm,
+            settings.budget,
+            settings.models,
+            within_s=settings.brain.reply_timeout_s,
+            clock=clock,
+        )
+    )
 
 
 async def _open_moderator(stack: AsyncExitStack, speaking: SpeakingSettings, llm: LlmSettings) -> Moderator | None:

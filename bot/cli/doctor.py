@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,7 +76,7 @@ def examine_all() -> list[Finding]:
         *_check_hearing(settings),
         check_voice(settings.models.directory, installed=find_spec("piper") is not None),
         check_discord(settings.discord),
-        asyncio.run(_check_language_model(settings)),
+        *asyncio.run(_check_language_models(settings)),
         *asyncio.run(_check_mcp(settings)),
         check_data_dir(settings.storage),
         check_database(settings.storage.database_path),
@@ -106,10 +106,17 @@ def _check_device(settings: AsrSettings) -> Finding:
     return check_device(settings, cuda_devices=devices, place=lambda: placement(settings, cuda_devices=devices))
 
 
-async def _check_language_model(settings: Settings) -> Finding:
+async def _check_language_models(settings: Settings) -> list[Finding]:
     from bot.llm.reach import served_models
 
-    return await check_language_model(settings.llm, served_models)
+    first = await check_language_model(settings.llm, served_models)
+    behind = [await check_language_model(each, served_models) for each in settings.llm.fallbacks()]
+    # Without one of these the bot runs all the same.
+    softened = [
+        replace(each, name="fallback model", status=Status.WARNING if each.status is Status.MISSING else each.status)
+        for each in behind
+    ]
+    return [first, *softened]
 
 
 async def _check_mcp(settings: Settings) -> list[Finding]:

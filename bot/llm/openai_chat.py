@@ -98,12 +98,14 @@ class OpenAIChat:
         except Exception as error:
             raise self._translated(error) from error
         understood = heard_anything = False
+        # A stream that stands still is as bad as one that never begins.
+        deadline, patience_s = first_deadline, self._settings.first_token_timeout_s
         calls, reason = StreamedCalls(), ""
         try:
             chunks = response.__aiter__()
             while True:
                 try:
-                    async with asyncio.timeout_at(last_deadline if heard_anything else first_deadline):
+                    async with asyncio.timeout_at(deadline):
                         chunk = await anext(chunks, None)
                     if chunk is None:
                         break
@@ -117,6 +119,8 @@ class OpenAIChat:
                     raise self._translated(error) from error
                 reason = piece.finish_reason or reason
                 heard_anything = heard_anything or bool(piece.text or piece.calls)
+                if heard_anything:
+                    deadline = min(last_deadline, asyncio.get_running_loop().time() + patience_s)
                 if piece.text:
                     yield piece.text
         finally:

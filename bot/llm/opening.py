@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from bot.clock import SystemClock
 from bot.llm.budget import Budget
 from bot.llm.budgeted import BudgetedModel
+from bot.llm.fallback import FallbackModel
 from compaction.budget.estimator import Estimator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.clock import Clock
     from bot.settings import LlmSettings, ModelsSettings
     from compaction.settings import BudgetSettings
 
 
+# How soon a reply has to sound where nobody says: brain.reply_timeout_s by default.
+WITHIN_S = 20.0
+
+
 @asynccontextmanager
 async def open_model(
-    llm: LlmSettings, budget: BudgetSettings, models: ModelsSettings | None = None
-) -> AsyncIterator[BudgetedModel]:
-    """Lend the model of `llm` within `budget`, and close its connections. `models`: where its vocabulary may be."""
+    llm: LlmSettings,
+    budget: BudgetSettings,
+    models: ModelsSettings | None = None,
+    *,
+    within_s: float = WITHIN_S,
+    clock: Clock | None = None,
+) -> AsyncIterator[FallbackModel]:
+    """Lend the model of `llm` and those behind it, each within its budget, and close their connections.
+
+    `models`: where their vocabularies may be. `within_s`: how soon a reply has to sound, whatever fails.
+    """
     # Imported where it is needed: the library takes a second to load.
     from bot.llm.openai_chat import OpenAIChat
 
-    async with OpenAIChat(llm) as endpoint:
-        yield BudgetedModel(endpoint, await open_budget(llm.model, budget, models))
+    rooms = [None, *(each.max_context_tokens for each in llm.fallback_models)]
+    async with AsyncExitStack() as stack:
+        opened: list[BudgetedModel] = []
+        for each, room in zip((llm, *llm.fallbacks()), rooms, strict=True):
+            endpoint = await stack.enter_async_context(OpenAIChat(each))
+            own = budget if room is None else budget.model_copy(update={"max_context_tokens": room})
+            opened.append(BudgetedModel(endpoint, await open_budget(each.model, own, models)))
+        yield FallbackModel(opened, within_s=within_s, clock=clock or SystemClock())
 
 
 async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings | None = None) -> Budget:

@@ -7,6 +7,22 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 
+class FallbackModelSettings(BaseModel):
+    """One model that is asked when those before it fail, `[[llm.fallback_models]]`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: Annotated[str, Field(min_length=1, description="The model's name at its endpoint.")]
+    base_url: Annotated[str, Field(description="URL of its endpoint; empty means that of llm.base_url.")] = ""
+    api_key: Annotated[
+        SecretStr | None, Field(description="Its endpoint's key; without one llm.api_key serves at the same endpoint.")
+    ] = None
+    max_context_tokens: Annotated[
+        int | None,
+        Field(ge=1_024, le=4_000_000, description="Tokens it can take; without, those of budget.max_context_tokens."),
+    ] = None
+
+
 class LlmSettings(BaseModel):
     """The language model that the brain thinks with. Without `api_key` and `base_url` the embedded one serves."""
 
@@ -67,6 +83,32 @@ class LlmSettings(BaseModel):
             "compaction.timeout_s mostly ends it earlier. Takes effect at the next call.",
         ),
     ] = 600.0
+
+    fallback_models: Annotated[
+        tuple[FallbackModelSettings, ...],
+        Field(
+            max_length=4,
+            description="Models that are asked in turn when the one before is down, slow or talks garbage, each a "
+            "table [[llm.fallback_models]] with a model and, where it is elsewhere, a base_url and an api_key. They "
+            "share the time of a reply (brain.reply_timeout_s); one that failed twice rests for a while. Takes effect "
+            "at start.",
+            examples=[[{"model": "llama3.2", "base_url": "http://127.0.0.1:11434/v1"}]],
+        ),
+    ] = ()
+
+    def fallbacks(self) -> tuple[LlmSettings, ...]:
+        """Return the settings of each fallback model, everything else as it is here."""
+        return tuple(
+            self.model_copy(
+                update={
+                    "model": each.model,
+                    "base_url": each.base_url or self.base_url,
+                    "api_key": each.api_key or (None if each.base_url else self.api_key),
+                    "fallback_models": (),
+                }
+            )
+            for each in self.fallback_models
+        )
 
     @property
     def configured(self) -> bool:

@@ -36,7 +36,7 @@ from rehearsal.servers.chat import ChatConduct, LocalChatServer
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from bot.llm.port import Streamed
+    from bot.llm.port import ChatModel, Streamed
 
 ROOT = Path(__file__).parents[3]
 SMALL = BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=324)
@@ -86,7 +86,7 @@ def said(count: int) -> list[ChatMessage]:
     return [ChatMessage(Role.SYSTEM, "You take part."), *talk]
 
 
-async def heard(model: BudgetedModel, messages: list[ChatMessage], *, enforce: bool | None = None) -> str:
+async def heard(model: ChatModel, messages: list[ChatMessage], *, enforce: bool | None = None) -> str:
     """The whole answer."""
     stream = model.stream(messages, max_output_tokens=100, enforce_budget=enforce)
     return "".join([piece async for piece in stream if isinstance(piece, str)])

@@ -1,0 +1,126 @@
+"""Several models behind one: the first that is well is asked, and when it fails, the next, before anybody heard a word.
+
+What was heard cannot be taken back. So the words of a model that another stands behind are held until they make a piece
+that would be spoken; the voice waits for that anyway. After that a failure is a failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.llm.breaker import Breaker
+from bot.llm.port import NO_TOOLS, ChatModelError, Ended
+from voice.speaking.sentences import SentenceSplitter
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from bot.clock import Clock
+    from bot.llm.budget import Budget
+    from bot.llm.budgeted import BudgetedModel
+    from bot.llm.port import ChatMessage, Streamed, Tools
+    from compaction.ports import CompletionAnswer, CompletionRequest
+
+log = structlog.get_logger()
+
+# Of the time that a reply has until it sounds, the voice needs some too.
+MODELS_SHARE = 0.8
+
+
+class FallbackModel:
+    """A `ChatModel` and a `Completion` out of one or more models, best first. Safe for many tasks of one loop.
+
+    `within_s`: how soon a reply has to sound, whatever fails. Summaries come from the first model alone: the compactor
+    can wait for it, and has a fallback of its own.
+    """
+
+    def __init__(self, models: Sequence[BudgetedModel], *, within_s: float, clock: Clock) -> None:
+        self._models = tuple(models)
+        self._breakers = tuple(Breaker() for _ in self._models)
+        self._within_s = within_s
+        self._clock = clock
+
+    @property
+    def model(self) -> str:
+        """Return the first model's name, for logs and people."""
+        return self._models[0].model
+
+    @property
+    def budget(self) -> Budget:
+        """Return what the first model may be sent; the others keep to their own as well."""
+        return self._models[0].budget
+
+    async def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_output_tokens: int,
+        enforce_budget: bool | None = None,
+        tools: Tools = NO_TOOLS,
+    ) -> AsyncGenerator[Streamed, None]:
+        """Yield the answer of the first model that gives one. See `ChatModel.stream`."""
+        asked = self._worth_asking()
+        for number, (model, breaker) in enumerate(asked):
+            left = asked[number + 1 :]
+            stream = model.stream(
+                messages, max_output_tokens=max_output_tokens, enforce_budget=enforce_budget, tools=tools
+            )
+            spoke = False
+            try:
+                async with aclosing(self._held(stream, model.model) if left else stream) as pieces:
+                    async for piece in pieces:
+                        spoke = True
+                        yield piece
+            except ChatModelError as error:
+                self._failed(model, breaker, error)
+                if spoke or not left:
+                    raise
+                log.warning("model_failed_over", model=model.model, next_model=left[0][0].model, problem=str(error))
+                continue
+            if not breaker.well:
+                log.info("model_well_again", model=model.model)
+            breaker.worked()
+            return
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        """Return one whole answer of the first model. See `compaction.ports.Completion`."""
+        return await self._models[0].complete(request)
+
+    def _worth_asking(self) -> list[tuple[BudgetedModel, Breaker]]:
+        """Return the models that are well enough, best first; the best where none is."""
+        now = self._clock.monotonic()
+        all_of_them = list(zip(self._models, self._breakers, strict=True))
+        return [each for each in all_of_them if each[1].admits(now)] or all_of_them[:1]
+
+    def _failed(self, model: BudgetedModel, breaker: Breaker, error: ChatModelError) -> None:
+        rest_s = breaker.failed(self._clock.monotonic(), for_good=not error.retryable)
+        if rest_s and len(self._models) > 1:
+            log.warning("model_rests", model=model.model, rest_s=rest_s, problem=str(error))
+
+    async def _held(self, stream: AsyncGenerator[Streamed, None], model: str) -> AsyncGenerator[Streamed, None]:
+        """Yield a stream from where something of it can be spoken, or it has ended. Raises `ChatModelError`."""
+        limit_s = MODELS_SHARE * self._within_s / len(self._models)
+        splitter = SentenceSplitter()
+        held: list[Streamed] = []
+        async with aclosing(stream):
+            try:
+                async with asyncio.timeout(limit_s):
+                    async for piece in stream:
+                        held.append(piece)
+                        if isinstance(piece, Ended) or splitter.feed(piece):
+                            break
+            except TimeoutError as error:
+                raise ChatModelError(
+                    f"The language model {model} said nothing within {limit_s:.1f} s. Check that it is not overloaded, "
+                    "or put a faster one first.",
+                    retryable=True,
+                    timeout=True,
+                ) from error
+            for piece in held:
+                yield piece
+            async for piece in stream:
+                yield piece

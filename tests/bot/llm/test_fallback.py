@@ -1,0 +1,179 @@
+"""Models behind one another, through the real client: whatever the first does, the next answers, and nothing twice."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.llm.breaker import FIRST_REST_S
+from bot.llm.opening import open_model
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, Role
+from bot.settings import LlmSettings
+from compaction.errors import ContextOverflowError
+from compaction.ports import CompletionRequest
+from compaction.settings import BudgetSettings
+from rehearsal.servers.chat import Asking, ChatConduct, ChatMode, LocalChatServer, Wanted
+from tests.bot.llm.test_openai_chat import LOOK
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.llm.fallback import FallbackModel
+    from bot.llm.port import Tools
+
+FIRST, SECOND = "The first one answers. It says more.", "The second one answers."
+QUESTION = [ChatMessage(Role.USER, "Well?")]
+BUDGET = BudgetSettings()
+
+
+class Pair:
+    """Two servers, the second behind the first."""
+
+    def __init__(self, first: LocalChatServer, second: LocalChatServer, model: FallbackModel, clock: FakeClock) -> None:
+        self.first, self.second, self.model, self.clock = first, second, model, clock
+
+    async def answer(self, tools: Tools = NO_TOOLS) -> str:
+        """The words of an answer."""
+        stream = self.model.stream(QUESTION, max_output_tokens=50, tools=tools)
+        return "".join([piece async for piece in stream if isinstance(piece, str)])
+
+    @property
+    def asked(self) -> tuple[int, int]:
+        """Return how often each was asked."""
+        return len(self.first.calls), len(self.second.calls)
+
+
+@asynccontextmanager
+async def pair(mode: ChatMode = ChatMode.ANSWER, *, within_s: float = 1.0) -> AsyncIterator[Pair]:
+    """Two models, the first of which behaves as `mode` says."""
+    async with AsyncExitStack() as stack:
+        first, second = [
+            await stack.enter_async_context(LocalChatServer(ChatConduct(answer=lambda call, words=words: words)))  # type: ignore[misc]
+            for words in (FIRST, SECOND)
+        ]
+        first.conduct.mode = mode
+        settings = LlmSettings.model_validate(
+            {
+                "base_url": first.base_url,
+                "model": "first",
+                "fallback_models": [{"model": "second", "base_url": second.base_url}],
+            }
+        )
+        clock = FakeClock()
+        model = await stack.enter_async_context(open_model(settings, BUDGET, within_s=within_s, clock=clock))
+        yield Pair(first, second, model, clock)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "mode",
+    [
+        ChatMode.STALL,
+        ChatMode.STALL_AFTER_FIRST,
+        ChatMode.CUT,
+        ChatMode.EMPTY,
+        ChatMode.GARBAGE,
+        ChatMode.GARBAGE_STREAM,
+        ChatMode.ERROR_IN_STREAM,
+        ChatMode.WRONG_KEY,
+        ChatMode.UNKNOWN_MODEL,
+        ChatMode.RATE_LIMITED,
+        ChatMode.BROKEN,
+    ],
+)
+async def test_whatever_the_first_does_the_second_answers(mode: ChatMode) -> None:
+    """Whole, without a word of the first one's, and the operator can see it."""
+    async with pair(mode) as models:
+        with capture_logs() as logs:
+            assert await models.answer() == SECOND
+    told = next(line for line in logs if line["event"] == "model_failed_over")
+    assert (told["model"], told["next_model"]) == ("first", "second")
+    assert told["problem"]
+
+
+@pytest.mark.asyncio
+async def test_one_that_is_well_is_asked_alone() -> None:
+    """Its own words come as they are made, tools' calls too."""
+    async with pair(within_s=20.0) as models:
+        assert await models.answer() == FIRST
+        models.first.conduct.answer = lambda call: Asking((Wanted("memory_search", {"query": "x"}),))
+        pieces = [piece async for piece in models.model.stream(QUESTION, max_output_tokens=9, tools=LOOK)]
+        assert isinstance(pieces[-1], Ended)
+        assert [call.name for call in pieces[-1].calls] == ["memory_search"]
+        assert models.asked == (2, 0)
+        assert models.model.model == "first"
+
+
+@pytest.mark.asyncio
+async def test_one_that_fails_rests_and_comes_back() -> None:
+    """After two failures nobody waits for it; after a rest one question tries it."""
+    async with pair(ChatMode.BROKEN, within_s=20.0) as models:
+        with capture_logs() as logs:
+            for _ in range(4):
+                assert await models.answer() == SECOND
+            assert models.asked == (2, 4)
+            models.first.conduct.mode = ChatMode.ANSWER
+            models.clock.advance(FIRST_REST_S)
+            assert await models.answer() == FIRST
+            assert await models.answer() == FIRST
+        assert models.asked == (4, 4)
+        events = [line["event"] for line in logs]
+        assert events.count("model_rests") == 1
+        assert events.count("model_well_again") == 1
+
+
+@pytest.mark.asyncio
+async def test_when_all_fail_it_is_told() -> None:
+    """The last one's trouble; and the first is asked even where all rest."""
+    async with pair(ChatMode.BROKEN, within_s=20.0) as models:
+        models.second.conduct.mode = ChatMode.UNKNOWN_MODEL
+        with pytest.raises(ChatModelError, match="does not know the language model second"):
+            await models.answer()
+        for _ in range(2):
+            with pytest.raises(ChatModelError, match="status 500"):
+                await models.answer()
+        assert models.asked == (3, 1)
+
+
+@pytest.mark.asyncio
+async def test_what_was_heard_is_not_said_again() -> None:
+    """A model that breaks off after a sentence leaves it at that."""
+    async with pair(ChatMode.ERROR_IN_STREAM, within_s=20.0) as models:
+        models.first.conduct.answer = lambda call: "Yes. "
+        stream = models.model.stream(QUESTION, max_output_tokens=50)
+        assert await anext(stream) == "Yes. "
+        with pytest.raises(ChatModelError, match="the engine died"):
+            await anext(stream)
+        assert models.asked == (1, 0)
+
+
+@pytest.mark.asyncio
+async def test_a_question_that_is_too_much_is_nobodys_failure() -> None:
+    """Nor are summaries asked of the second."""
+    async with pair(within_s=20.0) as models:
+        stream = models.model.stream([ChatMessage(Role.USER, "word " * 90_000)], max_output_tokens=9)
+        with pytest.raises(ContextOverflowError):
+            await anext(stream)
+        assert (await models.model.complete(CompletionRequest("s", "p", 20))).text == FIRST
+        assert models.asked == (1, 0)
+        assert models.model.budget.settings == BUDGET
+
+
+def test_fallbacks_inherit_what_they_do_not_say() -> None:
+    """At another endpoint our key is nobody's business."""
+    settings = LlmSettings.model_validate(
+        {
+            "base_url": "http://a/v1",
+            "api_key": "sk-a",
+            "max_output_tokens": 50,
+            "fallback_models": [{"model": "b"}, {"model": "c", "base_url": "http://c/v1", "max_context_tokens": 2048}],
+        }
+    )
+    same, other = settings.fallbacks()
+    assert (same.model, same.base_url, same.max_output_tokens, same.fallback_models) == ("b", "http://a/v1", 50, ())
+    assert same.api_key == settings.api_key
+    assert (other.base_url, other.api_key) == ("http://c/v1", None)
