@@ -122,13 +122,25 @@ class _Run:
         """Let the last words become text and the last reply be spoken."""
         deadline = self._loop.time() + self._scenario.settle_s
         await self.record.until(self._all_heard, timeout_s=max(0.0, deadline - self._loop.time()))
+        await self.record.until(self._all_answered, timeout_s=max(0.0, deadline - self._loop.time()))
         while (left := deadline - self._loop.time()) > 0:
             seen = self.record.activity
-            if not await self.record.until(
+            happened = await self.record.until(
                 lambda seen=seen: self.record.activity > seen,  # type: ignore[misc]
                 timeout_s=min(QUIET_S, left),
-            ):
+            )
+            if not happened and not self._bot_speaks():
                 return
+
+    def _all_answered(self) -> bool:
+        """Return whether the bot has spoken since everything that it was to answer."""
+        asked = [spoken.voice_started_at for spoken in self.record.speeches if spoken.wants_answer]
+        return all(any(reply.first_audio_at >= since for reply in self.record.replies) for since in asked)
+
+    def _bot_speaks(self) -> bool:
+        """Return whether somebody has received the bot's voice just now; what it says is told when it is over."""
+        now = self._loop.time()
+        return any(self._venue.voiced(user_id, now - QUIET_S, now) for user_id in self.record.present(now, now))
 
     # -- the moment of a step ------------------------------------------------------------------------------
 

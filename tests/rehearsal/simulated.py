@@ -65,6 +65,8 @@ class SimulatedVenue:
         self.bot: SimulatedCompanion | None = None
         self.deaf: set[str] = set()
         self.posted: list[str] = []
+        # Since when and until when the bot's voice is to be heard, besides what it tells of.
+        self.murmur: tuple[float, float] | None = None
         self._zero: float | None = None
 
     def _note(self, text: str) -> None:
@@ -114,6 +116,10 @@ class SimulatedVenue:
         self._note(f"fault {name} {user_id} {dict(options)}")
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
+        if until >= asyncio.get_running_loop().time():
+            # Asked while it plays: is it speaking now?
+            speaks = self.murmur is not None and self.murmur[0] <= until and since <= self.murmur[1]
+            return (since, until) if speaks else None
         return since + 0.2, until
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
@@ -180,7 +186,7 @@ class SimulatedCompanion:
 
     def answer(self, heard: UtteranceHeard, text: str, *, content: str = "Mira would go to Ithaca.") -> None:
         """Build a context and speak."""
-        self._later(self._speak(heard, text, content), "answer")
+        self.later(self._speak(heard, text, content), "answer")
 
     async def _speak(self, heard: UtteranceHeard, text: str, content: str) -> None:
         loop = asyncio.get_running_loop()
@@ -198,7 +204,7 @@ class SimulatedCompanion:
 
     async def _overhear(self, user_id: int, clip: Path) -> Speech:
         speech = await self._wrapped_say(user_id, clip)
-        self._later(self._hear(user_id, clip, speech), "hear")
+        self.later(self._hear(user_id, clip, speech), "hear")
         return speech
 
     async def _hear(self, user_id: int, clip: Path, speech: Speech) -> None:
@@ -217,7 +223,8 @@ class SimulatedCompanion:
         self.report(TurnRecorded(self.next_seq, kind, speaker_id, text))
         self.next_seq += 1
 
-    def _later(self, work: Any, name: str) -> None:
+    def later(self, work: Any, name: str) -> None:
+        """Do something beside."""
         self._tasks.add(asyncio.get_running_loop().create_task(work, name=name))
 
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from rehearsal.errors import ScenarioError
-from rehearsal.scenario import FIRST_PERSON_ID, Bot, Command, Conduct, Fault, Join, Leave, Say, SetNetwork, WaitFor
+from rehearsal.props import CONDUCTS
+from rehearsal.scenario import (
+    FIRST_PERSON_ID,
+    STEP_KINDS,
+    Bot,
+    Command,
+    Conduct,
+    Fault,
+    Join,
+    Leave,
+    Say,
+    SetNetwork,
+    WaitFor,
+)
 from rehearsal.scenario_file import bundled_scenarios, load_scenario, scenario_path
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from rehearsal.wanted import KINDS
 
 GOOD = """
 title = "A test"
@@ -224,10 +235,18 @@ def test_the_bundled_scenarios_are_good(name: str) -> None:
     assert load_scenario(scenario_path(name)).says
 
 
+def test_the_page_of_the_format_names_everything() -> None:
+    """Every kind of step and promise, every conduct, every bundled scenario."""
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    conducts = {name for names in CONDUCTS.values() for name in names}
+    for name in {*KINDS, *STEP_KINDS, *conducts, *bundled_scenarios()}:
+        assert f"`{name}`" in page or f"`{name} = " in page, name
+
+
 def test_a_scenario_is_named_by_file_folder_or_bundled_name(tmp_path: Path) -> None:
     """A file beats a bundled name; nothing found names what there is."""
     path = written(tmp_path)
     assert scenario_path(str(path)) == path
     assert scenario_path(str(tmp_path)) == path
-    with pytest.raises(ScenarioError, match="bundled scenarios are evening, hello"):
+    with pytest.raises(ScenarioError, match="bundled scenarios are both-ask, crowd, "):
         scenario_path(str(tmp_path / "nothing.toml"))

@@ -347,6 +347,28 @@ def test_a_server_behaves_differently_from_a_step_on() -> None:
     assert alone.ended_by == 'There is no model server here. Give the scenario a table "[servers.model]".'
 
 
+def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
+    """A long answer is told of when it is over, and a slow model takes its time."""
+
+    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        async def answer_late() -> None:
+            await asyncio.sleep(6.0)
+            bot.answer(heard, "It was Ithaca.")
+
+        bot.later(answer_late(), "late")
+
+    made = scenario(say("mira", "Roomtone, hello", answered=True), settle_s=30.0)
+    late, _ = played(made, react=react)
+    assert [turn.text for turn in late.bot_turns] == ["It was Ithaca."]
+
+    def murmurs(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        now = asyncio.get_running_loop().time()
+        bot.venue.murmur = (now, now + 9.0)
+
+    begun = played(scenario(say("mira", "hello"), settle_s=30.0))[0].duration_s
+    assert 9.0 < played(scenario(say("mira", "hello"), settle_s=30.0), react=murmurs)[0].duration_s - begun < 12.0
+
+
 def test_an_ear_that_fails_costs_one_answer_not_the_report() -> None:
     """The recogniser belongs to somebody else."""
     made = scenario(

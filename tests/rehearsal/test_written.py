@@ -41,14 +41,14 @@ def test_a_good_evening_is_read_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("not json", "line 6: it is not JSON"),
-        ("[]", "line 6: it has not one of say, move, quiet_s"),
-        ('{"who": "ada"}', "line 6: it has not one of"),
-        ('{"who": "ada", "say": "x", "move": "join"}', "line 6: it has not one of"),
-        ('{"who": "ada", "say": ""}', "line 6.say: it is empty"),
-        ('{"who": "ada", "move": "sleep"}', 'line 6.move: "sleep" is not one of'),
-        ('{"quiet_s": -1}', "line 6.quiet_s: -1 must be more than 0"),
-        ('{"who": "ada", "say": "x", "answr": []}', "line 6.answr: `answr` is not a key that exists here"),
+        ("not json", "line 7: it is not JSON"),
+        ("[]", "line 7: it has not one of say, move, quiet_s"),
+        ('{"who": "ada"}', "line 7: it has not one of"),
+        ('{"who": "ada", "say": "x", "move": "join"}', "line 7: it has not one of"),
+        ('{"who": "ada", "say": ""}', "line 7.say: it is empty"),
+        ('{"who": "ada", "move": "sleep"}', 'line 7.move: "sleep" is not one of'),
+        ('{"quiet_s": -1}', "line 7.quiet_s: -1 must be more than 0"),
+        ('{"who": "ada", "say": "x", "answr": []}', "line 7.answr: `answr` is not a key that exists here"),
     ],
 )
 def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path, line: str, sentence: str) -> None:
@@ -56,7 +56,7 @@ def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path, line: str, sente
     with pytest.raises(ScenarioError) as caught:
         read_evening(written(tmp_path, GOOD + line + "\nnor this"))
     assert sentence in str(caught.value)
-    assert "line 7: it is not JSON" in str(caught.value)
+    assert "line 8: it is not JSON" in str(caught.value)
     assert "Example: {" in str(caught.value)
 
 
