@@ -116,3 +116,16 @@ def test_what_the_process_does_message_by_message() -> None:
         ours.close()
         serving.join(PATIENCE_S)
         assert not serving.is_alive()
+
+
+def test_precedence_is_asked_for_and_not_insisted_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is refused, it runs like everybody."""
+    asked: list[int] = []
+
+    def refuse(pid: int, policy: int, _param: os.sched_param) -> None:
+        asked.append(policy)
+        raise PermissionError
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    process.take_precedence()
+    assert asked == [os.SCHED_RR]
