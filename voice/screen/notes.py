@@ -90,8 +90,8 @@ class NoteTaker:
 
     @property
     def due_at(self) -> float | None:
-        """Return when what waits may be noted (UTC epoch seconds), or None when nothing waits."""
-        return self._text_note_at + TEXT_SPACING_S if self._waiting else None
+        """Return when what waits may be noted (UTC epoch seconds), or None when nothing worth a note waits."""
+        return self._text_note_at + TEXT_SPACING_S if _weight(self._waiting) >= _LEAST_SIGNS else None
 
     def handle(self, seen: Seen) -> ScreenNote | None:
         """Take a reading in; return the note that it is worth, if any."""
@@ -103,20 +103,21 @@ class NoteTaker:
             return self._note(seen, self._on_it(self._lines)) if self._lines else None
         fresh = news((*before, *self._told), self._lines)
         if seen.why is Why.SHARE_START:
-            return self._note(seen, f"started to share {self._surface}. {self._on_it(self._lines)}".rstrip())
+            return self._note(seen, f"{self._surface}, just shared. {self._on_it(self._lines)}".rstrip())
         if seen.why is Why.CUT:
             # Another scene: all that is on it belongs together, and little that was is there still.
             return self._note(seen, f"now: {_quoted(fresh)}") if _weight(fresh) >= _LEAST_SIGNS else None
         self._wait_for(fresh)
         return self.tick(seen.at, frame_hash=seen.frame_hash)
 
-    def tick(self, now: float, *, frame_hash: str = "") -> ScreenNote | None:
-        """Return the note of what has waited long enough, if it is worth one. `now`: UTC epoch seconds."""
+    def tick(self, now: float, *, frame_hash: str = "", last: bool = False) -> ScreenNote | None:
+        """Return the note of what has waited long enough, if it is worth one. `now`: UTC epoch seconds; `last`: the
+        share is over, so nothing waits any longer."""
         due_at = self.due_at
-        if due_at is None or now < due_at or _weight(self._waiting) < _LEAST_SIGNS:
+        if due_at is None or (now < due_at and not last):
             return None
-        fresh, self._waiting = self._waiting, ()
         # Nothing that has gone again meanwhile is lost: it was there.
+        fresh, self._waiting = self._waiting, ()
         seen = Seen(Reading(Source.OCR), Why.TEXT, (), frame_hash, now)
         return self._note(seen, f"new text: {_quoted(fresh)}", fresh)
 
@@ -125,7 +126,7 @@ class NoteTaker:
         if not what or (seen.why is not Why.ASKED and says_the_same(what, self._last)):
             return None
         if seen.why is Why.SHARE_START:
-            what = f"started to share {self._surface}: {what}"
+            what = f"{self._surface}, just shared: {what}"
         return self._note(seen, what)
 
     def _wait_for(self, fresh: Sequence[Line]) -> None:
@@ -143,7 +144,7 @@ class NoteTaker:
 
     @staticmethod
     def _on_it(lines: Sequence[Line]) -> str:
-        return f"On it: {_quoted(lines)}" if lines else ""
+        return f"It reads {_quoted(lines)}" if lines else ""
 
 
 def shortened(what: str) -> str:

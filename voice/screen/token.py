@@ -13,7 +13,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 # A token is some 200 characters; longer ones are not read at all.
@@ -22,7 +22,7 @@ MAX_TOKEN_CHARS = 600
 KEY_BYTES = 32
 _NONCE_BYTES = 16
 _SECRET_BYTES = 32
-# More links than people ever ask for within five minutes; the oldest are forgotten first, and so can't be redeemed.
+# More links than are ever open, and pages than ever share; the oldest are forgotten first, and so are good no more.
 MAX_OPEN_LINKS = 1_000
 
 
@@ -122,7 +122,9 @@ class Links:
         if self._open.pop(claim.nonce, None) is None:
             raise LinkRefusedError(Refusal.USED)
         secret = secrets.token_urlsafe(_SECRET_BYTES)
-        self._admitted[_digest(secret)] = replace(claim)
+        while len(self._admitted) >= MAX_OPEN_LINKS:
+            del self._admitted[next(iter(self._admitted))]
+        self._admitted[_digest(secret)] = claim
         return Admission(claim, secret)
 
     def resume(self, secret: str) -> Claim:

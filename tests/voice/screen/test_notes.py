@@ -36,7 +36,7 @@ def test_a_share_begins_with_a_note() -> None:
     """What is shared, and what stands on it as a quotation."""
     note = started(taker())
     assert note == ScreenNote(
-        NOW, "started to share a window. On it: “Tokyo 2099 · HP 87”", Why.SHARE_START, Source.OCR, "abc"
+        NOW, "a window, just shared. It reads “Tokyo 2099 · HP 87”", Why.SHARE_START, Source.OCR, "abc"
     )
 
 
@@ -44,7 +44,7 @@ def test_a_share_of_nothing_readable_begins_too() -> None:
     """Somebody shares: that is worth a note by itself."""
     note = taker().handle(ocr(why=Why.SHARE_START))
     assert note is not None
-    assert note.what == "started to share a window."
+    assert note.what == "a window, just shared."
 
 
 def test_new_text_is_noted_with_what_is_new_alone() -> None:
@@ -69,6 +69,19 @@ def test_text_that_comes_fast_is_gathered() -> None:
     assert note is not None
     assert note.what == "new text: “First kill by Ada · Ben is down”"
     assert notes.due_at is None
+
+
+def test_what_waits_when_a_share_ends_is_noted() -> None:
+    """Nothing is lost; but a stray letter is no note, and nobody waits for it."""
+    notes = taker()
+    started(notes)
+    assert notes.handle(ocr("First kill by Ada", at=NOW + 1)) is None
+    note = notes.tick(NOW + 2, last=True)
+    assert note is not None
+    assert note.what == "new text: “First kill by Ada”"
+    assert notes.handle(ocr("ok", at=NOW + 60)) is None
+    assert notes.due_at is None
+    assert notes.tick(NOW + 70, last=True) is None
 
 
 def test_what_comes_back_is_no_news() -> None:
@@ -96,8 +109,8 @@ def test_who_asks_gets_what_stands_there() -> None:
     started(notes)
     note = notes.handle(ocr("Tokyo 2099", "HP 87", why=Why.ASKED, at=NOW + 1))
     assert note is not None
-    assert note.what == "On it: “Tokyo 2099 · HP 87”"
-    assert notes.last.startswith("started to share")
+    assert note.what == "It reads “Tokyo 2099 · HP 87”"
+    assert notes.last.startswith("a window, just shared")
 
 
 def test_a_models_words_are_the_note() -> None:
@@ -105,7 +118,7 @@ def test_a_models_words_are_the_note() -> None:
     notes = taker()
     first = notes.handle(told("Marvel Rivals, the Tokyo map", Why.SHARE_START))
     assert first is not None
-    assert first.what == "started to share a window: Marvel Rivals, the Tokyo map"
+    assert first.what == "a window, just shared: Marvel Rivals, the Tokyo map"
     assert first.source is Source.MODEL
     second = notes.handle(told("A fight at the bridge."))
     assert second is not None

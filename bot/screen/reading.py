@@ -1,0 +1,124 @@
+"""Which reader looks at screens, and what stands in when it fails."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from bot.errors import SetupError
+from voice.screen.ocr import OcrReader
+from voice.screen.port import VisionError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from bot.settings import LlmSettings
+    from voice.screen.port import Latest, Reading, VisionReader
+    from voice.settings import ScreenSettings
+
+log = structlog.get_logger()
+
+# A model that failed is let alone so long, doubled for each further failure in a row up to the second.
+FIRST_REST_S = 20.0
+LONGEST_REST_S = 600.0
+
+
+class Readers(Protocol):
+    """What looks at the screens of all rooms."""
+
+    @property
+    def by_model(self) -> bool:
+        """Return whether a model describes screens; its looks cost, so they come at intervals."""
+
+    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+        """See `VisionReader.read`."""
+
+    async def text(self, latest: Latest) -> Reading:
+        """Return the text on a screen alone. Raises `VisionError`."""
+
+    async def rest(self) -> None:
+        """Nobody shares any more: give back what can be made anew."""
+
+
+class OcrAlone:
+    """Text is all that is read."""
+
+    by_model = False
+
+    def __init__(self, ocr: OcrReader) -> None:
+        self._ocr = ocr
+
+    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+        """Return the screen's text."""
+        return await self._ocr.read(latest, urgent=urgent)
+
+    async def text(self, latest: Latest) -> Reading:
+        """Return the screen's text, as soon as may be."""
+        return await self._ocr.read(latest, urgent=True)
+
+    async def rest(self) -> None:
+        """End the process."""
+        await self._ocr.rest()
+
+
+class ModelFirst:
+    """A model describes the screen; while it fails, its text is read."""
+
+    by_model = True
+
+    def __init__(self, model: VisionReader, ocr: OcrReader, *, monotonic: Callable[[], float]) -> None:
+        self._model = model
+        self._ocr = ocr
+        self._monotonic = monotonic
+        self._failures = 0
+        self._rested_at = float("-inf")
+
+    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+        """Ask the model, else read the text. Raises `VisionError` when that fails too."""
+        if self._monotonic() >= self._rested_at:
+            try:
+                reading = await self._model.read(latest, urgent=urgent)
+            except VisionError as error:
+                rest_s = min(FIRST_REST_S * 2**self._failures, LONGEST_REST_S)
+                self._failures += 1
+                self._rested_at = self._monotonic() + rest_s
+                log.warning("screen_model_failed", problem=str(error), rest_s=rest_s)
+            else:
+                self._failures = 0
+                return reading
+        return await self._ocr.read(latest, urgent=urgent)
+
+    async def text(self, latest: Latest) -> Reading:
+        """Return the screen's text."""
+        return await self._ocr.read(latest, urgent=True)
+
+    async def rest(self) -> None:
+        """End the process."""
+        await self._ocr.rest()
+
+
+@asynccontextmanager
+async def chosen_readers(
+    screen: ScreenSettings, llm: LlmSettings, *, monotonic: Callable[[], float]
+) -> AsyncIterator[Readers]:
+    """Lend what the settings choose; nothing is loaded before somebody shares. Raises `SetupError`."""
+    async with OcrReader(busy_share=screen.busy_share) as ocr:
+        if screen.reader == "ocr" or (screen.reader == "auto" and not screen.model):
+            yield OcrAlone(ocr)
+            return
+        if not screen.model:
+            raise SetupError("screen.reader is model, but no model is named. Set screen.model, or screen.reader = ocr.")
+        # Imported where it is needed: the library takes a second to load.
+        from bot.llm.openai_vision import OpenAIVision, VisionEndpoint
+
+        key = screen.api_key or (None if screen.base_url else llm.api_key)
+        endpoint = VisionEndpoint(
+            base_url=screen.base_url or llm.base_url,
+            model=screen.model,
+            api_key=key.get_secret_value() if key else "",
+            timeout_s=screen.model_timeout_s,
+        )
+        async with OpenAIVision(endpoint) as model:
+            yield ModelFirst(model, ocr, monotonic=monotonic)

@@ -1,0 +1,317 @@
+"""The shared screens of one room: who shares, for how long, and what becomes of it in the session's memory.
+
+Notes go into memory as they are taken. When a share is over its recap stands in the timeline, and when the last one is,
+live notes wait to be folded: ended in order, left, lost or crashed, no note is lost. Pictures are never stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.brain.tools.tool import ToolError
+from bot.screen.share import MisbehavedError, Share
+from bot.screen.words import Ending, ScreenError, recap, surface_of
+from compaction.errors import CompactionError
+from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
+from voice.screen.port import VisionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bot.clock import Clock
+    from bot.place import Person, Place
+    from bot.screen.reading import Readers
+    from compaction.model import SessionId, Turn
+    from compaction.session import SessionMemory
+    from voice.screen.notes import ScreenNote
+    from voice.settings import ScreenSettings
+
+log = structlog.get_logger()
+
+# How often it is looked whether who shares is still in the channel and their page still there.
+LOOK_S = 2.0
+# Discord's own reconnects are over by then.
+ABSENT_S = 6.0
+# A recap tells of the last notes.
+_RECAP_NOTES = 6
+# What waits to be told to a page that doesn't listen.
+_MOST_NEWS = 32
+
+
+class Sharer:
+    """One person who may share in this room, from the moment their link is opened.
+
+    `nonce` names their link. Made by `RoomScreens.welcome`.
+    """
+
+    def __init__(self, person: Person, nonce: str) -> None:
+        self.person = person
+        self.nonce = nonce
+        self.share: Share | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.ended: Ending | None = None
+        self.seen: deque[str] = deque(maxlen=_RECAP_NOTES)
+        self.notes = 0
+        self.absent_since: float | None = None
+        self.away_since: float | None = None
+        # What the page is to be told; the oldest goes when nobody listens.
+        self.news: deque[dict[str, object]] = deque(maxlen=_MOST_NEWS)
+        self.stirred = asyncio.Event()
+
+    def tell(self, **message: object) -> None:
+        """Queue a message for the page."""
+        self.news.append(message)
+        self.stirred.set()
+
+
+class RoomScreens:
+    """One room's. Implements `bot.brain.tools.screen.ScreenView`.
+
+    `recorded` is told of turns that are written here, `noted` of notes. *Ownership*: `run` is the room's task; end it
+    by `finish`. *Cancellation* of `run`: shares stop, what was noted is stored already.
+    """
+
+    def __init__(
+        self,
+        session_id: SessionId,
+        place: Place,
+        *,
+        memory: SessionMemory,
+        readers: Readers,
+        settings: ScreenSettings,
+        clock: Clock,
+        recorded: Callable[[Turn], None] = lambda _: None,
+        noted: Callable[[Note], None] = lambda _: None,
+    ) -> None:
+        self.session_id = session_id
+        self.place = place
+        self._memory = memory
+        self._readers = readers
+        self._settings = settings
+        self._clock = clock
+        self._recorded = recorded
+        self._noted = noted
+        self._sharers: dict[int, Sharer] = {}
+        self._starting: asyncio.Queue[Sharer] = asyncio.Queue()
+
+    # -- life -------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Keep the shares alive and look after them, for ever."""
+        # Of a process that crashed, or of a room that did: nobody shares them any more.
+        if self._memory.live_notes:
+            await self._retire()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._look_after(), name="screen-sharers")
+                while True:
+                    sharer = await self._starting.get()
+                    if sharer.share is not None and sharer.ended is None:
+                        sharer.task = tasks.create_task(self._live(sharer, sharer.share), name="screen-share")
+        finally:
+            # After a crash: their notes are stored, and live until the next room retires them.
+            for sharer in self._sharers.values():
+                sharer.ended = Ending.CLOSED
+                sharer.stirred.set()
+
+    async def finish(self) -> None:
+        """The room ends: end every share, with its recap."""
+        for sharer in list(self._sharers.values()):
+            await self.end(sharer, Ending.CLOSED)
+
+    async def _live(self, sharer: Sharer, share: Share) -> None:
+        """Run one share; its crash ends no other."""
+        try:
+            await share.run()
+        except Exception:
+            log.exception("screen_share_crashed", user_id=sharer.person.id)
+            await self.end(sharer, Ending.BROKEN)
+
+    async def _look_after(self) -> None:
+        while True:
+            await self._clock.sleep(LOOK_S)
+            now = self._clock.monotonic()
+            here = {person.id for person in self.place.company()}
+            for sharer in list(self._sharers.values()):
+                if sharer.person.id in here:
+                    sharer.absent_since = None
+                elif sharer.absent_since is None:
+                    sharer.absent_since = now
+                if sharer.absent_since is not None and now - sharer.absent_since >= ABSENT_S:
+                    await self.end(sharer, Ending.LEFT)
+                elif sharer.away_since is not None and now - sharer.away_since >= self._settings.resume_within_s:
+                    await self.end(sharer, Ending.LOST)
+
+    # -- who shares -------------------------------------------------------------------------------------------
+
+    def person(self, user_id: int) -> Person | None:
+        """Return who that is, if they are in the channel now."""
+        return next((each for each in self.place.company() if each.id == user_id and not each.is_bot), None)
+
+    def full(self) -> bool:
+        """Return whether no more screens may be shared here."""
+        return len(self._sharers) >= self._settings.max_shares
+
+    async def welcome(self, person: Person, nonce: str) -> Sharer:
+        """Let somebody in who has opened their link; an earlier share of theirs ends. Raises `ScreenError`."""
+        earlier = self._sharers.get(person.id)
+        if earlier is not None:
+            await self.end(earlier, Ending.SUPERSEDED)
+        if self.full():
+            raise ScreenError("As many screens are shared here as may be. Ask somebody to stop first.")
+        sharer = self._sharers[person.id] = Sharer(person, nonce)
+        return sharer
+
+    def start(self, sharer: Sharer, surface: str) -> None:
+        """Begin a share; a second time does nothing."""
+        if sharer.share is not None or sharer.ended is not None:
+            return
+
+        async def note(seen: ScreenNote) -> None:
+            await self._take_note(sharer, seen)
+
+        sharer.share = Share(
+            sharer.person.name,
+            surface_of(surface),
+            readers=self._readers,
+            settings=self._settings,
+            clock=self._clock,
+            on_note=note,
+            on_trouble=lambda sentence: sharer.tell(t="trouble", sentence=sentence),
+        )
+        log.info("screen_share_started", user_id=sharer.person.id, surface=sharer.share.surface)
+        self._starting.put_nowait(sharer)
+
+    async def picture(self, sharer: Sharer, data: bytes) -> str:
+        """Take a picture; see `Share.offer`. Of who is not in the channel none is looked at."""
+        share = sharer.share
+        if share is None or sharer.ended is not None or self.person(sharer.person.id) is None:
+            return "dropped"
+        try:
+            return await share.offer(data)
+        except MisbehavedError:
+            await self.end(sharer, Ending.MISBEHAVED)
+            return "dropped"
+
+    async def end(self, sharer: Sharer, ending: Ending) -> None:
+        """End a share, or let who has only opened the page go; a second time does nothing."""
+        if sharer.ended is not None:
+            return
+        sharer.ended = ending
+        sharer.stirred.set()
+        if self._sharers.get(sharer.person.id) is sharer:
+            del self._sharers[sharer.person.id]
+        share, task = sharer.share, sharer.task
+        if share is None:
+            return
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+            await asyncio.wait({task})
+        await share.finish()
+        sharer.share = None
+        minutes = round((self._clock.monotonic() - share.began_at) / 60)
+        told = recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
+        await self._record(sharer.person, told)
+        if not any(each.share is not None for each in self._sharers.values()):
+            await self._retire()
+            await self._readers.rest()
+        log.info(
+            "screen_share_ended",
+            user_id=sharer.person.id,
+            reason=ending.value,
+            duration_s=round(self._clock.monotonic() - share.began_at, 1),
+            **{f"{name}_count": count for name, count in sorted(share.counts.items())},
+        )
+
+    def find(self, user_id: int) -> Sharer | None:
+        """Return somebody's share, or None."""
+        return self._sharers.get(user_id)
+
+    def status(self) -> str:
+        """Return who shares what, in plain sentences."""
+        told = [
+            f"{sharer.person.name} has shared {sharer.share.surface} for "
+            f"{_minutes(self._clock.monotonic() - sharer.share.began_at)}; I took {_count(sharer.notes, 'note')}."
+            for sharer in self._sharers.values()
+            if sharer.share is not None
+        ]
+        return " ".join(told) or "Nobody shares a screen with me. /watch start gives you a link."
+
+    # -- what becomes of it -----------------------------------------------------------------------------------
+
+    async def _take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
+        note = Note(
+            NoteId(f"{sharer.nonce}-{sharer.notes}"),
+            seen.at,
+            sharer.person.name,
+            seen.what,
+            NoteReason(seen.why.value),
+            NoteSource(seen.source.value),
+            seen.frame_hash,
+        )
+        sharer.notes += 1
+        sharer.seen.append(seen.what)
+        sharer.tell(t="note", what=seen.what)
+        try:
+            await self._memory.add_note(note)
+        except CompactionError as error:
+            # It is in memory and stored with the next write, or the session has ended.
+            log.warning("note_not_stored", problem=str(error))
+        log.info(
+            "screen_noted", note_id=note.id, why=note.why.value, source=note.source.value, char_count=len(note.what)
+        )
+        self._noted(note)
+
+    async def _record(self, person: Person, told: str) -> None:
+        now = self._clock.now()
+        part = TurnPart(str(person.id), person.name, told)
+        try:
+            turn = await self._memory.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
+        except CompactionError as error:
+            log.warning("recap_not_stored", problem=str(error))
+            return
+        self._recorded(turn)
+
+    async def _retire(self) -> None:
+        try:
+            await self._memory.retire_live_notes()
+        except CompactionError as error:
+            log.warning("notes_not_retired", problem=str(error))
+
+    # -- who asks (`ScreenView`) ------------------------------------------------------------------------------
+
+    def sharing(self) -> Sequence[str]:
+        """Return who shares a screen now, by name."""
+        return [sharer.person.name for sharer in self._sharers.values() if sharer.share is not None]
+
+    async def look(self, question: str, *, who: str | None) -> str:
+        """Return what is on a shared screen about `question`. Raises `ToolError`."""
+        shares = [sharer.share for sharer in self._sharers.values() if sharer.share is not None]
+        if who is not None:
+            wanted = who.strip().casefold()
+            shares = [share for share in shares if share.who.casefold() == wanted] or [
+                share for share in shares if wanted in share.who.casefold()
+            ]
+        if not shares:
+            raise ToolError("Nobody of that name shares a screen now." if who else "Nobody shares a screen now.")
+        if len(shares) > 1:
+            names = ", ".join(share.who for share in shares)
+            raise ToolError(f"Several people share a screen: {names}. Say whose.")
+        try:
+            seen = await shares[0].look(question)
+        except VisionError as error:
+            raise ToolError(str(error)) from error
+        return f"On {shares[0].who}'s screen ({shares[0].surface}) now:\n{seen}"
+
+
+def _minutes(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return _count(minutes, "minute") if minutes else "less than a minute"
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number} {one if number == 1 else one + 's'}"

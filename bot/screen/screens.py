@@ -1,0 +1,211 @@
+"""The shared screens of all rooms: gives out links, and lets their pages in (`bot.web.port.Host`).
+
+It knows which room belongs to which server; what happens in one is the room's own (`bot.screen.room`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.screen.words import TOLD, Ending, ScreenError
+from bot.web.port import LineClosedError, NotAdmittedError, Welcome
+from voice.screen.token import LinkRefusedError, Links, Refusal, new_key
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+
+    from bot.clock import Clock
+    from bot.screen.room import RoomScreens, Sharer
+    from voice.screen.token import Claim
+    from voice.settings import ScreenSettings
+
+log = structlog.get_logger()
+
+NEW_LINK = "Type /watch start in Discord for a new link."
+_REFUSED = {
+    Refusal.MALFORMED: "This link is not complete. Open it from Discord again, or type /watch start for a new one.",
+    Refusal.FORGED: f"This link is not one of mine, or I was restarted since. {NEW_LINK}",
+    Refusal.EXPIRED: f"This link has expired. {NEW_LINK}",
+    Refusal.USED: f"This link has been used already; each is good once. {NEW_LINK}",
+    Refusal.ENDED: f"This share is over. {NEW_LINK}",
+}
+_ABSENT = "You are not in the voice channel any more. Join it, then type /watch start again."
+
+
+class Screens:
+    """One process's. `reading`: who looks at the pictures, a plain sentence. Not thread-safe."""
+
+    def __init__(self, settings: ScreenSettings, *, clock: Clock, bot_name: str, reading: str) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._bot_name = bot_name
+        self._reading = reading
+        self._links = Links(new_key(), valid_s=settings.link_valid_s)
+        self._rooms: dict[int, RoomScreens] = {}
+        # The one open line of each sharer.
+        self._lines: dict[str, PageLine] = {}
+
+    @contextmanager
+    def open_room(self, room: RoomScreens) -> Iterator[None]:
+        """Let people share in a room while the block lasts."""
+        guild_id = room.place.guild_id
+        self._rooms[guild_id] = room
+        try:
+            yield
+        finally:
+            if self._rooms.get(guild_id) is room:
+                del self._rooms[guild_id]
+
+    def room(self, guild_id: int) -> RoomScreens | None:
+        """Return the room of a server, or None."""
+        return self._rooms.get(guild_id)
+
+    # -- links ------------------------------------------------------------------------------------------------
+
+    def invite(self, guild_id: int, user_id: int) -> str:
+        """Return a token for somebody's link. Raises `ScreenError` with a plain sentence."""
+        if not self._settings.enabled:
+            raise ScreenError("Sharing screens is switched off here (screen.enabled).")
+        room = self._rooms.get(guild_id)
+        if room is None:
+            raise ScreenError("I am not in a voice channel here. Join one and use /join first.")
+        if room.person(user_id) is None:
+            raise ScreenError(f"Join {room.place.name} first: I watch a screen together with who is there.")
+        if room.find(user_id) is None and room.full():
+            raise ScreenError("As many screens are shared here as may be. Ask somebody to stop first.")
+        log.info("screen_link_given", guild_id=guild_id, user_id=user_id)
+        return self._links.give(guild_id=guild_id, user_id=user_id, session_id=room.session_id, now=self._clock.now())
+
+    async def admit(self, token: str) -> PageLine:
+        """See `Host.admit`."""
+        try:
+            admission = self._links.redeem(token, now=self._clock.now())
+        except LinkRefusedError as error:
+            raise _refused(error) from error
+        claim = admission.claim
+        room = self._room_of(claim)
+        person = room.person(claim.user_id)
+        if person is None:
+            self._links.end(claim.nonce)
+            raise NotAdmittedError("absent", _ABSENT)
+        try:
+            sharer = await room.welcome(person, claim.nonce)
+        except ScreenError as error:
+            self._links.end(claim.nonce)
+            raise NotAdmittedError("full", str(error)) from error
+        return self._open_line(room, sharer, admission.resume_secret)
+
+    async def readmit(self, resume_secret: str) -> PageLine:
+        """See `Host.readmit`."""
+        try:
+            claim = self._links.resume(resume_secret)
+        except LinkRefusedError as error:
+            raise _refused(error) from error
+        room = self._room_of(claim)
+        sharer = room.find(claim.user_id)
+        if sharer is None or sharer.nonce != claim.nonce or sharer.ended is not None:
+            self._links.end(claim.nonce)
+            raise NotAdmittedError(Refusal.ENDED.value, _REFUSED[Refusal.ENDED])
+        return self._open_line(room, sharer, resume_secret)
+
+    def _room_of(self, claim: Claim) -> RoomScreens:
+        room = self._rooms.get(claim.guild_id)
+        if room is None or room.session_id != claim.session_id:
+            self._links.end(claim.nonce)
+            raise NotAdmittedError("closed", f"I have left that voice channel. {NEW_LINK}")
+        return room
+
+    def _open_line(self, room: RoomScreens, sharer: Sharer, resume_secret: str) -> PageLine:
+        before = self._lines.get(sharer.nonce)
+        if before is not None:
+            before.take_over()
+        welcome = Welcome(
+            who=sharer.person.name,
+            room=room.place.name,
+            server=room.place.guild_name,
+            bot=self._bot_name,
+            reading=self._reading,
+            resume_secret=resume_secret,
+            sharing=sharer.share is not None,
+        )
+        sharer.away_since = None
+        line = self._lines[sharer.nonce] = PageLine(self, room, sharer, welcome)
+        return line
+
+    def forget(self, line: PageLine) -> None:
+        """A line is over: nobody talks on it any more, and when its share is, nobody comes back."""
+        if self._lines.get(line.sharer.nonce) is line:
+            del self._lines[line.sharer.nonce]
+            if line.sharer.ended is not None:
+                self._links.end(line.sharer.nonce)
+            else:
+                line.sharer.away_since = self._clock.monotonic()
+
+
+class PageLine:
+    """One connection of one page (`bot.web.port.Line`)."""
+
+    def __init__(self, screens: Screens, room: RoomScreens, sharer: Sharer, welcome: Welcome) -> None:
+        self._screens = screens
+        self._room = room
+        self.sharer = sharer
+        self._welcome = welcome
+        self._taken_over = asyncio.Event()
+
+    @property
+    def welcome(self) -> Welcome:
+        """See `Line.welcome`."""
+        return self._welcome
+
+    @property
+    def _ending(self) -> Ending | None:
+        return Ending.SUPERSEDED if self._taken_over.is_set() else self.sharer.ended
+
+    def take_over(self) -> None:
+        """Another connection of the same page speaks from now on."""
+        self._taken_over.set()
+        self.sharer.stirred.set()
+
+    def start(self, surface: str) -> None:
+        """See `Line.start`."""
+        self._refuse_after_end()
+        self._room.start(self.sharer, surface)
+
+    async def picture(self, data: bytes) -> str:
+        """See `Line.picture`."""
+        self._refuse_after_end()
+        return await self._room.picture(self.sharer, data)
+
+    async def stop(self) -> None:
+        """See `Line.stop`."""
+        if self._ending is None:
+            await self._room.end(self.sharer, Ending.STOPPED)
+
+    async def messages(self) -> AsyncIterator[Mapping[str, object]]:
+        """See `Line.messages`."""
+        while True:
+            ending = self._ending
+            while self.sharer.news and ending is not Ending.SUPERSEDED:
+                yield self.sharer.news.popleft()
+            if ending is not None:
+                yield {"t": "ended", "reason": ending.value, "sentence": TOLD[ending]}
+                return
+            self.sharer.stirred.clear()
+            await self.sharer.stirred.wait()
+
+    def hung_up(self) -> None:
+        """See `Line.hung_up`."""
+        self._screens.forget(self)
+
+    def _refuse_after_end(self) -> None:
+        if self._ending is not None:
+            raise LineClosedError
+
+
+def _refused(error: LinkRefusedError) -> NotAdmittedError:
+    log.info("screen_link_refused", reason=error.reason.value)
+    return NotAdmittedError(error.reason.value, _REFUSED[error.reason])

@@ -1,0 +1,250 @@
+"""One person's shared screen, from its first picture to its last: pictures in, notes out.
+
+What is worth reading, when, and what is noted of it is decided by the pure modules of `voice.screen`; this reads, waits
+and hands on. The latest picture is kept in memory for whoever asks about it, and goes with the share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from voice.screen.bucket import TokenBucket
+from voice.screen.frame import FrameRefusedError, check_frame
+from voice.screen.gate import WHOLE, Change, Gate
+from voice.screen.notes import NoteTaker, ScreenNote, Seen, Why
+from voice.screen.pace import Pace, Pending
+from voice.screen.port import Look, Reading, Source, VisionError
+from voice.screen.text import to_read
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.clock import Clock
+    from bot.screen.reading import Readers
+    from voice.screen.frame import Frame
+    from voice.settings import ScreenSettings
+
+log = structlog.get_logger()
+
+# After a failed reading: whatever broke has a moment to mend.
+REST_AFTER_FAILURE_S = 5.0
+# Refused pictures that a page may send: a fast clock, a codec's bad moment. More of them are no accident.
+_OFFENCES = 30.0
+_OFFENCES_FORGIVEN_PER_S = 0.5
+DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a reader was given to read."""
+
+    pending: Pending
+    look: Look
+    frame_hash: str
+
+
+class MisbehavedError(Exception):
+    """A page goes on sending what is refused; its share should end."""
+
+
+class Share:
+    """One screen. `who` shares it, `surface` says what it is; `on_note` takes each note.
+
+    *Ownership*: `run` is its room's task. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        who: str,
+        surface: str,
+        *,
+        readers: Readers,
+        settings: ScreenSettings,
+        clock: Clock,
+        on_note: Callable[[ScreenNote], Awaitable[None]],
+        on_trouble: Callable[[str], None],
+    ) -> None:
+        self.who = who
+        self.surface = surface
+        self._readers = readers
+        self._clock = clock
+        self._on_note = on_note
+        self._on_trouble = on_trouble
+        self._pace = (
+            Pace(active_s=settings.active_interval_s, idle_s=settings.idle_interval_s) if readers.by_model else None
+        )
+        self.began_at = clock.monotonic()
+        self._bucket = TokenBucket()
+        self._offences = TokenBucket(rate=_OFFENCES_FORGIVEN_PER_S, burst=_OFFENCES)
+        self._gate = Gate()
+        self._taker = NoteTaker(surface=surface)
+        self._frame: Frame | None = None
+        self._pending = Pending()
+        self._reading: _Reading | None = None
+        self._changed = asyncio.Event()
+        self._looked_at = float("-inf")
+        self._failing = False
+        self.counts: Counter[str] = Counter()
+
+    # -- pictures ---------------------------------------------------------------------------------------------
+
+    async def offer(self, data: bytes) -> str:
+        """Take a picture; return what became of it: `taken`, `dropped` (too many), or why it was refused.
+
+        Raises `MisbehavedError` when too many in a row are none.
+        """
+        fate = await self._fate_of(data)
+        self.counts[fate] += 1
+        if fate != "taken" and not self._offences.take(self._clock.monotonic()):
+            raise MisbehavedError
+        return fate
+
+    async def _fate_of(self, data: bytes) -> str:
+        if not self._bucket.take(self._clock.monotonic()):
+            return DROPPED
+        try:
+            # Some milliseconds in which somebody else's sound may come in.
+            frame = await asyncio.to_thread(check_frame, data)
+        except FrameRefusedError as error:
+            return error.reason.value
+        self._frame = frame
+        verdict = self._gate.look(frame.luma)
+        if verdict.change is not Change.SAME:
+            self.counts["changed"] += 1
+            self._pending = self._pending.with_verdict(verdict)
+            self._changed.set()
+        return "taken"
+
+    # -- the life of a share ----------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Read what changes and take notes, for ever."""
+        while True:
+            await self._until_due()
+            if self._due_now():
+                await self._read()
+            await self._tick()
+
+    def _due_now(self) -> bool:
+        due_at = self._pending.due_at(self._looked_at, self._pace)
+        return due_at is not None and due_at <= self._clock.monotonic()
+
+    async def _until_due(self) -> None:
+        """Wait until a look or a note is due, or another change comes in that may bring it forward."""
+        now = self._clock.monotonic()
+        hours = []
+        look_at = self._pending.due_at(self._looked_at, self._pace)
+        if look_at is not None:
+            hours.append(look_at - now)
+        if self._taker.due_at is not None:
+            hours.append(self._taker.due_at - self._clock.now())
+        if hours and min(hours) <= 0:
+            return
+        self._changed.clear()
+        changed: asyncio.Task[object] = asyncio.create_task(self._changed.wait(), name="screen-changed")
+        waiting: set[asyncio.Task[object]] = {changed}
+        if hours:
+            waiting.add(asyncio.create_task(self._clock.sleep(min(hours)), name="screen-due"))
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+
+    async def _read(self) -> None:
+        """Read what has changed, as it is when the reader's turn comes, and take the note it is worth."""
+        urgent = self._pending.change is Change.FIRST
+        self._reading = None
+        try:
+            reading = await self._readers.read(self._take, urgent=urgent)
+        except VisionError as error:
+            await self._failed(error)
+            return
+        finally:
+            self._looked_at = self._clock.monotonic()
+        self._failing = False
+        self.counts["read"] += 1
+        taken = self._taken()
+        why = taken.pending.why(self._pace)
+        await self._noted(Seen(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
+
+    def _taken(self) -> _Reading:
+        assert self._reading is not None, "who has read has asked what"
+        return self._reading
+
+    def _take(self) -> Look:
+        """Return the latest picture and what is to be read of it."""
+        assert self._frame is not None, "a change comes with a picture"
+        # A reader that failed is followed by another: what it took has still to be read.
+        before = self._reading.pending if self._reading is not None else Pending()
+        pending, self._pending = before.together(self._pending), Pending()
+        whole = self._pace is not None or pending.change in {Change.FIRST, Change.CUT}
+        boxes = (WHOLE,) if whole else to_read(pending.boxes, self._taker.lines)
+        look = Look(self._frame.jpeg, boxes=boxes, who=self.who, before=self._taker.last)
+        self._reading = _Reading(pending, look, self._frame.hash)
+        return look
+
+    async def _failed(self, error: VisionError) -> None:
+        """Tell a trouble once, keep what was to be read, and wait a moment. That somebody shares is noted anyway."""
+        self.counts["unread"] += 1
+        if not self._failing:
+            self._failing = True
+            log.warning("screen_not_read", problem=str(error))
+            self._on_trouble(str(error))
+        pending = self._pending if self._reading is None else self._reading.pending.together(self._pending)
+        if pending.change is Change.FIRST:
+            nothing = Seen(Reading(Source.OCR), Why.SHARE_START, (WHOLE,), "", self._clock.now())
+            await self._noted(nothing)
+            pending = Pending(Change.CUT, (WHOLE,))
+        self._pending = pending
+        await self._clock.sleep(REST_AFTER_FAILURE_S)
+
+    async def finish(self) -> None:
+        """Take the note of what still waits for one."""
+        note = self._taker.tick(self._clock.now(), last=True)
+        if note is not None:
+            await self._tell(note)
+
+    async def _tick(self) -> None:
+        name = self._frame.hash if self._frame is not None else ""
+        note = self._taker.tick(self._clock.now(), frame_hash=name)
+        if note is not None:
+            await self._tell(note)
+
+    async def _noted(self, seen: Seen) -> None:
+        note = self._taker.handle(seen)
+        if note is not None:
+            await self._tell(note)
+
+    async def _tell(self, note: ScreenNote) -> None:
+        self.counts["noted"] += 1
+        await self._on_note(note)
+
+    # -- who asks ---------------------------------------------------------------------------------------------
+
+    async def look(self, question: str) -> str:
+        """Return what is on the screen now about `question`: a model's answer, or the screen's text.
+
+        Raises `VisionError`.
+        """
+        if self._frame is None:
+            raise VisionError("No picture of the screen has come yet. Ask again in a moment.")
+        name = self._frame.hash
+
+        def latest() -> Look:
+            assert self._frame is not None
+            return Look(self._frame.jpeg, who=self.who, question=question)
+
+        reading = await self._readers.read(latest, urgent=True)
+        self.counts["asked"] += 1
+        await self._noted(Seen(reading, Why.ASKED, (WHOLE,), name, self._clock.now()))
+        if reading.source is Source.MODEL:
+            return reading.description
+        if not reading.lines:
+            return "There is no text on it that I can read."
+        return "\n".join(line.text for line in reading.lines)

@@ -1,0 +1,66 @@
+"""What people are told about shared screens, in plain sentences: on the page, by the commands, in the timeline."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from bot.errors import BotError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+SURFACES = {"monitor": "the whole screen", "window": "a window", "browser": "a browser tab"}
+ANY_SURFACE = "a screen"
+# A recap is one turn; what it tells of more than this is in the notes.
+RECAP_CHARS = 600
+
+
+class ScreenError(BotError):
+    """A screen can't be shared or looked at: the message says why and what to do."""
+
+
+class Ending(StrEnum):
+    """Why a share is over."""
+
+    STOPPED = "stopped"
+    COMMAND = "command"
+    LEFT = "left"
+    LOST = "lost"
+    SUPERSEDED = "superseded"
+    CLOSED = "closed"
+    MISBEHAVED = "misbehaved"
+    BROKEN = "broken"
+
+
+# For the person who shared, on the page.
+TOLD = {
+    Ending.STOPPED: "You stopped sharing.",
+    Ending.COMMAND: "Sharing was ended with /watch stop.",
+    Ending.LEFT: "You left the voice channel, so sharing has ended.",
+    Ending.LOST: "The connection was lost for too long, so sharing has ended.",
+    Ending.SUPERSEDED: "You share from another page now.",
+    Ending.CLOSED: "The bot has left the voice channel, so sharing has ended.",
+    Ending.MISBEHAVED: "This page sent what no picture of a screen is, so sharing has ended.",
+    Ending.BROKEN: "Something in the bot broke, so sharing has ended.",
+}
+
+
+def surface_of(told: object) -> str:
+    """Return what is shared, by what the browser calls it; anything else is a screen."""
+    return SURFACES.get(told, ANY_SURFACE) if isinstance(told, str) else ANY_SURFACE
+
+
+def recap(name: str, surface: str, *, minutes: int, seen: Sequence[str]) -> str:
+    """Return the turn that stands in the timeline when a share is over. `seen`: its notes, oldest first."""
+    length = "less than a minute" if minutes < 1 else f"{minutes} minute{'' if minutes == 1 else 's'}"
+    told = f"{name} stopped sharing {surface} after {length}."
+    lead = " Last seen on it: "
+    room, parts = RECAP_CHARS - len(told) - len(lead) - 1, list[str]()
+    for what in reversed(seen):
+        if len(what) + 2 > room:
+            break
+        parts.insert(0, what.rstrip("."))
+        room -= len(what) + 2
+    return f"{told}{lead}{'; '.join(parts)}." if parts else told

@@ -1,0 +1,186 @@
+"""The server of the bot's own pages. It listens when somebody first needs it, on this machine alone by default.
+
+It gives out four files and one web socket, and nothing else. Every answer forbids the browser whatever the page does
+not need; a request that dawdles is hung up on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from importlib import resources
+from typing import TYPE_CHECKING, Final, Self
+
+import structlog
+from aiohttp import web
+
+from bot.errors import SetupError
+from bot.web.guard import FORWARDED_FOR, Proxies, ProxyError, Site, security_headers
+from bot.web.socket import new_socket, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from types import TracebackType
+
+    from bot.settings import WebSettings
+    from bot.web.port import Host
+
+log = structlog.get_logger()
+
+# A request's head comes within milliseconds; who takes longer holds connections open for their own sake.
+HEAD_TIMEOUT_S: Final = 10.0
+# Of the whole server, and of one address. Behind a proxy that isn't trusted everybody is one address.
+MAX_CONNECTIONS: Final = 200
+MAX_SOCKETS_PER_CLIENT: Final = 12
+_SHUTDOWN_S: Final = 2.0
+_HEAD_BYTES: Final = 8_190
+
+SHARE_PATH: Final = "/share"
+_FILES: Final = {
+    SHARE_PATH: ("share.html", "text/html"),
+    "/share/share.css": ("share.css", "text/css"),
+    "/share/share.js": ("share.js", "text/javascript"),
+    "/share/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+
+
+class WebServer:
+    """The pages. Made by `async with`; listens from `start` on.
+
+    *Ownership*: it owns the sockets; leaving the block closes them.
+    """
+
+    def __init__(self, settings: WebSettings, host: Host) -> None:
+        """Raises `SetupError` for proxies that are no addresses."""
+        self._settings = settings
+        self._host = host
+        try:
+            self._proxies = Proxies(settings.trusted_proxies)
+        except ProxyError as error:
+            raise SetupError(f"web.trusted_proxies has what is no address or network: {error}.") from error
+        self._starting = asyncio.Lock()
+        self._runner: web.AppRunner | None = None
+        self._listening: asyncio.Server | None = None
+        self._port = settings.port
+        self._site = Site.of(settings.public_url, port=settings.port)
+        self._sockets: dict[web.WebSocketResponse, str] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        if self._listening is not None:
+            self._listening.close()
+        for socket in list(self._sockets):
+            await socket.close(code=1001)
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    @property
+    def site(self) -> Site:
+        """Return where the pages are."""
+        return self._site
+
+    def share_link(self, token: str) -> str:
+        """Return the address that opens the page with a token, which stays in the browser."""
+        return f"{self._site.origin}{SHARE_PATH}#{token}"
+
+    async def start(self) -> None:
+        """Listen; a second time does nothing. Raises `SetupError`."""
+        async with self._starting:
+            if self._listening is not None:
+                return
+            if not self._settings.enabled:
+                raise SetupError("My web pages are switched off. Set web.enabled.")
+            runner = web.AppRunner(
+                self._application(),
+                access_log=None,
+                keepalive_timeout=HEAD_TIMEOUT_S,
+                lingering_time=1.0,
+                shutdown_timeout=_SHUTDOWN_S,
+                max_line_size=_HEAD_BYTES,
+                max_field_size=_HEAD_BYTES,
+            )
+            await runner.setup()
+            try:
+                listening = await asyncio.get_running_loop().create_server(
+                    lambda: self._connected(runner), self._settings.host, self._settings.port
+                )
+            except OSError as error:
+                await runner.cleanup()
+                raise SetupError(
+                    f"My web pages cannot listen on {self._settings.host}:{self._settings.port} ({error.strerror}). "
+                    "Choose another web.port, or end what uses it."
+                ) from error
+            self._runner, self._listening = runner, listening
+            self._port = listening.sockets[0].getsockname()[1]
+            self._site = Site.of(self._settings.public_url, port=self._port)
+            log.info("web_listening", host=self._settings.host, port=self._port, origin=self._site.origin)
+
+    @property
+    def port(self) -> int:
+        """Return the port it listens on."""
+        return self._port
+
+    def _connected(self, runner: web.AppRunner) -> asyncio.Protocol:
+        assert runner.server is not None, "set up"
+        if len(runner.server.connections) >= MAX_CONNECTIONS:
+            return _Refusal()
+        connection: asyncio.Protocol = runner.server()
+        return connection
+
+    def _application(self) -> web.Application:
+        app = web.Application(client_max_size=1)
+        static = resources.files("bot.web") / "static"
+        for path, (name, kind) in _FILES.items():
+            app.router.add_get(path, _file((static / name).read_bytes(), kind))
+        app.router.add_get(f"{SHARE_PATH}/socket", self._socket)
+        app.on_response_prepare.append(self._dress)
+        return app
+
+    async def _dress(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Give an answer the headers that every answer has."""
+        response.headers.update(security_headers(self._site))
+        response.headers.popall("Server", None)
+        if not isinstance(response, web.WebSocketResponse):
+            # One request a connection: who dawdles over the next has none.
+            response.headers["Connection"] = "close"
+            response.force_close()
+
+    async def _socket(self, request: web.Request) -> web.StreamResponse:
+        """Open a page's web socket, for our own page alone."""
+        client = self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
+        if not self._site.admits(request.headers.get("Origin")):
+            log.warning("foreign_page_refused", client=client)
+            raise web.HTTPForbidden(text="This page may not talk to me: its address is not web.public_url.")
+        if Counter(self._sockets.values())[client] >= MAX_SOCKETS_PER_CLIENT:
+            raise web.HTTPTooManyRequests(text="Too many pages are open.")
+        socket = new_socket()
+        if not socket.can_prepare(request):
+            raise web.HTTPUpgradeRequired(text="This is a web socket.")
+        self._sockets[socket] = client
+        try:
+            await socket.prepare(request)
+            await serve(socket, self._host)
+        finally:
+            del self._sockets[socket]
+        return socket
+
+
+def _file(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """Return what gives out a file that was read once."""
+
+    async def give(request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type=kind, charset="utf-8")
+
+    return give
+
+
+class _Refusal(asyncio.Protocol):
+    """Hangs up at once: there are too many connections."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Hang up."""
+        transport.close()

@@ -1,0 +1,434 @@
+/* The page that shows a screen to the bot.
+
+   The link's token stands in the address's fragment, which no server and no log ever sees; it is used up by the first
+   message of the web socket. A picture is sent when the screen has changed, at most twice a second; what you see in the
+   preview is that very picture. Nothing is stored here but the secret with which a reloaded page may go on. */
+"use strict";
+
+(() => {
+  const RESUME_KEY = "roomtone-resume";
+  const GIVE_UP_MS = 120_000;
+  const GRID = { width: 160, height: 90, tile: 5 };
+  // Under this no tile of the grid (0-255, mean) has changed to the eye; whether a change matters the bot decides.
+  const STILL = 0.8;
+  const SHOWN_NOTES = 6;
+  const SURFACES = { monitor: "your whole screen", window: "a window", browser: "a browser tab" };
+  const REFUSALS = { too_large: "a picture was too large", wrong_size: "a picture had an odd size" };
+
+  const at = (id) => document.getElementById(id);
+  const page = {
+    state: "opening",
+    bot: "Roomtone",
+    limits: { max_side_px: 1280, max_bytes: 400_000, quality: 0.7, sent_per_s: 2, looked_per_s: 2.5,
+      max_buffered_bytes: 400_000, ping_s: 15 },
+    resume: null,
+    socket: null,
+    brokenSince: null,
+    attempts: 0,
+    heardAt: 0,
+    capture: null,
+    startedAt: 0,
+    sentAt: 0,
+    sent: 0,
+  };
+
+  // -- what is shown ---------------------------------------------------------------------------------------------
+
+  function show(state, sentence) {
+    const changed = page.state !== state;
+    page.state = state;
+    document.body.dataset.state = state;
+    for (const section of document.querySelectorAll("section[data-for]")) {
+      section.hidden = section.dataset.for !== state;
+    }
+    document.title = state === "sharing" ? `● Sharing · ${page.bot}` : `Share your screen · ${page.bot}`;
+    if (sentence) announce(sentence);
+    if (changed) {
+      const heading = document.querySelector(`section[data-for="${state}"] h1`);
+      if (heading) heading.focus();
+    }
+  }
+
+  function announce(sentence) {
+    at("announcer").textContent = sentence;
+  }
+
+  function say(id, sentence) {
+    at(id).textContent = sentence || "";
+    at(id).hidden = !sentence;
+  }
+
+  function link(open) {
+    document.body.dataset.link = open ? "open" : "broken";
+  }
+
+  function addNote(what) {
+    const now = new Date();
+    const item = document.createElement("li");
+    const time = document.createElement("time");
+    time.dateTime = now.toISOString();
+    time.textContent = now.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    const text = document.createElement("span");
+    text.textContent = what;
+    item.append(time, text);
+    at("notes").prepend(item);
+    while (at("notes").children.length > SHOWN_NOTES) at("notes").lastElementChild.remove();
+    at("no-notes").hidden = true;
+  }
+
+  function tick() {
+    if (page.state !== "sharing") return;
+    const seconds = Math.floor((Date.now() - page.startedAt) / 1000);
+    const minutes = Math.floor(seconds / 60) % 60;
+    const hours = Math.floor(seconds / 3600);
+    const padded = (value) => String(value).padStart(2, "0");
+    at("elapsed").textContent = hours
+      ? `${hours}:${padded(minutes)}:${padded(seconds % 60)}` : `${minutes}:${padded(seconds % 60)}`;
+    if (page.sentAt) {
+      const age = Math.round((Date.now() - page.sentAt) / 1000);
+      const when = age < 3 ? "just now" : age < 100 ? `${age} seconds ago` : `${Math.round(age / 60)} minutes ago`;
+      at("preview-caption").textContent =
+        `What ${page.bot} was sent last, ${when}. A screen that stands still is not sent again.`;
+    }
+  }
+
+  // -- the line to the bot -----------------------------------------------------------------------------------------
+
+  function connect(hello) {
+    const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(`${scheme}//${location.host}/share/socket`);
+    socket.binaryType = "arraybuffer";
+    page.socket = socket;
+    page.heardAt = Date.now();
+    socket.addEventListener("open", () => socket.send(JSON.stringify({ t: "hello", ...hello })));
+    socket.addEventListener("message", (event) => {
+      if (socket !== page.socket) return;
+      page.heardAt = Date.now();
+      if (typeof event.data === "string") hear(JSON.parse(event.data));
+    });
+    socket.addEventListener("close", () => {
+      if (socket === page.socket) lost();
+    });
+  }
+
+  function tell(message) {
+    if (page.socket && page.socket.readyState === WebSocket.OPEN) page.socket.send(JSON.stringify(message));
+  }
+
+  function hear(message) {
+    switch (message.t) {
+      case "welcome": return welcomed(message);
+      case "note": return addNote(message.what);
+      case "trouble": return say("trouble", message.sentence);
+      case "refused": return say("trouble",
+        `${page.bot} refused a picture: ${REFUSALS[message.reason] || "it could not be read"}.`);
+      case "ended": return over("ended", message.sentence);
+      case "denied": return page.capture ? over("ended", message.sentence) : over("denied", message.sentence);
+      default: return undefined;
+    }
+  }
+
+  function welcomed(message) {
+    page.bot = message.bot;
+    page.limits = message.limits;
+    page.resume = message.resume;
+    page.brokenSince = null;
+    page.attempts = 0;
+    sessionStorage.setItem(RESUME_KEY, message.resume);
+    // The link is used up: it stays neither in the address nor in the history.
+    history.replaceState(null, "", location.pathname);
+    for (const each of document.querySelectorAll("[data-bot]")) each.textContent = message.bot;
+    at("place").textContent = `${message.room} · ${message.server}`;
+    at("place").hidden = false;
+    at("ready-who").textContent = `You are ${message.who}, in ${message.room} on ${message.server}.`;
+    at("ready-reading").textContent = message.reading;
+    at("sharing-with").textContent = `with ${message.bot} in ${message.room}`;
+    link(true);
+    if (page.capture) {
+      say("trouble", "");
+      announce("Connected again.");
+      if (!message.sharing) tell({ t: "start", surface: page.capture.surface });
+      // What changed meanwhile was not sent: the next picture is.
+      page.capture.seen = null;
+    } else {
+      show("ready", `You can share your screen with ${message.bot} now.`);
+    }
+  }
+
+  function lost() {
+    page.socket = null;
+    if (["ended", "denied"].includes(page.state)) return;
+    link(false);
+    page.brokenSince ??= Date.now();
+    if (Date.now() - page.brokenSince > GIVE_UP_MS) {
+      over(page.capture ? "ended" : "denied", `${page.bot} cannot be reached. Type /watch start in Discord to try again.`);
+      return;
+    }
+    const hello = page.resume ? { resume: page.resume } : firstHello();
+    if (!hello) return;
+    if (page.state === "sharing") say("trouble", "The connection broke; nothing is sent now. Trying again…");
+    else announce("The connection broke. Trying again.");
+    const wait = Math.min(1000 * 2 ** page.attempts++, 15_000);
+    setTimeout(() => { if (!page.socket) connect(hello); }, wait);
+  }
+
+  function over(state, sentence) {
+    endCapture();
+    const socket = page.socket;
+    page.socket = null;
+    page.resume = null;
+    sessionStorage.removeItem(RESUME_KEY);
+    if (socket) socket.close();
+    at(state === "ended" ? "ended-why" : "denied-why").textContent = sentence;
+    show(state, sentence);
+  }
+
+  function firstHello() {
+    const token = location.hash.slice(1);
+    if (token) return { token };
+    const resume = sessionStorage.getItem(RESUME_KEY);
+    return resume ? { resume } : null;
+  }
+
+  // -- the screen ---------------------------------------------------------------------------------------------------
+
+  async function choose() {
+    say("choose-problem", "");
+    at("choose").disabled = true;
+    let stream;
+    try {
+      stream = await navigator.mediaDevices.getDisplayMedia({
+        video: { frameRate: { max: 5 } }, audio: false, selfBrowserSurface: "exclude", surfaceSwitching: "include",
+      });
+    } catch (error) {
+      say("choose-problem", error.name === "NotAllowedError"
+        ? "Nothing was chosen, or the browser or system did not allow it. You can choose again."
+        : `The browser could not share a screen (${error.name}). You can choose again.`);
+      return;
+    } finally {
+      at("choose").disabled = false;
+    }
+    if (page.state !== "ready") {
+      for (const each of stream.getTracks()) each.stop();
+      return;
+    }
+    begin(stream);
+  }
+
+  function begin(stream) {
+    const track = stream.getVideoTracks()[0];
+    const surface = track.getSettings().displaySurface || "";
+    const capture = page.capture = {
+      stream, track, surface, stopped: false, seen: null, held: null, timer: null, sending: false, lookedAt: 0,
+      lastSentAt: 0,
+      grid: small(GRID.width, GRID.height),
+      canvas: document.createElement("canvas"),
+    };
+    page.startedAt = Date.now();
+    page.sentAt = 0;
+    track.addEventListener("ended", () => stop());
+    track.addEventListener("mute", () => say("trouble", "Your screen sends no pictures now: is the window minimised?"));
+    track.addEventListener("unmute", () => say("trouble", ""));
+    at("sharing-what").textContent = `You are sharing ${SURFACES[surface] || "your screen"}`;
+    at("notes").replaceChildren();
+    at("no-notes").hidden = false;
+    tell({ t: "start", surface });
+    show("sharing", `You are sharing ${SURFACES[surface] || "your screen"} with ${page.bot}.`);
+    at("stop").focus();
+    if ("MediaStreamTrackProcessor" in window) follow(capture);
+    else watch(capture);
+  }
+
+  function stop() {
+    if (!page.capture) return;
+    tell({ t: "stop" });
+    endCapture();
+    // The bot answers with `ended`; where it can't, the person should see it all the same.
+    setTimeout(() => { if (page.state === "sharing") over("ended", "You stopped sharing."); }, 1500);
+  }
+
+  function endCapture() {
+    const capture = page.capture;
+    if (!capture) return;
+    page.capture = null;
+    capture.stopped = true;
+    clearTimeout(capture.timer);
+    if (capture.held && capture.held.close) capture.held.close();
+    if (capture.reader) capture.reader.cancel().catch(() => undefined);
+    for (const each of capture.stream.getTracks()) each.stop();
+  }
+
+  /* Frames as the browser makes them: no timer slows this in a tab behind the game. */
+  async function follow(capture) {
+    const processor = new MediaStreamTrackProcessor({ track: capture.track, maxBufferSize: 1 });
+    capture.reader = processor.readable.getReader();
+    for (;;) {
+      const { value: frame, done } = await capture.reader.read().catch(() => ({ done: true }));
+      if (done || capture.stopped) {
+        if (frame) frame.close();
+        return;
+      }
+      if (capture.held) capture.held.close();
+      capture.held = frame;
+      look(capture);
+    }
+  }
+
+  /* Browsers without the above: a video that nobody sees, looked at by the clock. */
+  function watch(capture) {
+    const video = document.createElement("video");
+    video.muted = true;
+    video.playsInline = true;
+    video.srcObject = capture.stream;
+    video.play().catch(() => undefined);
+    const every = setInterval(() => {
+      if (capture.stopped) {
+        clearInterval(every);
+        video.srcObject = null;
+      } else if (video.videoWidth) {
+        capture.held = video;
+        look(capture);
+      }
+    }, 1000 / page.limits.looked_per_s);
+  }
+
+  /* Look at the picture that is held, now or when it may be looked at; send it if it differs from the one sent last. */
+  async function look(capture) {
+    if (capture.sending || capture.stopped || !capture.held) return;
+    const now = performance.now();
+    const due = Math.max(capture.lookedAt + 1000 / page.limits.looked_per_s,
+      capture.lastSentAt + 1000 / page.limits.sent_per_s);
+    if (now < due) {
+      clearTimeout(capture.timer);
+      capture.timer = setTimeout(() => look(capture), due - now);
+      return;
+    }
+    const picture = capture.held;
+    capture.held = null;
+    capture.lookedAt = now;
+    capture.sending = true;
+    try {
+      const grid = greyOf(capture, picture);
+      const socket = page.socket;
+      const open = socket && socket.readyState === WebSocket.OPEN;
+      if (open && socket.bufferedAmount <= page.limits.max_buffered_bytes && changed(capture.seen, grid)) {
+        const blob = await encoded(capture, picture);
+        if (blob && !capture.stopped && socket === page.socket && socket.readyState === WebSocket.OPEN) {
+          socket.send(await blob.arrayBuffer());
+          capture.seen = grid;
+          capture.lastSentAt = performance.now();
+          page.sentAt = Date.now();
+          page.sent += 1;
+          document.body.dataset.sent = String(page.sent);
+          await preview(blob);
+        }
+      }
+    } finally {
+      if (picture.close) picture.close();
+      capture.sending = false;
+    }
+    if (capture.held) look(capture);
+  }
+
+  function small(width, height) {
+    const canvas = document.createElement("canvas");
+    canvas.width = width;
+    canvas.height = height;
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    context.imageSmoothingQuality = "medium";
+    return context;
+  }
+
+  function greyOf(capture, picture) {
+    capture.grid.drawImage(picture, 0, 0, GRID.width, GRID.height);
+    const { data } = capture.grid.getImageData(0, 0, GRID.width, GRID.height);
+    const grey = new Uint8Array(GRID.width * GRID.height);
+    for (let i = 0; i < grey.length; i += 1) {
+      grey[i] = (data[4 * i] * 77 + data[4 * i + 1] * 150 + data[4 * i + 2] * 29) >> 8;
+    }
+    return grey;
+  }
+
+  function changed(before, now) {
+    if (!before) return true;
+    const points = GRID.tile * GRID.tile;
+    for (let top = 0; top < GRID.height; top += GRID.tile) {
+      for (let left = 0; left < GRID.width; left += GRID.tile) {
+        let sum = 0;
+        for (let y = top; y < top + GRID.tile; y += 1) {
+          for (let x = left; x < left + GRID.tile; x += 1) {
+            sum += Math.abs(now[y * GRID.width + x] - before[y * GRID.width + x]);
+          }
+        }
+        if (sum / points >= STILL) return true;
+      }
+    }
+    return false;
+  }
+
+  /* A JPEG within the limits; null when there is none to be had. */
+  async function encoded(capture, picture) {
+    const width = picture.displayWidth || picture.videoWidth;
+    const height = picture.displayHeight || picture.videoHeight;
+    if (!width || !height) return null;
+    const { max_side_px: side, max_bytes: bytes, quality } = page.limits;
+    for (const [shrink, worse] of [[1, 1], [1, 0.7], [0.75, 0.7], [0.5, 0.5]]) {
+      const scale = Math.min(1, side / Math.max(width, height)) * shrink;
+      capture.canvas.width = Math.max(1, Math.round(width * scale));
+      capture.canvas.height = Math.max(1, Math.round(height * scale));
+      const context = capture.canvas.getContext("2d", { alpha: false });
+      context.imageSmoothingQuality = "high";
+      context.drawImage(picture, 0, 0, capture.canvas.width, capture.canvas.height);
+      const blob = await new Promise((done) => capture.canvas.toBlob(done, "image/jpeg", quality * worse));
+      if (blob && blob.size <= bytes) return blob;
+    }
+    return null;
+  }
+
+  /* Show what was sent: the sent picture itself, decoded again. */
+  async function preview(blob) {
+    if (document.hidden) {
+      page.unseen = blob;
+      return;
+    }
+    page.unseen = null;
+    const bitmap = await createImageBitmap(blob);
+    const canvas = at("preview");
+    canvas.width = bitmap.width;
+    canvas.height = bitmap.height;
+    canvas.getContext("2d").drawImage(bitmap, 0, 0);
+    bitmap.close();
+    tick();
+  }
+
+  // -- beginning ----------------------------------------------------------------------------------------------------
+
+  function open() {
+    if (!window.isSecureContext) return show("insecure");
+    if (!navigator.mediaDevices || !navigator.mediaDevices.getDisplayMedia || !window.WebSocket) return show("phone");
+    const hello = firstHello();
+    if (!hello) {
+      return over("denied", "This address has no link in it. Type /watch start in Discord and follow the link you get.");
+    }
+    return connect(hello);
+  }
+
+  at("choose").addEventListener("click", choose);
+  at("stop").addEventListener("click", stop);
+  addEventListener("pagehide", () => {
+    if (page.capture) {
+      tell({ t: "stop" });
+      endCapture();
+    }
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && page.unseen) preview(page.unseen);
+  });
+  setInterval(tick, 1000);
+  setInterval(() => {
+    tell({ t: "ping" });
+    // The bot answers each ping: a line that is silent for three of them is none.
+    if (page.socket && Date.now() - page.heardAt > 3000 * page.limits.ping_s + 60_000) page.socket.close();
+  }, 1000 * page.limits.ping_s);
+  open();
+})();

@@ -1,0 +1,84 @@
+"""Which page may talk to us, what a browser may do with ours, and whose address counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.web.guard import Proxies, ProxyError, Site, security_headers
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "socket"),
+    [
+        ("", "http://localhost:8095", "ws://localhost:8095"),
+        ("https://Watch.Example.org/", "https://watch.example.org", "wss://watch.example.org"),
+        ("https://watch.example.org:443", "https://watch.example.org", "wss://watch.example.org"),
+        ("https://watch.example.org:8443", "https://watch.example.org:8443", "wss://watch.example.org:8443"),
+        ("http://127.0.0.1:80", "http://127.0.0.1", "ws://127.0.0.1"),
+        ("http://[::1]:8095", "http://[::1]:8095", "ws://[::1]:8095"),
+    ],
+)
+def test_a_site_is_what_browsers_call_it(url: str, origin: str, socket: str) -> None:
+    """Small letters, no port where it is the usual one."""
+    site = Site.of(url, port=8095)
+    assert (site.origin, site.socket_origin) == (origin, socket)
+
+
+@pytest.mark.parametrize(
+    ("origin", "admitted"),
+    [
+        ("https://watch.example.org", True),
+        ("https://WATCH.example.org", True),
+        ("http://watch.example.org", False),
+        ("https://watch.example.org.evil.net", False),
+        ("https://evil.net", False),
+        ("https://watch.example.org:444", False),
+        ("null", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_our_own_page_alone_may_talk_to_us(origin: str | None, admitted: bool) -> None:
+    """The origin is compared with the public address and never with what the request calls its host."""
+    assert Site.of("https://watch.example.org", port=1).admits(origin) is admitted
+
+
+def test_the_browser_is_forbidden_what_the_page_does_not_need() -> None:
+    """No script but our file, nothing inline, no frame around it, nothing kept."""
+    headers = security_headers(Site.of("https://watch.example.org", port=1))
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self';" in policy
+    assert "connect-src 'self' wss://watch.example.org;" in policy
+    assert "unsafe" not in policy
+    assert (headers["Referrer-Policy"], headers["Cache-Control"]) == ("no-referrer", "no-store")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("trusted", "peer", "forwarded", "client"),
+    [
+        ((), "203.0.113.9", ["198.51.100.1"], "203.0.113.9"),
+        (("127.0.0.1",), "127.0.0.1", ["198.51.100.1"], "198.51.100.1"),
+        (("127.0.0.1",), "127.0.0.1", [], "127.0.0.1"),
+        # The client may have sent the first ones itself: what the nearest proxy wrote counts.
+        (("127.0.0.1",), "127.0.0.1", ["1.2.3.4, 198.51.100.1"], "198.51.100.1"),
+        (("127.0.0.1", "10.0.0.0/8"), "127.0.0.1", ["1.2.3.4, 198.51.100.1, 10.1.2.3"], "198.51.100.1"),
+        (("127.0.0.1", "10.0.0.0/8"), "127.0.0.1", ["198.51.100.1", "10.1.2.3"], "198.51.100.1"),
+        (("127.0.0.1",), "127.0.0.1", ["nonsense"], "127.0.0.1"),
+        (("127.0.0.1",), "::ffff:127.0.0.1", ["198.51.100.1:4711"], "198.51.100.1"),
+        (("::1",), "::1", ["[2001:db8::1]:4711"], "2001:db8::1"),
+        (("127.0.0.1",), "", ["198.51.100.1"], ""),
+    ],
+)
+def test_only_a_trusted_proxy_is_believed(
+    trusted: tuple[str, ...], peer: str, forwarded: list[str], client: str
+) -> None:
+    """Its word alone, read from the end."""
+    assert Proxies(trusted).client(peer, forwarded) == client
+
+
+def test_a_proxy_must_be_an_address() -> None:
+    """A name could mean anybody tomorrow."""
+    with pytest.raises(ProxyError):
+        Proxies(("proxy.example.org",))

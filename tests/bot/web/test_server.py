@@ -1,0 +1,376 @@
+"""The pages and their web socket, over real sockets on this machine: what is given out, what is refused, and limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from aiohttp import WSMsgType
+
+import bot.web.server as server_module
+import bot.web.socket as socket_module
+from bot.errors import SetupError
+from bot.settings import WebSettings
+from bot.web.port import LineClosedError, NotAdmittedError, Welcome
+from bot.web.server import WebServer
+from voice.screen.frame import MAX_FRAME_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+PATIENCE_S = 20.0
+_CLOSING = aiohttp.ClientWSTimeout(ws_close=1.0)
+
+
+class FakeLine:
+    """A page's line that remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+        self.news: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
+        self.gone = asyncio.Event()
+        self.closed = False
+        self.fate = "taken"
+
+    @property
+    def welcome(self) -> Welcome:
+        """Greet Ada."""
+        return Welcome("Ada", "Lounge", "Games", "Roomtone", "Read here.", "secret", sharing=False)
+
+    def start(self, surface: str) -> None:
+        """Note it."""
+        self._say(("start", surface))
+
+    async def picture(self, data: bytes) -> str:
+        """Note how large it is."""
+        self._say(("picture", len(data)))
+        return self.fate
+
+    async def stop(self) -> None:
+        """Note it, and say goodbye."""
+        self._say("stop")
+        self.news.put_nowait({"t": "ended", "reason": "stopped", "sentence": "Bye."})
+        self.news.put_nowait(None)
+
+    async def messages(self) -> AsyncIterator[Mapping[str, object]]:
+        """Yield the news until None."""
+        while (message := await self.news.get()) is not None:
+            yield message
+
+    def hung_up(self) -> None:
+        """Note that the connection is gone."""
+        self.gone.set()
+
+    def _say(self, what: object) -> None:
+        if self.closed:
+            raise LineClosedError
+        self.heard.append(what)
+
+
+class FakeHost:
+    """Lets in who knows the word."""
+
+    def __init__(self) -> None:
+        self.line = FakeLine()
+        self.asked: list[tuple[str, str]] = []
+
+    async def admit(self, token: str) -> FakeLine:
+        """Let a link in."""
+        return self._let_in("token", token)
+
+    async def readmit(self, resume_secret: str) -> FakeLine:
+        """Let a page in again."""
+        return self._let_in("resume", resume_secret)
+
+    def _let_in(self, by: str, word: str) -> FakeLine:
+        self.asked.append((by, word))
+        if word != "good":
+            raise NotAdmittedError("used", "This link has been used already.")
+        return self.line
+
+
+class Page:
+    """A browser's part: the server, a client, and a socket with our own origin."""
+
+    def __init__(self, server: WebServer, host: FakeHost, http: aiohttp.ClientSession) -> None:
+        self.server = server
+        self.host = host
+        self.http = http
+        self.opened: list[aiohttp.ClientWebSocketResponse] = []
+
+    async def close(self) -> None:
+        """Close every socket."""
+        for socket in self.opened:
+            await socket.close()
+
+    @property
+    def base(self) -> str:
+        """Return the address of the server."""
+        return f"http://127.0.0.1:{self.server.port}"
+
+    async def socket(self, origin: str | None = None) -> aiohttp.ClientWebSocketResponse:
+        """Open a web socket as our page does."""
+        url = f"{self.base}/share/socket"
+        socket = await self.http.ws_connect(url, origin=origin or self.server.site.origin, timeout=_CLOSING)
+        self.opened.append(socket)
+        return socket
+
+    async def admitted(self) -> aiohttp.ClientWebSocketResponse:
+        """Open one and say hello."""
+        socket = await self.socket()
+        await socket.send_json({"t": "hello", "token": "good"})
+        assert (await told(socket))["t"] == "welcome"
+        return socket
+
+
+async def told(socket: aiohttp.ClientWebSocketResponse) -> Any:
+    """Return the next message."""
+    message = await socket.receive(timeout=PATIENCE_S)
+    assert message.type is WSMsgType.TEXT, message
+    return json.loads(message.data)
+
+
+async def closed(socket: aiohttp.ClientWebSocketResponse) -> int | None:
+    """Wait until the other side has hung up; return its code."""
+    while True:
+        message = await socket.receive(timeout=PATIENCE_S)
+        if message.type in {WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR}:
+            return message.data if message.type is WSMsgType.CLOSE else socket.close_code
+
+
+@pytest_asyncio.fixture
+async def page() -> AsyncIterator[Page]:
+    """A server that listens, and a client."""
+    host = FakeHost()
+    async with WebServer(WebSettings(port=0), host) as server, aiohttp.ClientSession() as http:
+        await server.start()
+        page = Page(server, host, http)
+        yield page
+        await page.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/share", "text/html"),
+        ("/share/share.css", "text/css"),
+        ("/share/share.js", "text/javascript"),
+        ("/share/icon.svg", "image/svg+xml"),
+    ],
+)
+async def test_the_page_is_given_out(page: Page, path: str, kind: str) -> None:
+    """Each file with its kind and with everything that is forbidden to it; nothing inline in it."""
+    async with page.http.get(page.base + path) as answer:
+        text = await answer.text()
+    assert (answer.status, answer.content_type) == (200, kind)
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["Connection"] == "close"
+    assert "Server" not in answer.headers
+    assert "style=" not in text
+    assert "<style" not in text
+    assert " onclick" not in text
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/", 404),
+        ("GET", "/share/../server.py", 404),
+        ("GET", "/static/share.js", 404),
+        ("POST", "/share", 405),
+        ("GET", "/share/socket", 403),
+    ],
+)
+async def test_nothing_else_is(page: Page, method: str, path: str, status: int) -> None:
+    """And refusals are dressed like everything else."""
+    async with page.http.request(method, page.base + path) as answer:
+        assert answer.status == status
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.asyncio
+async def test_a_foreign_page_is_refused(page: Page) -> None:
+    """Whatever it says of its host; and a plain request is no web socket."""
+    for origin in ("https://evil.example", "null", page.base):
+        with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
+            await page.http.ws_connect(
+                f"{page.base}/share/socket", origin=origin, headers={"Host": origin.removeprefix("https://")}
+            )
+        assert caught.value.status == 403
+    async with page.http.get(f"{page.base}/share/socket", headers={"Origin": page.server.site.origin}) as answer:
+        assert answer.status == 426
+    assert page.host.asked == []
+
+
+@pytest.mark.asyncio
+async def test_a_page_shares(page: Page) -> None:
+    """Hello, welcome, pictures, news, goodbye."""
+    socket = await page.socket()
+    await socket.send_json({"t": "hello", "token": "good"})
+    welcome = await told(socket)
+    assert (welcome["t"], welcome["who"], welcome["resume"]) == ("welcome", "Ada", "secret")
+    assert welcome["limits"]["max_bytes"] == MAX_FRAME_BYTES
+    await socket.send_json({"t": "start", "surface": "window"})
+    await socket.send_bytes(b"x" * MAX_FRAME_BYTES)
+    await socket.send_json({"t": "ping"})
+    assert await told(socket) == {"t": "pong"}
+    page.host.line.news.put_nowait({"t": "note", "what": "Round 2"})
+    assert await told(socket) == {"t": "note", "what": "Round 2"}
+    await socket.send_json({"t": "something of a later version"})
+    await socket.send_json({"t": "stop"})
+    assert (await told(socket))["t"] == "ended"
+    await closed(socket)
+    assert page.host.line.heard == [("start", "window"), ("picture", MAX_FRAME_BYTES), "stop"]
+    assert page.host.line.gone.is_set()
+
+
+@pytest.mark.asyncio
+async def test_a_page_comes_back(page: Page) -> None:
+    """With its secret instead of the link."""
+    socket = await page.socket()
+    await socket.send_json({"t": "hello", "resume": "good"})
+    assert (await told(socket))["t"] == "welcome"
+    assert page.host.asked == [("resume", "good")]
+
+
+@pytest.mark.asyncio
+async def test_who_is_not_let_in_is_told_why(page: Page) -> None:
+    """In a plain sentence, and the line is closed."""
+    socket = await page.socket()
+    await socket.send_json({"t": "hello", "token": "old"})
+    assert await told(socket) == {"t": "denied", "reason": "used", "sentence": "This link has been used already."}
+    assert await closed(socket) == 4403
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "hello",
+    ["", "[]", "null", "{", '{"t": "start"}', '{"t": "hello"}', '{"t": "hello", "token": 7}', "[" * 1999, "x" * 5000],
+)
+async def test_what_is_no_hello_is_hung_up_on(page: Page, hello: str) -> None:
+    """Nobody is asked about it."""
+    socket = await page.socket()
+    await socket.send_str(hello)
+    assert await closed(socket) == 4400
+    assert page.host.asked == []
+
+
+@pytest.mark.asyncio
+async def test_a_picture_instead_of_a_hello_is_hung_up_on(page: Page) -> None:
+    """And so is one that is far too large for anything."""
+    socket = await page.socket()
+    await socket.send_bytes(b"x")
+    assert await closed(socket) == 4400
+    socket = await page.admitted()
+    await socket.send_bytes(b"x" * (MAX_FRAME_BYTES + 2))
+    assert await closed(socket) == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+    await asyncio.wait_for(page.host.line.gone.wait(), PATIENCE_S)
+    assert page.host.line.heard == []
+
+
+@pytest.mark.asyncio
+async def test_a_refused_picture_is_told(page: Page) -> None:
+    """With the reason; what is only too many is not."""
+    socket = await page.admitted()
+    page.host.line.fate = "dropped"
+    await socket.send_bytes(b"x")
+    page.host.line.fate = "dropped"
+    await socket.send_json({"t": "ping"})
+    assert await told(socket) == {"t": "pong"}
+    page.host.line.fate = "damaged"
+    await socket.send_bytes(b"x")
+    assert await told(socket) == {"t": "refused", "reason": "damaged"}
+
+
+@pytest.mark.asyncio
+async def test_a_share_that_is_over_hangs_up(page: Page) -> None:
+    """Ended from this side, with its reason; and when the page goes on all the same."""
+    socket = await page.admitted()
+    page.host.line.news.put_nowait({"t": "ended", "reason": "left", "sentence": "You left."})
+    page.host.line.news.put_nowait(None)
+    assert (await told(socket))["reason"] == "left"
+    await closed(socket)
+    socket = await page.admitted()
+    page.host.line.closed = True
+    await socket.send_bytes(b"x")
+    page.host.line.news.put_nowait(None)
+    await closed(socket)
+
+
+@pytest.mark.asyncio
+async def test_a_page_that_vanishes_is_noticed(page: Page) -> None:
+    """The share may then wait for it."""
+    socket = await page.admitted()
+    await socket.close()
+    await asyncio.wait_for(page.host.line.gone.wait(), PATIENCE_S)
+
+
+@pytest.mark.asyncio
+async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request's head that comes letter by letter, and a socket on which nobody says hello."""
+    monkeypatch.setattr(server_module, "HEAD_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(socket_module, "HELLO_TIMEOUT_S", 0.2)
+    async with WebServer(WebSettings(port=0), FakeHost()) as server, aiohttp.ClientSession() as http:
+        await server.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /share HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        await writer.drain()
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+        writer.close()
+        socket = await http.ws_connect(f"http://127.0.0.1:{server.port}/share/socket", origin=server.site.origin)
+        assert await closed(socket) == 4400
+        await socket.close()
+
+
+@pytest.mark.asyncio
+async def test_there_is_a_limit_to_open_pages(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one address, and of all connections."""
+    monkeypatch.setattr(server_module, "MAX_SOCKETS_PER_CLIENT", 2)
+    for _ in range(2):
+        await page.socket()
+    with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
+        await page.socket()
+    assert caught.value.status == 429
+    monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 2)
+    with pytest.raises(aiohttp.ClientError):
+        await page.http.get(f"{page.base}/share")
+    assert not any(socket.closed for socket in page.opened)
+
+
+@pytest.mark.asyncio
+async def test_closing_hangs_up_on_everybody() -> None:
+    """Open pages are told that the server goes away."""
+    host = FakeHost()
+    async with aiohttp.ClientSession() as http:
+        async with WebServer(WebSettings(port=0), host) as server:
+            await server.start()
+            await server.start()
+            page = Page(server, host, http)
+            socket = await page.admitted()
+        assert await closed(socket) == 1001
+        await page.close()
+
+
+@pytest.mark.asyncio
+async def test_what_keeps_it_from_listening_is_a_sentence(page: Page) -> None:
+    """A port that is taken, pages that are switched off, a proxy that is no address."""
+    async with WebServer(WebSettings(port=page.server.port), page.host) as second:
+        with pytest.raises(SetupError, match=r"Choose another web\.port"):
+            await second.start()
+    async with WebServer(WebSettings(enabled=False), page.host) as off:
+        with pytest.raises(SetupError, match=r"web\.enabled"):
+            await off.start()
+    with pytest.raises(SetupError, match=r"web\.trusted_proxies"):
+        WebServer(WebSettings(trusted_proxies=("proxy",)), page.host)
+
+
+def test_a_link_keeps_its_token_in_the_fragment() -> None:
+    """Which browsers send to nobody."""
+    server = WebServer(WebSettings(public_url="https://watch.example.org/"), FakeHost())
+    assert server.share_link("abc.def") == "https://watch.example.org/share#abc.def"
