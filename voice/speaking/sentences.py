@@ -1,30 +1,65 @@
 """Cut a stream of text into pieces worth speaking, as early as a listener would not mind.
 
 Pure. The first piece may be a clause, because a listener waits for it; later ones are whole sentences, because
-the voice speaks those best and there is time while the one before plays.
+the voice speaks those best and there is time while the one before plays. The same text makes the same pieces
+however the stream is cut.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # One clause of about this length sounds natural alone and starts the voice a second sooner.
 FIRST_CLAUSE_CHARS = 40
 # A "sentence" longer than this (no punctuation in sight) is cut at a space: one synthesis stays short.
 MAX_PIECE_CHARS = 280
 
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|\n+")
-_CLAUSE_END = re.compile(r"[,;:—–](?=\s)")
-# A full stop after these does not end a sentence.
-_ABBREVIATIONS = frozenset(
-    {"mr", "mrs", "ms", "dr", "prof", "st", "vs", "etc", "e.g", "i.e", "no", "jr", "sr", "approx", "p.m", "a.m"}
+# What may stand between a full stop and the space behind it.
+_CLOSERS = "\"'”’»)\\]}*_~」』）】》〉］"
+# Full stops of scripts that write a space behind them, and of those that don't.
+_SPACED_STOPS = ".!?…։؟۔।॥።።၊။"
+_BARE_STOPS = "。！？｡．"
+_SENTENCE_END = re.compile(
+    rf"[{_SPACED_STOPS}]+[{_CLOSERS}]*(?=\s)|[{_BARE_STOPS}]+[…{_BARE_STOPS}{_CLOSERS}]*(?=[^{_BARE_STOPS}{_CLOSERS}…])|\n"
 )
+# Chinese and Japanese put none behind their commas either.
+_CLAUSE_END = re.compile(rf"[,;:—–،؛][{_CLOSERS}]*(?=\s)|[，、；：][{_CLOSERS}]*(?=[^{_CLOSERS}])")
+# The number of a list's line is no sentence.
+_LIST_NUMBER = re.compile(r"\s*(?:[-*•]\s*)?[([]?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})\.$")
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
+
+# Names follow these, and numbers these; the others may end a sentence, which the next word's capital tells.
+_TITLES = frozenset(
+    {
+        "mr", "mrs", "ms", "mx", "dr", "prof", "st", "mt", "ft", "sgt", "capt", "lt", "col", "gen", "rev", "hon",
+        "pres", "gov", "sen", "rep", "messrs", "mme", "mlle", "sr", "sra", "srta", "hr", "fr", "vs", "cf", "ca",
+        "approx", "e.g", "i.e", "z.b", "d.h", "u.a", "al", "resp", "bzw",
+    }
+)  # fmt: skip
+_NUMBERED = frozenset({"no", "nr", "fig", "vol", "ch", "sec", "art", "p", "pp", "eq", "ver", "v", "ep", "lvl"})
+_ENDING = frozenset({"etc", "p.m", "a.m", "inc", "ltd", "co", "corp", "jr", "ave", "blvd", "rd", "usw", "min", "max"})
+
+
+class _End(Enum):
+    """Whether a full stop ends its sentence."""
+
+    YES = auto()
+    NO = auto()
+    # The next word tells, and is not there yet.
+    UNKNOWN = auto()
 
 
 class SentenceSplitter:
     """Collects the deltas of one reply and hands out pieces of it. One instance a reply."""
 
     def __init__(self, *, first_clause_chars: int = FIRST_CLAUSE_CHARS, max_piece_chars: int = MAX_PIECE_CHARS) -> None:
+        """`first_clause_chars`, `max_piece_chars`: an ideograph, which says as much as a word's half, counts twice."""
         self._first_clause_chars = first_clause_chars
         self._max_piece_chars = max_piece_chars
         self._rest = ""
@@ -53,28 +88,78 @@ class SentenceSplitter:
 
     def _cut(self) -> int | None:
         """Return where the next piece ends, or None while none is complete."""
+        longest = _reach(self._rest, self._max_piece_chars)
+        sentence = self._sentence_end()
+        clause = self._clause_end(before=sentence)
+        end = clause if clause is not None else sentence
+        if end is not None and end <= longest:
+            return end
+        if len(self._rest.rstrip()) <= longest:
+            return None
+        # Behind a comma of those who write no spaces, or at the space itself.
+        at = max(
+            self._rest.rfind(" ", 1, longest), *(self._rest.rfind(comma, 1, longest - 1) + 1 for comma in "，、；")
+        )
+        return at if at > 0 else longest
+
+    def _sentence_end(self) -> int | None:
         for found in _SENTENCE_END.finditer(self._rest):
-            if not _is_abbreviation(self._rest[: found.end()]):
-                return self._within_limit(found.end())
-        if not self._spoke:
-            for found in _CLAUSE_END.finditer(self._rest):
-                if found.end() >= self._first_clause_chars:
-                    return self._within_limit(found.end())
-        if len(self._rest) > self._max_piece_chars:
-            return self._within_limit(len(self._rest))
+            match _ends(self._rest, found):
+                case _End.YES:
+                    return found.end()
+                case _End.UNKNOWN:
+                    return None
+                case _End.NO:
+                    pass
         return None
 
-    def _within_limit(self, end: int) -> int:
-        if end <= self._max_piece_chars:
-            return end
-        space = self._rest.rfind(" ", 1, self._max_piece_chars)
-        return space if space > 0 else self._max_piece_chars
+    def _clause_end(self, *, before: int | None) -> int | None:
+        """Return where the first clause that can stand alone ends, if nothing was said yet."""
+        if self._spoke:
+            return None
+        least = _reach(self._rest.lstrip(), self._first_clause_chars) + len(self._rest) - len(self._rest.lstrip())
+        for found in _CLAUSE_END.finditer(self._rest, 0, before if before is not None else len(self._rest)):
+            if found.end() >= least:
+                return found.end()
+        return None
 
 
-def _is_abbreviation(text: str) -> bool:
-    """Return whether the full stop that ends `text` belongs to an abbreviation or an initial."""
-    if not text.endswith("."):
-        return False
-    words = text[:-1].rsplit(None, 1)
-    word = words[-1].lower().lstrip("(\"'“") if words else ""
-    return word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha() and word not in {"i", "a"})
+def _reach(text: str, chars: int) -> int:
+    """Return how much of `text` makes `chars` characters, wide ones counted twice; more than it has if it has less."""
+    counted = 0
+    for at, letter in enumerate(text):
+        counted += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        if counted > chars:
+            return at
+    return max(chars - counted, 0) + len(text)
+
+
+def _ends(text: str, found: re.Match[str]) -> _End:
+    """Return whether what was found ends a sentence, and is no abbreviation's or list number's full stop."""
+    stop = found[0]
+    if stop[0] != "." or stop.startswith(".."):
+        return _End.YES
+    # The sentence before has been cut off, except where its own end was found to be none.
+    before = text[: found.start() + 1]
+    if _LIST_NUMBER.fullmatch(before.rpartition("\n")[2]):
+        return _End.NO
+    words = before[:-1].rsplit(None, 1)
+    word = words[-1].lower().lstrip("(\"'“*_") if words else ""
+    if word in _TITLES or (len(word) == 1 and word.isalpha() and word not in {"i", "a"}):
+        return _End.NO
+    if word not in _ENDING and _DOTTED.fullmatch(word):
+        # 'The U.S. Army': two sentences in one piece are less odd than one in two.
+        return _End.NO
+    following = text[found.end() :].lstrip()
+    if word in _NUMBERED:
+        return _told(following, lambda letter: not letter.isdigit())
+    if word in _ENDING:
+        return _told(following.lstrip("\"'“(*_"), str.isupper)
+    return _End.YES
+
+
+def _told(following: str, ends: Callable[[str], bool]) -> _End:
+    """Let the first letter that follows tell; at the end of the stream nothing does, and it is an end."""
+    if not following:
+        return _End.UNKNOWN
+    return _End.YES if ends(following[0]) else _End.NO

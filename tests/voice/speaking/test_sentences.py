@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voice.speaking.sentences import MAX_PIECE_CHARS, SentenceSplitter
@@ -28,6 +28,28 @@ def pieces_of(text: str, step: int = 1) -> list[str]:
         ("", []),
         ("  \n ", []),
         ("Well… maybe?! Yes", ["Well…", "maybe?!", "Yes"]),
+        ("No. It is not. See no. 5 of 9.", ["No.", "It is not.", "See no. 5 of 9."]),
+        ("**Done.** _Really._ Next (yes.) Last", ["**Done.**", "_Really._", "Next (yes.)", "Last"]),
+        ("We meet at 5 p.m. Bring soup etc. and so on.", ["We meet at 5 p.m.", "Bring soup etc. and so on."]),
+        (
+            "He lives in the U.S. now. The U.S. Army. She left the U.S. Then he did.",
+            ["He lives in the U.S. now.", "The U.S.", "Army.", "She left the U.S.", "Then he did."],
+        ),
+        (
+            "1. Bring a lamp.\n2. Go. \n- a. Rest\n(iv.) Sleep",
+            ["1. Bring a lamp.", "2. Go.", "- a. Rest", "(iv.) Sleep"],
+        ),
+        (
+            "It is 3.14, or 1.000.000. So do I. Then J. K. R. came.",
+            ["It is 3.14, or 1.000.000.", "So do I.", "Then J. K. R. came."],
+        ),
+        ("Wait... what? See e.g. Mt. Etna.", ["Wait...", "what?", "See e.g. Mt. Etna."]),
+        ("Look at example.com and v2.0.1. Good", ["Look at example.com and v2.0.1.", "Good"]),
+        ("今天很好。明天呢？「好。」他说。", ["今天很好。", "明天呢？", "「好。」", "他说。"]),
+        ("はい。そうです！！ね", ["はい。", "そうです！！", "ね"]),
+        ("यह अच्छा है। और यह भी। बस", ["यह अच्छा है।", "और यह भी।", "बस"]),
+        ("هل هذا صحيح؟ نعم. حسنا", ["هل هذا صحيح؟", "نعم.", "حسنا"]),
+        ("Այո։ Ոչ։ Լավ", ["Այո։", "Ոչ։", "Լավ"]),
     ],
 )
 def test_text_is_cut_at_sentence_ends(text: str, expected: list[str]) -> None:
@@ -41,6 +63,55 @@ def test_first_clause_is_spoken_before_its_sentence_ends() -> None:
     first = splitter.feed("If I remember it right, and I think that I do, the ")
     assert first == ["If I remember it right, and I think that I do,"]
     assert splitter.feed("boat, which was blue, left at six, ") == []
+
+
+def test_first_clause_of_a_language_without_spaces() -> None:
+    """Twenty ideographs take as long to say as forty letters; a shorter clause waits for the next."""
+    splitter = SentenceSplitter()
+    first = "我记得昨天晚上我们一起坐在河边的那棵大树下面，"
+    assert splitter.feed(f"对，{first}") == []
+    assert splitter.feed("后来") == [f"对，{first}"]
+
+
+def test_a_short_clause_waits_for_the_next() -> None:
+    splitter = SentenceSplitter()
+    assert splitter.feed("Well, I think, ") == []
+    assert splitter.feed("as far as anybody can tell; but ") == ["Well, I think, as far as anybody can tell;"]
+
+
+def test_an_abbreviation_that_may_end_its_sentence_waits_for_one_word() -> None:
+    """Not for the next full stop: a listener waits as well."""
+    splitter = SentenceSplitter()
+    assert splitter.feed("No. ") == []
+    assert splitter.feed("I") == ["No."]
+
+
+def test_ideographs_without_punctuation_are_cut_at_half_the_length() -> None:
+    out = pieces_of("好" * 500, 7)
+    assert max(map(len, out)) <= MAX_PIECE_CHARS // 2
+    assert "".join(out) == "好" * 500
+
+
+# What decides where to cut: stops, closers, abbreviations, list numbers, white space, wide letters.
+_PARTS = st.sampled_from(
+    ["Mr", "etc", "no", "U.S", "p.m", "a", "I", "7", "12", "word", "Long", ".", "...", "!", "?", ",", ";", ":", "—",
+     " ", "  ", "\n", "\"", "”", ")", "**", "-", "。", "，", "「", "」", "好", "।", "😀", "x" * 90]
+)  # fmt: skip
+
+
+@given(parts=st.lists(_PARTS, max_size=60), cuts=st.lists(st.integers(0, 400), max_size=30))
+@settings(max_examples=400)
+def test_the_same_pieces_however_the_stream_is_cut(parts: list[str], cuts: list[int]) -> None:
+    """Letter by letter, at once, or anyhow: nothing lost, nothing doubled, and cut at the same places."""
+    text = "".join(parts)
+    at_once = pieces_of(text, max(1, len(text)))
+    assert pieces_of(text) == at_once
+    splitter, anyhow, start = SentenceSplitter(), [], 0
+    for cut in [*sorted(cuts), len(text)]:
+        anyhow += splitter.feed(text[start:cut])
+        start = max(start, cut)
+    assert anyhow + splitter.flush() == at_once
+    assert "".join("".join(at_once).split()) == "".join(text.split())
 
 
 def test_text_without_punctuation_is_cut_at_a_space() -> None:
