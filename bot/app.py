@@ -45,6 +45,7 @@ from bot.summarising import summariser_for
 from bot.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.toolset import Toolset
 from bot.voices import chosen_voice
+from voice.transport.metronome import running_metronome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -64,16 +65,18 @@ if TYPE_CHECKING:
     from compaction.model import SessionId
     from voice.settings import SpeakingSettings
     from voice.speaking.moderation import Moderator
+    from voice.transport.metronome import Metronome
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The bot, connected to Discord. `supervisor` has its rooms."""
+    """The bot, connected to Discord. `supervisor` has its rooms, `metronome` sends what it says in them."""
 
     client: RoomtoneClient
     supervisor: RoomSupervisor
+    metronome: Metronome | None
 
     async def until(self, stop: asyncio.Event) -> None:
         """Live until `stop` is set. Raises `SetupError` when Discord's connection is lost for good before."""
@@ -175,6 +178,7 @@ async def running_bot(
             policy=policy,
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
+        metronome = stack.enter_context(running_metronome())
         client = await stack.enter_async_context(
             connected(
                 settings.discord,
@@ -185,6 +189,7 @@ async def running_bot(
                     partial(add_memory_commands, people=people, zone=zone),
                     partial(add_participation_commands, participation=participation),
                 ],
+                metronome,
             )
         )
         # Entered after the client, so that rooms end while Discord can still be told.
@@ -192,7 +197,7 @@ async def running_bot(
         if rejoin:
             await _rejoin(client, supervisor, sessions, settings.room)
         stack.enter_context(timely_interpreter())
-        yield Running(client, supervisor)
+        yield Running(client, supervisor, metronome)
 
 
 def _realtime_key(settings: BotSettings) -> str:

@@ -33,7 +33,7 @@ def pieces_of(text: str, step: int = 1) -> list[str]:
         ("We meet at 5 p.m. Bring soup etc. and so on.", ["We meet at 5 p.m.", "Bring soup etc. and so on."]),
         (
             "He lives in the U.S. now. The U.S. Army. She left the U.S. Then he did.",
-            ["He lives in the U.S. now.", "The U.S.", "Army.", "She left the U.S.", "Then he did."],
+            ["He lives in the U.S. now.", "The U.S. Army.", "She left the U.S. Then he did."],
         ),
         (
             "1. Bring a lamp.\n2. Go. \n- a. Rest\n(iv.) Sleep",
