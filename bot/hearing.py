@@ -11,12 +11,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
+import numpy as np
 import structlog
 
 from bot import events
 from bot.foresight import Foresight
 from voice.asr.guards import Before, GuardReason, breaks_off, judge, letter_count
 from voice.asr.languages import SpeakerLanguages
+from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.listening.coalesce import Coalescing, is_effect
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
@@ -44,8 +46,11 @@ UTTERANCES_WAITING = 64
 # Utterances of a room that the recogniser is asked for at once, so that it can be fair between their speakers.
 RECOGNISED_AT_ONCE = 4
 # Heard once more: a glossary makes unusual words likelier, now and then so much that nothing else is heard, and now
-# and then a small model stops after one word of a clear sentence. The second time it hears without the glossary.
+# and then a small model stops after one word of a clear sentence. The second time it hears without the glossary, and
+# with half a second of silence before: the same sound would be heard the same ('Room' for 'Roomtone, who can bring the
+# long ladder?' with and without a glossary, all of it with the silence).
 HEARD_AGAIN = frozenset({GuardReason.REPETITIVE, GuardReason.TOO_SPARSE})
+LEAD = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
 # How much the latest recognition counts in what one takes at present: three slow ones in a row are a slow model.
 PACE_WEIGHT = 0.3
 # Moments that may wait for being recorded and thought about. Turns are never dropped: hearing waits.
@@ -292,7 +297,7 @@ class Hearing:
         expected = self._languages.expected(utterance.user_id)
         try:
             recognition = await self._recognizer.recognize(
-                utterance.pcm,
+                np.concatenate([LEAD, utterance.pcm]) if again else utterance.pcm,
                 language=expected,
                 glossary=() if again else self._glossary(),
                 speaker_id=utterance.user_id,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events, hearing
-from bot.hearing import TICK_S, Hearing, SpokenText
+from bot.hearing import LEAD, TICK_S, Hearing, SpokenText
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import LoudnessDetector, ScriptedRecognizer, speech
@@ -353,13 +353,16 @@ async def test_the_same_words_at_once_again_are_one_turn() -> None:
 
 @pytest.mark.asyncio
 async def test_a_sentence_that_broke_off_is_heard_again() -> None:
-    """A small model stops after one word of a clear sentence now and then; a second hearing finds the rest."""
+    """A small model stops after one word of a clear sentence now and then; heard after a silence, it finds the rest."""
     bench = Bench("Room", "Roomtone, what do we take to the mountains on Saturday?")
     async with bench.running():
         await bench.say(ADA, seconds=3.0)
         await until(lambda: bool(bench.texts))
     assert [spoken.text for spoken in bench.texts] == ["Roomtone, what do we take to the mountains on Saturday?"]
     assert bench.dropped == []
+    first, second = bench.recognizer.sounds
+    assert len(second) - len(first) == len(LEAD)
+    assert not second[: len(LEAD)].any()
 
 
 @pytest.mark.asyncio

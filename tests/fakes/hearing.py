@@ -40,6 +40,7 @@ class ScriptedRecognizer:
         self.mean_logprob = -0.2
         self.confirmed: list[int] = []
         self.interims: list[bool] = []
+        self.sounds: list[Pcm] = []
 
     async def recognize(
         self,
@@ -53,6 +54,7 @@ class ScriptedRecognizer:
         """Return the next text, once the gate is open."""
         self.asked.append((speaker_id, language, glossary))
         self.interims.append(interim)
+        self.sounds.append(pcm)
         await self.gate.wait()
         text = self.texts.pop(0) if self.texts else f"And so on, for the {len(self.asked)}th time."
         if isinstance(text, Exception):
