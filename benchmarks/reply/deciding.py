@@ -11,8 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.figures import part_of
-from benchmarks.reply.talk import Owed, Part, talks
-from bot.brain.decider import Said, decide
+from benchmarks.reply.talk import ANSWER_S, Owed, Part, talks
+from bot.brain.decider import Said, Situation, decide
+from bot.brain.hushing import asks_for_silence
+from bot.brain.wakeword import is_addressed, without_name
+from bot.participation.engagement import Engagement
+from bot.participation.settings import ParticipationSettings
 from bot.settings import BrainSettings
 
 if TYPE_CHECKING:
@@ -88,11 +92,33 @@ class DecidingRoom:
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
         self._wake_names = BrainSettings().wake_names
+        self._engagement = Engagement(window_s=ParticipationSettings().engagement_s)
+        everybody = dict.fromkeys((*talk.people, *talk.bots, *(line.speaker for line in talk.lines)))
+        self._ids = {name: number for number, name in enumerate(everybody)}
 
     def hears(self, line: Line) -> bool:
         """See `Room.hears`."""
-        said = Said(line.text, by_bot=line.by_bot, people=len(self._talk.people))
-        return decide(said, wake_names=self._wake_names).answer
+        speaker_id = self._ids[line.speaker]
+        situation = Situation(
+            people=len(self._talk.people),
+            wake_names=self._wake_names,
+            others=tuple(name for name in self._ids if name != line.speaker),
+            engaged=self._engagement.engaged(speaker_id, at=line.started_s),
+        )
+        if self._is_hushed(line, engaged=situation.engaged):
+            # Whoever calls it by name later has let it talk again before.
+            self._engagement.ends_for_all()
+            return False
+        decision = decide(Said(line.text, by_bot=line.by_bot), situation)
+        self._engagement.heard(speaker_id, line.text, decision)
+        if decision.answer:
+            self._engagement.answered(speaker_id, "So it is.", now=line.ended_s + ANSWER_S)
+        return decision.answer
+
+    def _is_hushed(self, line: Line, *, engaged: bool) -> bool:
+        """Return whether the bot is told to be silent, by somebody it listens to."""
+        has_its_ear = engaged or is_addressed(line.text, self._wake_names)
+        return not line.by_bot and has_its_ear and asks_for_silence(without_name(line.text, self._wake_names))
 
 
 def judge_talks(all_talks: Iterable[Talk], room_of: Callable[[Talk], Room]) -> Verdicts:

@@ -1,0 +1,135 @@
+"""How a recogniser writes the bot's name: `python -m benchmarks.reply.make_misheard`.
+
+Run by hand; what it prints stands in `talks/*.toml`. Voices of several accents call the bot, once clearly and once
+through noise; the recogniser of the settings hears them with and without the name in its glossary, as a room that was
+just joined and one that knows its names. What it writes where the name was said is counted. The two parts have voices
+and sentences of their own, and what is written in both counts for the tuning part alone.
+
+Needs what `rehearsal.scenarios.make_audio` needs, and five minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.reply.talk import BOT, Part
+from config.load import load
+from rehearsal.people.clip import read_sound
+from rehearsal.scenarios.make_audio import make
+from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.whisper import WhisperEngine
+from voice.audio import LISTEN_RATE_HZ
+from voice.speaking.resample import to_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from voice.asr.port import Recognizer
+    from voice.audio import Pcm
+
+# Kokoro's voices: the first letter is the language that each speaks by birth, and its accent in English.
+VOICES = {
+    Part.TUNING: (
+        "af_bella", "af_nicole", "am_adam", "am_onyx", "bf_alice", "bm_daniel", "ef_dora", "ff_siwis", "hf_alpha",
+        "if_sara", "jf_alpha", "pf_dora", "zf_xiaobei",
+    ),
+    Part.HELD_OUT: (
+        "af_sarah", "af_sky", "am_echo", "am_puck", "bf_lily", "bm_fable", "em_alex", "hm_omega", "im_nicola",
+        "jm_kumo", "pm_alex", "zm_yunxi", "hf_beta",
+    ),
+}  # fmt: skip
+SENTENCES = {
+    Part.TUNING: ("Roomtone, what time is it?", "Hey Roomtone, who is coming tonight?", "What do you think, Roomtone?"),
+    Part.HELD_OUT: (
+        "Roomtone, where did we stop?",
+        "Okay Roomtone, can you help us?",
+        "Is that right, Roomtone?",
+    ),
+}
+# A hair dryer in the next room.
+NOISE_SHARE = 0.12
+_RATE_HZ = 48_000
+_WORD = re.compile(r"[\w'’-]+")
+
+
+async def main() -> None:
+    """Print what was written instead of the name, with how often, as JSON."""
+    settings = load()
+    counted: dict[str, Counter[str]] = {}
+    with tempfile.TemporaryDirectory(prefix="roomtone-names-") as folder:
+        async with QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr) as recognizer:
+            for part in Part:
+                clips = await asyncio.to_thread(_spoken, part, Path(folder) / part.value)
+                counted[part.value] = await _written(clips, recognizer)
+    seen = set(counted[Part.TUNING.value])
+    told = {
+        part: {text: count for text, count in written.most_common() if part == Part.TUNING.value or text not in seen}
+        for part, written in counted.items()
+    }
+    sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+
+
+def _spoken(part: Part, folder: Path) -> list[tuple[str, Path]]:
+    """Let every voice say every sentence, and return each sentence with its clip. Blocking."""
+    folder.mkdir()
+    lines = [(voice, text) for voice in VOICES[part] for text in SENTENCES[part]]
+    people = [f'[people.{voice}]\nname = "{voice}"\nvoice = "{voice}"\n' for voice in VOICES[part]]
+    steps = [
+        f'[[steps]]\nwho = "{voice}"\nsay = {json.dumps(text)}\naudio = "{number}.ogg"\n'
+        for number, (voice, text) in enumerate(lines)
+    ]
+    scenario = folder / "scenario.toml"
+    scenario.write_text("\n".join([*people, *steps]), "utf-8")
+    workshop = folder / "workshop"
+    workshop.mkdir()
+    make([scenario], workshop)
+    return [(text, folder / f"{number}.ogg") for number, (_, text) in enumerate(lines)]
+
+
+async def _written(clips: Sequence[tuple[str, Path]], recognizer: Recognizer) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for sentence, clip in clips:
+        for pcm in _heard_ways(clip):
+            for glossary in ((), (BOT,)):
+                heard = await recognizer.recognize(pcm, language="en", glossary=glossary)
+                name = name_in(heard.text, sentence)
+                if name and name.casefold() != BOT.casefold():
+                    counted[name] += 1
+    return counted
+
+
+def _heard_ways(clip: Path) -> Iterator[Pcm]:
+    """Yield a clip as it is, and through noise."""
+    pcm = to_rate(read_sound(clip), _RATE_HZ, LISTEN_RATE_HZ)
+    yield pcm
+    noise = np.random.default_rng(len(pcm)).normal(0, np.abs(pcm).max() * NOISE_SHARE / 3, len(pcm))
+    yield np.clip(pcm + noise, -32_768, 32_767).astype(np.int16)
+
+
+def name_in(text: str, sentence: str) -> str:
+    """Return what stands in `text` where `sentence` has the name; empty where the rest was not understood."""
+    before, _, after = sentence.partition(BOT)
+    first, last = _words(before), _words(after)
+    found = list(_WORD.finditer(text))
+    words = [each.group().casefold() for each in found]
+    end = len(words) - len(last)
+    if words[: len(first)] != first or words[end:] != last or end <= len(first):
+        return ""
+    return text[found[len(first)].start() : found[end - 1].end()]
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
