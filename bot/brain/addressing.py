@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from bot.brain.lexicon import is_question
 from bot.brain.wakeword import AFTER_A_CALL, GREETINGS
 from voice.speaking.backchannel import Meaning, meaning_of
 
@@ -22,6 +23,32 @@ _CLOSINGS = frozenset(
         "nevermind", "good to know", "perfect thanks", "ah okay thanks", "ah thanks", "oh thanks",
     }
 )  # fmt: skip
+
+# How one goes on with somebody who has just answered: 'and on Sunday', 'no, the other one', 'you left out the price'.
+_GOES_ON = frozenset(
+    {
+        "and", "but", "or", "nope", "not", "also", "then", "because", "you", "your", "you're", "you've", "you'll",
+        "that", "that's", "it", "it's", "those", "these", "again", "more", "another", "repeat", "continue", "explain",
+        "summarise", "summarize", "translate", "elaborate", "go", "say", "tell", "remind", "read", "write", "post",
+        "add", "remember", "forget", "list", "name", "describe", "compare", "check", "count", "show", "give", "once",
+        "i meant", "i mean", "i said", "i asked", "i thought",
+    }
+)  # fmt: skip
+_OPENINGS = frozenset(
+    {"okay", "ok", "well", "hm", "hmm", "ah", "oh", "uh", "um", "sorry", "please", "yes", "yeah", "so"}
+)
+# 'No, the other one' objects; 'no spoilers' does not.
+_OBJECTS = re.compile(r"\W*no\b\s*[,.;:!–—-]", re.IGNORECASE)
+
+
+def goes_on(text: str) -> bool:
+    """Return whether `text` goes on with what was just answered: asks, objects, corrects, or wants more of it."""
+    if is_question(text) or _OBJECTS.match(text):
+        return True
+    words = [word.group().casefold().replace("’", "'") for word in _WORD.finditer(text)]
+    while len(words) > 1 and words[0] in _OPENINGS:
+        del words[0]
+    return bool(words) and (words[0] in _GOES_ON or " ".join(words[:2]) in _GOES_ON)
 
 
 def calls_one_of(text: str, names: Sequence[str]) -> bool:

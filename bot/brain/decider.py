@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 
-from bot.brain.addressing import calls_one_of, wants_no_answer, word_count
+from bot.brain.addressing import calls_one_of, goes_on, wants_no_answer, word_count
 from bot.brain.lexicon import is_question
-from bot.brain.wakeword import is_addressed
+from bot.brain.wakeword import is_addressed, is_called
 from voice.listening.coalesce import is_effect
 
 # 'What?' and 'Why not?' are asked of whoever spoke last.
@@ -36,6 +36,7 @@ class Reason(StrEnum):
     SCREEN = "screen"
     QUIET_ROOM = "quiet_room"
     NOT_ADDRESSED = "not_addressed"
+    MENTIONED = "mentioned"
     ADDRESSED_TO_OTHER = "addressed_to_other"
     WANTS_NO_ANSWER = "wants_no_answer"
     OTHER_BOT = "other_bot"
@@ -123,23 +124,23 @@ def _asked(said: Said, situation: Situation) -> Decision:
     """Return what `said` deserves, whether or not the bot may speak."""
     if (ruled_out := _ruled_out(said, situation)) is not None:
         return Decision(False, ruled_out)
-    if is_addressed(said.text, situation.wake_names):
+    if is_called(said.text, situation.wake_names):
         return Decision(True, Reason.WAKE_NAME)
+    mentioned = is_addressed(said.text, situation.wake_names)
     if situation.mode is VoiceMode.NAME:
-        return Decision(False, Reason.NOT_ADDRESSED)
+        return Decision(False, Reason.MENTIONED if mentioned else Reason.NOT_ADDRESSED)
     if calls_one_of(said.text, situation.others):
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
     if wants_no_answer(said.text) and not situation.asked:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
         return Decision(True, Reason.ALONE_TOGETHER)
-    asks = is_question(said.text)
-    if situation.engaged and (situation.discerning or situation.asked or asks):
+    if situation.engaged and (situation.asked or goes_on(said.text)):
         return Decision(True, Reason.ENGAGED, may_skip=True)
-    to_the_room = asks and word_count(said.text) >= ROOM_QUESTION_WORDS
+    to_the_room = is_question(said.text) and word_count(said.text) >= ROOM_QUESTION_WORDS
     if situation.mode is VoiceMode.FREE and situation.discerning and to_the_room:
         return Decision(False, Reason.BUSY) if situation.busy else Decision(True, Reason.ROOM_QUESTION, may_skip=True)
-    return Decision(False, Reason.NOT_ADDRESSED)
+    return Decision(False, Reason.MENTIONED if mentioned else Reason.NOT_ADDRESSED)
 
 
 def _ruled_out(said: Said, situation: Situation) -> Reason | None:

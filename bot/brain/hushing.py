@@ -23,6 +23,7 @@ _HUSH = frozenset(
         "stop", "stop it", "stop talking", "stop speaking", "hush", "shush", "shh", "shhh", "sh", "zip it", "stop that",
         "don't talk", "do not talk", "don't speak", "do not speak", "no talking", "mute yourself", "mute", "go mute",
         "stop stop", "stop stop stop", "shut your mouth", "not talk", "say nothing", "don't say anything",
+        "not now",
     }
 )  # fmt: skip
 _SPEAK = frozenset(

@@ -11,13 +11,54 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from bot.brain.sounds import apart, sounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # 'Roomtone's' is one word.
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _PAUSE = re.compile(r"[,.;:!?…–—]")
 GREETINGS = frozenset({"hey", "hi", "hello", "ok", "okay", "so", "and", "but", "well", "oh", "yo", "hallo", "please"})
+# Before a name in the midst of a sentence: who says them speaks to the one whose name follows.
+_OPENERS = GREETINGS | frozenset(
+    {
+        "thanks", "thank", "you", "yes", "no", "yeah", "yep", "nope", "right", "alright", "sorry", "listen", "wait",
+        "morning", "evening", "night", "afternoon", "bye", "goodbye", "welcome", "there", "now", "then", "dear",
+        "excuse", "look", "stop", "quiet", "up",
+    }
+)  # fmt: skip
+# Before a name that is only spoken of: 'tell Roomtone', 'about Roomtone', 'it was Roomtone'.
+_SPEAKS_OF = frozenset(
+    {
+        "ask", "asks", "asked", "asking", "tell", "tells", "told", "telling", "let", "lets", "letting", "about", "to",
+        "with", "without", "from", "by", "for", "like", "than", "via", "at", "on", "is", "was", "use", "uses", "used",
+        "using", "call", "called", "calls", "kick", "mute", "unmute", "invite", "add", "love", "hate", "see", "hear",
+        "heard", "saw", "seen", "made", "make", "makes", "says", "said", "what", "if", "that",
+        "because", "when", "while", "does", "did", "has", "have", "had", "can", "could", "will", "would", "should",
+    }
+)  # fmt: skip
+# Behind a name that is only spoken of: 'Roomtone got it wrong', 'Roomtone is quite useful'.
+_TOLD_OF = frozenset(
+    {
+        "is", "isn't", "was", "wasn't", "has", "hasn't", "had", "does", "doesn't", "did", "didn't", "will", "won't",
+        "would", "wouldn't", "can", "can't", "could", "couldn't", "should", "might", "may", "must", "never", "always",
+        "also", "just", "really", "already", "still", "only", "even", "got", "said", "told", "knew", "knows", "thinks",
+        "thought", "heard", "hears", "made", "makes", "came", "comes", "went", "goes", "gave", "gives", "took",
+        "wrote", "writes", "ran", "keeps", "kept", "and", "or", "who", "which", "that", "whose", "stopped", "answered",
+        "answers", "likes", "needs", "wants", "works", "worked", "seems", "sounds", "talks", "talked", "runs", "itself",
+    }
+)  # fmt: skip
+# Behind the words of the line above these make it a question after all: 'Roomtone, is it raining'.
+_ASKED = frozenset({"it", "there", "that", "this", "he", "she", "they", "we", "you", "i", "the", "a", "my", "anybody"})
+_TURNED_ROUND = frozenset(
+    {
+        "is", "was", "has", "does", "did", "will", "would", "can", "could", "should", "isn't", "doesn't", "didn't",
+        "can't", "couldn't", "won't", "wouldn't", "wasn't", "may", "must",
+    }
+)  # fmt: skip
 # What follows a call when the recogniser sets no comma behind it.
 AFTER_A_CALL = frozenset(
     {
@@ -39,6 +80,8 @@ _NUMBERS = frozenset({"one", "two", "to", "too", "ten", "twelve", "done", "down"
 MOST_WORDS = 3
 # Shorter names have too few sounds to tell a mis-hearing from another word ('Ada', 'Otto').
 FEWEST_SOUNDS = 5
+# 'Need' and 'feed' are no past tense.
+_SHORTEST_PAST = 4
 # For each sound of the name so much may be off: together half a vowel, or a neighbouring consonant and a bit.
 OFF_A_SOUND = 0.11
 
@@ -79,6 +122,12 @@ def is_addressed(text: str, wake_names: tuple[str, ...]) -> bool:
     return _call(text, wake_names) is not None
 
 
+def is_called(text: str, wake_names: tuple[str, ...]) -> bool:
+    """Return whether `text` calls one of `wake_names`, and does not only speak of it: 'I asked Roomtone yesterday'."""
+    words, names = _words(text), _names(wake_names)
+    return any(not _spoken_of(text, words, *place) for place in _places(text, words, names))
+
+
 def without_call(text: str, wake_names: tuple[str, ...]) -> str:
     """Return `text` without the name it begins with ('Hey Roomtone, who …' becomes 'who …'), if it does."""
     call = _call(text, wake_names)
@@ -96,13 +145,37 @@ def without_name(text: str, wake_names: tuple[str, ...]) -> str:
 
 
 def _call(text: str, wake_names: tuple[str, ...]) -> _Call | None:
-    """Return the first place where `text` says a name; of several that begin there the shortest."""
-    words, names = _words(text), _names(wake_names)
+    """Return the first place where `text` says a name."""
+    words = _words(text)
+    for first, last in _places(text, words, _names(wake_names)):
+        return _Call(words[first].begin, words[last].end, first)
+    return None
+
+
+def _places(text: str, words: tuple[_Word, ...], names: tuple[_Name, ...]) -> Iterator[tuple[int, int]]:
+    """Yield where `text` says a name: the first and the last word. Of several that begin at a word the shortest."""
     for first in range(len(words)):
         for last in range(first, min(first + MOST_WORDS, len(words))):
             if any(_says(text, words, first, last, name) for name in names):
-                return _Call(words[first].begin, words[last].end, first)
-    return None
+                yield first, last
+                break
+
+
+def _spoken_of(text: str, words: tuple[_Word, ...], first: int, last: int) -> bool:
+    """Return whether the name at these words is spoken of, and nobody called."""
+    before = words[first - 1].text if first else ""
+    begins = first == 0 or _pause(text, words, first - 1)
+    after = words[last + 1].text if last + 1 < len(words) else ""
+    ends = not after or _pause(text, words, last)
+    if not begins and before in _SPEAKS_OF and not (before in {"ask", "tell"} and after and ends):
+        return True
+    if ends:
+        return False
+    if begins or before in _OPENERS:
+        behind = words[last + 2].text if last + 2 < len(words) else ""
+        asked = after in _TURNED_ROUND and behind in _ASKED
+        return not asked and (after in _TOLD_OF or (after.endswith("ed") and len(after) > _SHORTEST_PAST))
+    return True
 
 
 def _says(text: str, words: tuple[_Word, ...], first: int, last: int, name: _Name) -> bool:

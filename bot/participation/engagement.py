@@ -1,15 +1,24 @@
 """Who is talking with the bot at present, and so need not say its name. Pure.
 
-Somebody it has answered may go on for a while. That ends when they call somebody else by name, or when others take
-the talk over. A nod or a short remark of somebody else does not.
+Somebody it has answered may go on for a while. That ends when they say something to somebody else, or when others
+take the talk over. A nod, thanks, or a word or two of somebody else do not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.brain.addressing import word_count
+from bot.brain.decider import Reason
+
+if TYPE_CHECKING:
+    from bot.brain.decider import Decision
 
 # From so many words on, somebody else's turn is a turn of the talk and not a remark beside it.
-TAKES_OVER_WORDS = 4
+TAKES_OVER_WORDS = 3
+# What is said so is said to others.
+_BETWEEN_OTHERS = frozenset({Reason.NOT_ADDRESSED, Reason.MENTIONED, Reason.ADDRESSED_TO_OTHER, Reason.BUSY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +58,19 @@ class Engagement:
         spoken = self._spoken.get(user_id)
         return spoken is not None and spoken.asked and at - spoken.at <= self._window_s
 
-    def heard(self, user_id: int, *, words: int, to_bot: bool, to_other: bool) -> None:
-        """Take note of what somebody said: how many words, and whether it was meant for the bot or somebody else."""
-        if to_other:
-            self.ends(user_id)
-        elif not to_bot and words >= TAKES_OVER_WORDS:
-            self._spoken = {each: spoken for each, spoken in self._spoken.items() if each == user_id}
+    def heard(self, user_id: int, text: str, decision: Decision) -> None:
+        """Take note of what somebody said, and of what was decided about it."""
+        if decision.reason not in _BETWEEN_OTHERS:
+            return
+        if decision.reason is Reason.ADDRESSED_TO_OTHER or word_count(text) >= TAKES_OVER_WORDS:
+            # The talk has moved on, for everybody.
+            self.ends_for_all()
+        self.ends(user_id)
+
+    def ends_for_all(self) -> None:
+        """Nobody talks with the bot any more: it has been told to be silent."""
+        self._spoken.clear()
+        self._pending = None
 
     def ends(self, user_id: int) -> None:
         """That person no longer talks with the bot."""

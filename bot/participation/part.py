@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.addressing import word_count
 from bot.brain.decider import Decision, Reason, Said, Situation, decide
 from bot.brain.hushing import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import is_addressed, without_name
@@ -172,6 +171,7 @@ class Part:
         held_for_now = silence.holds_for_now(self._session_id, now=self._clock.now())
         if asks_for_silence(request):
             self._standing.silence = silence.for_now(self._session_id)
+            self._engagement.ends_for_all()
             self._stop()
             if not held_for_now:
                 self._notices.put_nowait((HUSHED, user_id))
@@ -181,15 +181,13 @@ class Part:
 
     def judge(self, moment: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
         """Return what of a moment is to be answered, the last of it first, and why; or the last thing said."""
-        decisions = [(spoken, self._decide(spoken)) for spoken in reversed(moment)]
-        for spoken, decision in reversed(decisions):
-            self._engagement.heard(
-                spoken.user_id,
-                words=word_count(spoken.text),
-                to_bot=decision.answer or decision.reason in {Reason.SILENCED, Reason.OVER_CEILING},
-                to_other=decision.reason is Reason.ADDRESSED_TO_OTHER,
-            )
-        found = next((each for each in decisions if each[1].answer), None) or decisions[0]
+        decisions: list[tuple[SpokenText, Decision]] = []
+        for spoken in moment:
+            # One after the other: who turns to somebody else has done so before the next one speaks.
+            decision = self._decide(spoken)
+            self._engagement.heard(spoken.user_id, spoken.text, decision)
+            decisions.append((spoken, decision))
+        found = next((each for each in reversed(decisions) if each[1].answer), decisions[-1])
         self._count(found[1])
         return found
 

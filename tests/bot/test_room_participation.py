@@ -86,7 +86,7 @@ async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: st
             await house.reply(1)
             responder.pieces = tuple(answer)
             with capture_logs() as logs:
-                await house.say(ADA.id, "I will paint it tomorrow then.")
+                await house.say(ADA.id, "But I will paint it tomorrow then.")
                 await settle(lambda: any(line["event"] == "reply_skipped" for line in logs))
             assert house.voice.spoken == ["It is green."]
             assert len(house.turns) == 3
@@ -104,7 +104,7 @@ async def test_a_model_that_fails_where_nobody_asked_is_not_told(tmp_path: Path)
             await house.reply(1)
             responder.pieces = (ChatModelError("The model is away. Start it.", retryable=True),)
             with capture_logs() as logs:
-                await house.say(ADA.id, "I will paint it tomorrow then.")
+                await house.say(ADA.id, "But I will paint it tomorrow then.")
                 await settle(lambda: any(line["event"] == "doubtful_reply_failed" for line in logs))
             await silent(house)
             assert len(house.place.written) == 1
@@ -144,7 +144,7 @@ async def test_stop_counts_only_from_who_has_its_ear(tmp_path: Path) -> None:
     async with a_house(tmp_path) as house, living(house):
         await house.say(ADA.id, "Roomtone, hello.")
         await house.reply(1)
-        await house.say(BO.id, "Stop talking, please.")
+        await house.say(BO.id, "Stop talking!")
         assert HUSHED not in house.place.written
         await house.say(ADA.id, "Please be quiet now.")
         await settle(lambda: house.place.written[-1] == HUSHED)
@@ -303,3 +303,24 @@ async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
         await house.say(BO.id, "[laughter]")
         assert [turn.kind for turn in house.turns] == [TurnKind.MEMBERSHIP] * 3 + [TurnKind.EFFECT] * 3
         assert [line.split(":")[0] for line in house.said] == ["Cy", "Cy", "Cy", "Ada", "Bo", "Bo"]
+
+
+@pytest.mark.asyncio
+async def test_what_is_said_at_once_is_judged_in_its_order(tmp_path: Path) -> None:
+    """Bo takes over, and Ada's question in the same moment is for him."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "It is green.")
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, what colour is the door?")
+            await house.reply(1)
+            before = house.clock.monotonic()
+            house.recognizer.texts += ["I would rather have it painted blue.", "And would that be expensive?"]
+            await house.pass_time(2.0)
+            link = house.place.links[-1]
+            link.hear(speech(BO.id, at=before))
+            link.hear(speech(ADA.id, at=before + 1.0))
+            await house.pass_time(3.0)
+            await settle(lambda: len(house.turns) == 3)
+            assert [part.speaker for part in house.turns[2].parts] == ["Bo", "Ada"]
+            await silent(house)
+            assert len(responder.contexts) == 1

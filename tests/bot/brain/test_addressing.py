@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.addressing import calls_one_of, wants_no_answer, word_count
+from bot.brain.addressing import calls_one_of, goes_on, wants_no_answer, word_count
 
 NAMES = ("Ben Okafor", "Chloe", "Juke", "☃")
 
@@ -54,6 +54,30 @@ def test_these_only_speak_of_somebody(text: str) -> None:
 def test_some_words_want_no_answer(text: str, none: bool) -> None:
     """Attention, laughter, and what closes a matter."""
     assert wants_no_answer(text) is none
+
+
+@pytest.mark.parametrize(
+    ("text", "goes"),
+    [
+        ("And on Sunday?", True),
+        ("What else?", True),
+        ("No, I meant the second one.", True),
+        ("Not Ada, me.", True),
+        ("You didn't mention the price.", True),
+        ("Okay, but that was yesterday.", True),
+        ("Tell me more.", True),
+        ("Sorry, I meant the harbour.", True),
+        ("No spoilers please.", False),
+        ("I'm back.", False),
+        ("Push left, push left.", False),
+        ("We have to leave at nine.", False),
+        ("Okay.", False),
+        ("", False),
+    ],
+)
+def test_some_words_go_on_with_what_was_answered(text: str, goes: bool) -> None:
+    """They ask, object, correct, or want more."""
+    assert goes_on(text) is goes
 
 
 @given(st.text(), st.lists(st.text(max_size=12), max_size=4))

@@ -40,6 +40,9 @@ def no(reason: Reason) -> Decision:
         ("Roomtone, ask Ben.", COMPANY, yes(Reason.WAKE_NAME)),
         ("Jarvis, hello", replace(COMPANY, wake_names=("Jarvis",)), yes(Reason.WAKE_NAME)),
         ("Roomtone, hello", replace(COMPANY, wake_names=("Jarvis",)), no(Reason.NOT_ADDRESSED)),
+        ("I asked Roomtone yesterday.", COMPANY, no(Reason.MENTIONED)),
+        ("I asked Roomtone yesterday.", replace(COMPANY, mode=VoiceMode.NAME), no(Reason.MENTIONED)),
+        ("I asked Roomtone yesterday.", ALONE, yes(Reason.ALONE_TOGETHER)),
         # Company.
         ("hello there", COMPANY, no(Reason.NOT_ADDRESSED)),
         (QUESTION, COMPANY, no(Reason.NOT_ADDRESSED)),
@@ -54,9 +57,9 @@ def no(reason: Reason) -> Decision:
         # Somebody goes on.
         ("And on Sunday?", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
         ("I mean the other one.", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
-        ("I mean the other one.", replace(ENGAGED, discerning=False), no(Reason.NOT_ADDRESSED)),
-        ("And on Sunday?", replace(ENGAGED, discerning=False), yes(Reason.ENGAGED, may_skip=True)),
-        ("Yes, please.", replace(ENGAGED, asked=True, discerning=False), yes(Reason.ENGAGED, may_skip=True)),
+        ("We have to leave at nine.", ENGAGED, no(Reason.NOT_ADDRESSED)),
+        ("We have to leave at nine.", replace(ENGAGED, asked=True), yes(Reason.ENGAGED, may_skip=True)),
+        ("Yes, please.", replace(ENGAGED, asked=True), yes(Reason.ENGAGED, may_skip=True)),
         ("And on Sunday?", replace(ENGAGED, mode=VoiceMode.NAME), no(Reason.NOT_ADDRESSED)),
         ("Ben, are you coming?", ENGAGED, no(Reason.ADDRESSED_TO_OTHER)),
         ("What about you, Chloe?", ENGAGED, no(Reason.ADDRESSED_TO_OTHER)),

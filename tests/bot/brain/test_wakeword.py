@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.wakeword import is_addressed, without_call, without_name
+from bot.brain.wakeword import is_addressed, is_called, without_call, without_name
 
 NAMES = ("Roomtone", "Room tone")
 
@@ -149,6 +149,62 @@ def test_the_name_and_its_mishearings_address_the_bot(text: str) -> None:
 def test_other_words_do_not(text: str) -> None:
     """Words that merely look or sound alike leave the bot silent."""
     assert not is_addressed(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Roomtone, what was it?",
+        "Roomtone what was it",
+        "Roomtone read me the list.",
+        "Roomtone is it raining?",
+        "Roomtone did anybody call?",
+        "What was it, Roomtone?",
+        "What do you think Roomtone?",
+        "Are you there Roomtone",
+        "Thanks Roomtone.",
+        "Thanks Roomtone, that helps.",
+        "Good evening Roomtone",
+        "So Roomtone, your turn.",
+        "And what about you, Roomtone?",
+        "Ask Roomtone. Roomtone, which day was it?",
+        "Let's ask Roomtone: when do we leave?",
+        "Be quiet Roomtone.",
+        "I forgot it. Roomtone, do you know?",
+        "Roomtone!",
+        "Roomtone's opinion?",
+        "And Rome tone, what about you?",
+    ],
+)
+def test_these_call_it(text: str) -> None:
+    """However the recogniser sets its commas."""
+    assert is_called(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I asked Roomtone the same thing yesterday.",
+        "Roomtone got it wrong last time.",
+        "Roomtone answered that before.",
+        "Roomtone is quite useful.",
+        "Hey, Roomtone didn't answer.",
+        "I think Roomtone is quite useful, actually.",
+        "Did you see what Roomtone posted in the channel?",
+        "She always talks to Roomtone like a person.",
+        "It was Roomtone who remembered the address.",
+        "I don't think Roomtone heard you.",
+        "Just ask Roomtone.",
+        "Is that what Roomtone said?",
+        "I love Roomtone.",
+        "Good idea, let Roomtone do it.",
+        "Roomtone and Ben were there.",
+        "Nobody said anything.",
+    ],
+)
+def test_these_only_speak_of_it(text: str) -> None:
+    """They want no answer from it."""
+    assert not is_called(text, NAMES)
 
 
 @pytest.mark.parametrize(

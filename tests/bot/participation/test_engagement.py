@@ -5,10 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.brain.decider import Decision, Reason
 from bot.participation.engagement import TAKES_OVER_WORDS, Engagement
 
 ADA, BO = 1, 2
 WINDOW_S = 35.0
+FOR_IT = Decision(True, Reason.WAKE_NAME)
+AMONG_THEM = Decision(False, Reason.NOT_ADDRESSED)
+TO_OTHER = Decision(False, Reason.ADDRESSED_TO_OTHER)
+NODDED = Decision(False, Reason.WANTS_NO_ANSWER)
+KEPT_SILENT = Decision(False, Reason.SILENCED)
 
 
 def talking(text: str = "It is green.") -> Engagement:
@@ -47,21 +53,40 @@ def test_a_question_of_the_bots_waits_for_an_answer() -> None:
 def test_who_turns_to_somebody_else_has_ended_it() -> None:
     """By name; a word to the bot has not."""
     engagement = talking()
-    engagement.heard(ADA, words=5, to_bot=True, to_other=False)
+    engagement.heard(ADA, "And what about the fence?", FOR_IT)
     assert engagement.engaged(ADA, at=101.0)
-    engagement.heard(ADA, words=5, to_bot=False, to_other=True)
+    engagement.heard(ADA, "Bo, come.", TO_OTHER)
     assert not engagement.engaged(ADA, at=101.0)
 
 
 def test_others_take_over_and_remarks_do_not() -> None:
     """A turn of somebody else's that is not for the bot."""
     engagement = talking()
-    engagement.heard(BO, words=TAKES_OVER_WORDS - 1, to_bot=False, to_other=False)
-    engagement.heard(BO, words=20, to_bot=True, to_other=False)
-    engagement.heard(ADA, words=20, to_bot=False, to_other=False)
+    engagement.heard(BO, "word " * (TAKES_OVER_WORDS - 1), AMONG_THEM)
+    engagement.heard(BO, "word " * 20, FOR_IT)
+    engagement.heard(BO, "word " * 20, KEPT_SILENT)
+    engagement.heard(ADA, "Mm-hm.", NODDED)
     assert engagement.engaged(ADA, at=101.0)
-    engagement.heard(BO, words=TAKES_OVER_WORDS, to_bot=False, to_other=False)
+    engagement.heard(BO, "word " * TAKES_OVER_WORDS, AMONG_THEM)
     assert not engagement.engaged(ADA, at=101.0)
+
+
+def test_who_says_something_to_others_has_ended_it() -> None:
+    """However short it is, for themselves."""
+    engagement = talking()
+    engagement.answered(BO, "It is blue.", now=100.0)
+    engagement.heard(ADA, "Two words.", AMONG_THEM)
+    assert not engagement.engaged(ADA, at=101.0)
+    assert engagement.engaged(BO, at=101.0)
+
+
+def test_told_to_be_silent_it_talks_with_nobody() -> None:
+    """Whoever said so."""
+    engagement = talking()
+    engagement.answers(BO)
+    engagement.ends_for_all()
+    assert not engagement.engaged(ADA, at=101.0)
+    assert not engagement.engaged(BO, at=101.0)
 
 
 def test_who_leaves_talks_with_nobody() -> None:
@@ -72,10 +97,10 @@ def test_who_leaves_talks_with_nobody() -> None:
     assert not engagement.engaged(ADA, at=0.0)
 
 
-@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9), st.booleans(), st.booleans())), st.floats(0, 1e6))
-def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, int, bool, bool]], at: float) -> None:
+@given(st.lists(st.tuples(st.integers(1, 4), st.text(), st.booleans(), st.sampled_from(Reason))), st.floats(0, 1e6))
+def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, str, bool, Reason]], at: float) -> None:
     """Whatever is said."""
     engagement = Engagement(window_s=WINDOW_S)
-    for user_id, words, to_bot, to_other in heard:
-        engagement.heard(user_id, words=words, to_bot=to_bot, to_other=to_other)
+    for user_id, text, answer, reason in heard:
+        engagement.heard(user_id, text, Decision(answer, reason))
     assert not any(engagement.engaged(user_id, at=at) for user_id in range(5))
