@@ -1,0 +1,253 @@
+"""The shared screens of a room: who may share, what is remembered, and that no note is ever lost."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.tools.tool import ToolError
+from bot.screen.room import ABSENT_S, LOOK_S
+from bot.screen.words import Ending, ScreenError
+from compaction.model import NoteReason, NoteSource, TurnKind
+from compaction.notes import LIVE_NOTES
+from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
+from tests.fakes.place import ADA, BO
+from tests.fakes.turn_store import Fault
+from voice.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from bot.place import Person
+    from bot.screen.room import RoomScreens, Sharer
+
+
+async def share(room: RoomScreens, person: Person = ADA, *, nonce: str = "n1") -> Sharer:
+    """Somebody opens their link and shares a window."""
+    sharer = await room.welcome(person, nonce)
+    room.start(sharer, "window")
+    return sharer
+
+
+async def see(watching: Watching, room: RoomScreens, sharer: Sharer, name: str, *texts: str) -> None:
+    """A picture comes, and its note is taken."""
+    before = len(watching.notes)
+    watching.readers.texts = list(texts)
+    assert await room.picture(sharer, PICTURES[name]) == "taken"
+    await until(lambda: len(watching.notes) > before)
+
+
+async def pass_time(watching: Watching, seconds: float) -> None:
+    """Time passes, look by look."""
+    for _ in range(round(seconds / LOOK_S)):
+        await watching.clock.until_somebody_sleeps()
+        watching.clock.advance(LOOK_S)
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+@pytest.mark.asyncio
+async def test_what_is_seen_is_remembered() -> None:
+    """Under the name of who shares, in the live notes and in the store; and the page is told what was noted."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        (note,) = watching.memory.live_notes
+        assert (note.who, note.what) == ("Ada", "a window, just shared. It reads “Tokyo 2099”")
+        assert (note.why, note.source) == (NoteReason.SHARE_START, NoteSource.OCR)
+        assert (await watching.stored_notes())[0] == {note.what}
+        assert list(sharer.news) == [{"t": "note", "what": note.what}]
+        assert room.sharing() == ["Ada"]
+        assert room.status() == "Ada has shared a window for less than a minute; I took 1 note."
+
+
+@pytest.mark.asyncio
+async def test_stopping_loses_no_note_and_is_told() -> None:
+    """Live notes wait to be folded, and a recap stands in the timeline."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        watching.clock.advance(180)
+        await room.end(sharer, Ending.STOPPED)
+        await room.end(sharer, Ending.LEFT)
+        assert watching.memory.live_notes == ()
+        assert await watching.stored_notes() == (set(), set(watching.told()))
+        (turn,) = watching.memory.turns
+        assert turn.kind is TurnKind.MEMBERSHIP
+        (part,) = turn.parts
+        assert part.text == (
+            "Ada stopped sharing a window after 3 minutes. Last seen on it: a window, just shared. It reads "
+            "“Tokyo 2099”."
+        )
+        assert watching.turns == [turn]
+        assert watching.readers.rests == 1
+        assert sharer.ended is Ending.STOPPED
+        assert room.status().startswith("Nobody shares a screen with me.")
+
+
+@pytest.mark.asyncio
+async def test_more_notes_than_fit_are_kept() -> None:
+    """The oldest leave the live list and wait to be folded; none is gone."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        for number in range(LIVE_NOTES + 3):
+            watching.clock.advance(5)
+            await see(watching, room, sharer, ("dark", "bright")[number % 2], f"{'abcdefghijklmno'[number] * 9} castle")
+        live, pending = await watching.stored_notes()
+        assert (len(live), len(pending)) == (LIVE_NOTES, 3)
+        assert live | pending == set(watching.told())
+
+
+@pytest.mark.asyncio
+async def test_a_crash_loses_no_note() -> None:
+    """The next room finds them in the store, and retires what nobody shares any more."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+    assert sharer.ended is Ending.CLOSED
+    assert (await watching.stored_notes())[0] == set(watching.told())
+    async with watching.room():
+        await until(lambda: watching.memory.live_notes == ())
+        assert await watching.stored_notes() == (set(), set(watching.told()))
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_ends_ends_its_shares() -> None:
+    """With their recaps, before the session is closed; the closing segment carries the notes."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        await see(watching, room, sharer, "dark", "Winter Soldier has 87 health on Tokyo 2099")
+        await room.finish()
+        assert sharer.ended is Ending.CLOSED
+        await watching.memory.end()
+        (segment,) = (await watching.store.load(EVENING)).segments
+        assert segment.note_ids == (watching.notes[0].id,)
+
+
+@pytest.mark.asyncio
+async def test_who_leaves_the_channel_shares_no_more() -> None:
+    """From then on no picture is looked at; a short absence is forgiven, a longer one ends the share."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        watching.place.people = [BO]
+        assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
+        await pass_time(watching, LOOK_S)
+        watching.place.people = [ADA, BO]
+        await pass_time(watching, 2 * ABSENT_S)
+        assert room.find(ADA.id) is sharer
+        watching.place.people = [BO]
+        await pass_time(watching, ABSENT_S + 2 * LOOK_S)
+        assert sharer.ended is Ending.LEFT
+        assert "Ada stopped sharing" in watching.memory.turns[-1].parts[0].text
+
+
+@pytest.mark.asyncio
+async def test_a_page_that_stays_away_ends_its_share() -> None:
+    """After its time to come back."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        sharer.away_since = watching.clock.monotonic()
+        await pass_time(watching, watching.settings.resume_within_s - LOOK_S)
+        assert sharer.ended is None
+        await pass_time(watching, 2 * LOOK_S)
+        assert sharer.ended is Ending.LOST
+
+
+@pytest.mark.asyncio
+async def test_several_people_share() -> None:
+    """Notes say whose screen; live notes stay live until the last share is over."""
+    watching = Watching()
+    async with watching.room() as room:
+        ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
+        await see(watching, room, ada, "dark", "Tokyo 2099")
+        await see(watching, room, bo, "bright", "A spreadsheet")
+        assert [(note.who, "Tokyo" in note.what) for note in watching.notes] == [("Ada", True), ("Bo", False)]
+        with pytest.raises(ToolError, match=r"Ada, Bo\. Say whose"):
+            await room.look("what?", who=None)
+        assert "A spreadsheet" in await room.look("what?", who="bo")
+        await room.end(ada, Ending.STOPPED)
+        assert watching.memory.live_notes
+        await room.end(bo, Ending.STOPPED)
+        assert watching.memory.live_notes == ()
+
+
+@pytest.mark.asyncio
+async def test_one_share_a_person_and_so_many_a_room() -> None:
+    """A second link of the same person takes the first one's place."""
+    watching = Watching(settings=ScreenSettings(max_shares=1))
+    async with watching.room() as room:
+        first = await share(room)
+        second = await share(room, nonce="n2")
+        assert first.ended is Ending.SUPERSEDED
+        assert room.find(ADA.id) is second
+        with pytest.raises(ScreenError, match="As many screens"):
+            await share(room, BO, nonce="n3")
+
+
+@pytest.mark.asyncio
+async def test_who_looks_without_a_share_is_told() -> None:
+    """In words for the model."""
+    watching = Watching()
+    async with watching.room() as room:
+        with pytest.raises(ToolError, match="Nobody shares"):
+            await room.look("what?", who=None)
+        sharer = await share(room)
+        with pytest.raises(ToolError, match="Nobody of that name"):
+            await room.look("what?", who="Cy")
+        with pytest.raises(ToolError, match="No picture of the screen has come"):
+            await room.look("what?", who=None)
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        assert await room.look("what?", who=None) == "On Ada's screen (a window) now:\nTokyo 2099"
+
+
+@pytest.mark.asyncio
+async def test_a_page_that_misbehaves_is_thrown_out() -> None:
+    """And nothing else is disturbed."""
+    watching = Watching()
+    async with watching.room() as room:
+        ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
+        for _ in range(60):
+            await room.picture(ada, b"no picture")
+        assert ada.ended is Ending.MISBEHAVED
+        await see(watching, room, bo, "bright", "A spreadsheet")
+
+
+@pytest.mark.asyncio
+async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever broke: its recap is written, and the others go on."""
+    watching = Watching()
+    async with watching.room() as room:
+        ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
+        assert ada.share is not None
+
+        async def crash(*_: object, **__: object) -> None:
+            raise RuntimeError("broken")
+
+        monkeypatch.setattr(ada.share, "_read", crash)
+        await room.picture(ada, PICTURES["dark"])
+        await until(lambda: ada.ended is Ending.BROKEN)
+        await until(lambda: watching.memory.turns != ())
+        await see(watching, room, bo, "bright", "A spreadsheet")
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_refuses_costs_no_note() -> None:
+    """It is in memory, and stored with the next write."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        watching.store.fault = lambda _: Fault.REFUSED
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        await room.end(sharer, Ending.STOPPED)
+        watching.store.fault = None
+        await watching.memory.append(TurnKind.MEMBERSHIP, (), started_at=0, ended_at=0)
+        assert (await watching.stored_notes())[1] == set(watching.told())
+        assert len((await watching.store.load(EVENING)).window) == 2

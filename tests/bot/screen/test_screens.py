@@ -1,0 +1,160 @@
+"""Links and pages: who is let in, once; who may come back; what they are told at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.place import Person
+from bot.screen.words import Ending, ScreenError
+from bot.web.port import LineClosedError, NotAdmittedError
+from tests.bot.screen.watching import PICTURES, Watching, until
+from tests.fakes.place import ADA, BO
+from voice.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from bot.screen.screens import PageLine
+
+GUILD = 10
+
+
+async def refusal(watching: Watching, token: str = "", resume: str = "") -> str:
+    with pytest.raises(NotAdmittedError) as caught:
+        await (watching.screens.readmit(resume) if resume else watching.screens.admit(token))
+    assert str(caught.value).endswith(".")
+    return caught.value.reason
+
+
+async def last(line: PageLine) -> str:
+    """Return what a line says at its end."""
+    async with asyncio.timeout(10):
+        messages = [message async for message in line.messages()]
+    assert messages[-1]["t"] == "ended"
+    return str(messages[-1]["reason"])
+
+
+@pytest.mark.asyncio
+async def test_a_link_lets_its_person_in_once() -> None:
+    """With what the page shows; the second who comes with it is refused."""
+    watching = Watching()
+    async with watching.room():
+        token = watching.screens.invite(GUILD, ADA.id)
+        line = await watching.screens.admit(token)
+        welcome = line.welcome
+        assert (welcome.who, welcome.room, welcome.server, welcome.sharing) == (
+            "Ada",
+            "Lounge",
+            "The Lantern Society",
+            False,
+        )
+        assert await refusal(watching, token) == "used"
+        assert await refusal(watching, token[:-3] + "xyz") == "forged"
+        late = watching.screens.invite(GUILD, ADA.id)
+        watching.clock.advance(watching.settings.link_valid_s)
+        assert await refusal(watching, late) == "expired"
+
+
+@pytest.mark.asyncio
+async def test_who_may_not_share_gets_no_link() -> None:
+    """Without a room, from outside of it, when it is switched off or full."""
+    watching = Watching(settings=ScreenSettings(max_shares=1))
+    with pytest.raises(ScreenError, match="/join"):
+        watching.screens.invite(GUILD, ADA.id)
+    async with watching.room():
+        with pytest.raises(ScreenError, match="Join Lounge first"):
+            watching.screens.invite(GUILD, 999)
+        await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+        watching.screens.invite(GUILD, ADA.id)
+        with pytest.raises(ScreenError, match="As many"):
+            watching.screens.invite(GUILD, BO.id)
+    off = Watching(settings=ScreenSettings(enabled=False))
+    async with off.room():
+        with pytest.raises(ScreenError, match="switched off"):
+            off.screens.invite(GUILD, ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
+    """Somebody who left, a room that filled up, a room that closed."""
+    watching = Watching(settings=ScreenSettings(max_shares=1))
+    async with watching.room():
+        absent, late, full = (watching.screens.invite(GUILD, person.id) for person in (ADA, ADA, BO))
+        watching.place.people = [BO]
+        assert await refusal(watching, absent) == "absent"
+        watching.place.people = [ADA, BO]
+        await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+        assert await refusal(watching, full) == "full"
+    assert await refusal(watching, late) == "closed"
+
+
+@pytest.mark.asyncio
+async def test_a_page_shares_and_stops() -> None:
+    """Pictures are taken from then on; at the end it is told so, and nothing more is taken."""
+    watching = Watching()
+    async with watching.room():
+        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+        assert await line.picture(PICTURES["dark"]) == "dropped"
+        line.start("window")
+        line.start("monitor")
+        watching.readers.texts = ["Tokyo 2099"]
+        assert await line.picture(PICTURES["dark"]) == "taken"
+        await until(lambda: watching.notes)
+        await line.stop()
+        await line.stop()
+        assert await last(line) == "stopped"
+        with pytest.raises(LineClosedError):
+            await line.picture(PICTURES["bright"])
+        with pytest.raises(LineClosedError):
+            line.start("window")
+        line.hung_up()
+        assert await refusal(watching, resume=line.welcome.resume_secret) == "ended"
+
+
+@pytest.mark.asyncio
+async def test_a_page_comes_back_to_its_share() -> None:
+    """Its share waits for it; a second page with the secret takes the first one's place."""
+    watching = Watching()
+    async with watching.room() as room:
+        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+        line.start("window")
+        line.hung_up()
+        sharer = room.find(ADA.id)
+        assert sharer is not None
+        assert not line.welcome.sharing
+        again = await watching.screens.readmit(line.welcome.resume_secret)
+        assert again.welcome.sharing
+        third = await watching.screens.readmit(line.welcome.resume_secret)
+        assert await last(again) == "superseded"
+        again.hung_up()
+        assert sharer.away_since is None
+        assert await third.picture(PICTURES["dark"]) == "taken"
+
+
+@pytest.mark.asyncio
+async def test_what_ends_a_share_is_told_to_its_page() -> None:
+    """A command, a room that closes."""
+    watching = Watching()
+    async with watching.room() as room:
+        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+        other = await watching.screens.admit(watching.screens.invite(GUILD, BO.id))
+        ending = asyncio.create_task(last(line))
+        sharer = room.find(ADA.id)
+        assert sharer is not None
+        await room.end(sharer, Ending.COMMAND)
+        assert await ending == "command"
+    assert await last(other) == "closed"
+
+
+@pytest.mark.asyncio
+async def test_rooms_do_not_mix() -> None:
+    """A link of one server opens nothing in another; a bot gets none."""
+    watching = Watching()
+    watching.place.people.append(Person(5, "Juke", True))
+    async with watching.room():
+        assert watching.screens.room(GUILD + 1) is None
+        with pytest.raises(ScreenError):
+            watching.screens.invite(GUILD + 1, ADA.id)
+        with pytest.raises(ScreenError):
+            watching.screens.invite(GUILD, 5)

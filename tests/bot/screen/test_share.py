@@ -1,0 +1,188 @@
+"""One shared screen: what comes in is read when it is worth it, and notes come out."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.screen.share import REST_AFTER_FAILURE_S, MisbehavedError, Share
+from tests.bot.screen.watching import PICTURES, FakeReaders, until
+from tests.fakes.clock import FakeClock
+from voice.screen.gate import WHOLE
+from voice.screen.notes import TEXT_SPACING_S, Why
+from voice.screen.pace import CUT_SPACING_S
+from voice.screen.port import VisionError
+from voice.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from voice.screen.notes import ScreenNote
+
+
+class Sharing:
+    """A share, what it notes, and its clock."""
+
+    def __init__(self, readers: FakeReaders | None = None) -> None:
+        self.readers = readers or FakeReaders()
+        self.clock = FakeClock()
+        self.notes: list[ScreenNote] = []
+        self.troubles: list[str] = []
+        self.share = Share(
+            "Ada",
+            "a window",
+            readers=self.readers,
+            settings=ScreenSettings(),
+            clock=self.clock,
+            on_note=self._note,
+            on_trouble=self.troubles.append,
+        )
+
+    async def _note(self, note: ScreenNote) -> None:
+        self.notes.append(note)
+
+    async def see(self, name: str, *texts: str) -> str:
+        """Show a picture on which these lines stand."""
+        self.readers.texts = list(texts)
+        return await self.share.offer(PICTURES[name])
+
+    async def noted(self, count: int) -> list[str]:
+        """Wait for so many notes in all; return their texts."""
+        await until(lambda: len(self.notes) >= count)
+        return [note.what for note in self.notes]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Sharing]:
+        """Let the share live."""
+        task = asyncio.create_task(self.share.run())
+        try:
+            yield self
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+
+@pytest.mark.asyncio
+async def test_a_share_is_noted_from_its_first_picture_on() -> None:
+    """At once, before anything else; then what is new."""
+    async with Sharing().running() as sharing:
+        assert await sharing.see("dark", "Tokyo 2099") == "taken"
+        assert await sharing.noted(1) == ["a window, just shared. It reads “Tokyo 2099”"]
+        assert sharing.readers.urgent == [True]
+        sharing.clock.advance(TEXT_SPACING_S)
+        await sharing.see("bright", "Tokyo 2099", "Victory")
+        assert (await sharing.noted(2))[1] == "now: “Victory”"
+        assert sharing.notes[1].why is Why.CUT
+        assert sharing.notes[1].frame_hash
+
+
+@pytest.mark.asyncio
+async def test_a_screen_that_stands_still_costs_nothing() -> None:
+    """The same picture again is not read."""
+    async with Sharing().running() as sharing:
+        await sharing.see("dark", "Tokyo 2099")
+        await sharing.noted(1)
+        for _ in range(3):
+            sharing.clock.advance(10)
+            await sharing.see("dark", "something new")
+        await asyncio.sleep(0)
+        assert len(sharing.readers.looks) == 1
+        assert sharing.share.counts["taken"] == 4
+
+
+@pytest.mark.asyncio
+async def test_the_latest_picture_is_the_one_that_is_read() -> None:
+    """What came while the reader was busy is read once, as it is then."""
+    async with Sharing().running() as sharing:
+        sharing.readers.holding = asyncio.Event()
+        await sharing.see("dark", "old")
+        await sharing.readers.waiting.wait()
+        await sharing.see("bright", "older")
+        await sharing.see("grey", "new")
+        sharing.readers.holding.set()
+        assert await sharing.noted(1) == ["a window, just shared. It reads “new”"]
+        (look,) = sharing.readers.looks
+        assert look.jpeg == PICTURES["grey"]
+        assert look.boxes == (WHOLE,)
+
+
+@pytest.mark.asyncio
+async def test_new_text_waits_for_its_turn() -> None:
+    """Notes keep their distance; what waits at the end is noted then."""
+    async with Sharing().running() as sharing:
+        await sharing.see("dark", "Tokyo 2099")
+        await sharing.noted(1)
+        await sharing.see("grey", "Tokyo 2099", "Ben is down")
+        await until(lambda: sharing.share.counts["read"] == 2)
+        if len(sharing.notes) == 1:
+            sharing.clock.advance(TEXT_SPACING_S)
+        assert "Ben is down" in (await sharing.noted(2))[1]
+
+
+@pytest.mark.asyncio
+async def test_a_model_looks_now_and_then() -> None:
+    """A cut soon, and never more often than that."""
+    readers = FakeReaders(by_model=True)
+    readers.words = "Marvel Rivals, the Tokyo map"
+    async with Sharing(readers).running() as sharing:
+        await sharing.see("dark")
+        assert await sharing.noted(1) == ["a window, just shared: Marvel Rivals, the Tokyo map"]
+        readers.words = "The victory screen"
+        await sharing.see("bright")
+        await sharing.clock.until_somebody_sleeps()
+        assert len(readers.looks) == 1
+        sharing.clock.advance(CUT_SPACING_S)
+        assert (await sharing.noted(2))[1] == "The victory screen"
+        assert readers.looks[1].before == "a window, just shared: Marvel Rivals, the Tokyo map"
+
+
+@pytest.mark.asyncio
+async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
+    """That somebody shares is noted all the same, and what is on it as soon as it can be read."""
+    async with Sharing().running() as sharing:
+        sharing.readers.trouble = "The reader broke off."
+        await sharing.see("dark", "Tokyo 2099")
+        assert await sharing.noted(1) == ["a window, just shared."]
+        await sharing.clock.until_somebody_sleeps()
+        sharing.clock.advance(REST_AFTER_FAILURE_S)
+        await until(lambda: sharing.share.counts["unread"] == 2)
+        assert sharing.troubles == ["The reader broke off."]
+        sharing.readers.trouble = None
+        await sharing.clock.until_somebody_sleeps()
+        sharing.clock.advance(REST_AFTER_FAILURE_S)
+        assert (await sharing.noted(2))[1] == "now: “Tokyo 2099”"
+
+
+@pytest.mark.asyncio
+async def test_bad_pictures_and_floods_are_refused() -> None:
+    """Each with its reason; who goes on with it is thrown out, and a moment's bad luck is forgiven."""
+    sharing = Sharing()
+    assert await sharing.share.offer(b"no picture") == "not_jpeg"
+    fates = [await sharing.share.offer(PICTURES["dark"]) for _ in range(8)]
+    assert fates == ["taken"] * 5 + ["dropped"] * 3
+    sharing.clock.advance(60)
+    for _ in range(30):
+        await sharing.share.offer(b"no picture")
+    with pytest.raises(MisbehavedError):
+        await sharing.share.offer(b"no picture")
+
+
+@pytest.mark.asyncio
+async def test_who_asks_is_answered_from_the_latest_picture() -> None:
+    """With the screen's text, or a model's words; and it is noted that somebody asked."""
+    sharing = Sharing()
+    with pytest.raises(VisionError):
+        await sharing.share.look("what is it?")
+    await sharing.see("dark", "Tokyo 2099", "HP 87")
+    assert await sharing.share.look("which map?") == "Tokyo 2099\nHP 87"
+    assert sharing.notes[-1].why is Why.ASKED
+    sharing.readers.texts = []
+    assert await sharing.share.look("and now?") == "There is no text on it that I can read."
+    model = Sharing(FakeReaders(by_model=True))
+    model.readers.words = "It is the Tokyo map."
+    await model.see("dark")
+    assert await model.share.look("which map?") == "It is the Tokyo map."
+    assert model.readers.looks[-1].question == "which map?"

@@ -1,0 +1,142 @@
+"""A room whose screens can be watched, without Discord, browser and reader: pictures in by hand, notes out."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bot.screen.room import RoomScreens
+from bot.screen.screens import Screens
+from compaction.model import Mode, SessionId
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.fakes.clock import FakeClock
+from tests.fakes.place import FakePlace
+from tests.fakes.turn_store import InMemoryTurnStore
+from tests.voice.screen.screens import jpeg, screen
+from voice.screen.gate import Box
+from voice.screen.port import Reading, Source, VisionError
+from voice.screen.text import Line
+from voice.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from compaction.model import Note, Turn
+    from voice.screen.port import Latest, Look
+
+EVENING = SessionId("evening")
+PICTURES = {
+    name: jpeg(screen((), scene=scene, brightness=light))
+    for name, scene, light in [("dark", 1, 40), ("bright", 2, 200), ("grey", 3, 120)]
+}
+
+
+class FakeReaders:
+    """`Readers` that see what the test says. `texts`: the lines that stand there now; `words`: a model's."""
+
+    def __init__(self, *, by_model: bool = False) -> None:
+        self.by_model = by_model
+        self.texts: list[str] = []
+        self.words = ""
+        self.trouble: str | None = None
+        self.looks: list[Look] = []
+        self.urgent: list[bool] = []
+        self.rests = 0
+        self.holding: asyncio.Event | None = None
+        self.waiting = asyncio.Event()
+
+    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+        """Read at once, or when the test lets it."""
+        if self.holding is not None:
+            self.waiting.set()
+            await self.holding.wait()
+        self.looks.append(latest())
+        self.urgent.append(urgent)
+        if self.trouble is not None:
+            raise VisionError(self.trouble)
+        if self.by_model:
+            return Reading(Source.MODEL, description=self.words)
+        return Reading(Source.OCR, self._lines())
+
+    async def text(self, latest: Latest) -> Reading:
+        """Read the text."""
+        self.looks.append(latest())
+        return Reading(Source.OCR, self._lines())
+
+    async def rest(self) -> None:
+        """Note it."""
+        self.rests += 1
+
+    def _lines(self) -> tuple[Line, ...]:
+        return tuple(Line(text, Box(0.1, 0.05 * n, 0.3, 0.05 * n + 0.04)) for n, text in enumerate(self.texts))
+
+
+@dataclass
+class Watching:
+    """All of it."""
+
+    place: FakePlace = field(default_factory=FakePlace)
+    clock: FakeClock = field(default_factory=FakeClock)
+    readers: FakeReaders = field(default_factory=FakeReaders)
+    store: InMemoryTurnStore = field(default_factory=InMemoryTurnStore)
+    settings: ScreenSettings = field(default_factory=ScreenSettings)
+    notes: list[Note] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.screens = Screens(self.settings, clock=self.clock, bot_name="Roomtone", reading="Read here.")
+
+    @asynccontextmanager
+    async def room(self) -> AsyncIterator[RoomScreens]:
+        """Open a room, with its task; leaving it is a crash unless it was finished."""
+        async with SessionMemory.open(
+            EVENING,
+            store=self.store,
+            summariser=ExtractiveSummariser(),
+            fallback=ExtractiveSummariser(),
+            settings=CompactionSettings(),
+            mode=Mode.SUMMARY,
+            clock=self.clock,
+        ) as memory:
+            self.memory = memory
+            room = RoomScreens(
+                EVENING,
+                self.place,
+                memory=memory,
+                readers=self.readers,
+                settings=self.settings,
+                clock=self.clock,
+                recorded=self.turns.append,
+                noted=self.notes.append,
+            )
+            running = asyncio.create_task(room.run())
+            try:
+                with self.screens.open_room(room):
+                    yield room
+            finally:
+                running.cancel()
+                await asyncio.wait({running})
+                if not running.cancelled() and (error := running.exception()) is not None:
+                    raise error
+
+    def told(self) -> list[str]:
+        """Return what was noted so far."""
+        return [note.what for note in self.notes]
+
+    async def stored_notes(self) -> tuple[set[str], set[str]]:
+        """Return the texts of the live and the pending notes in the store."""
+        stored = await self.store.load(EVENING)
+        return {note.what for note in stored.live_notes}, {note.what for note in stored.state.pending_notes}
+
+
+async def until(met: Callable[[], object]) -> None:
+    """Let the loop turn until something is true. Fails after some seconds."""
+    for _ in range(5_000):
+        if met():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("it never came to be")
