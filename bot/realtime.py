@@ -16,6 +16,7 @@ import structlog
 
 from bot import events
 from bot.brain.tools.toolbox import Toolbox
+from bot.realtime_inputs import Inputs, SaidInput
 from bot.realtime_items import Items
 from compaction.budget.messages import ToolCall as AskedCall
 from compaction.model import Seq, TurnKind
@@ -105,6 +106,7 @@ class RealtimeTalk:
         self._tools = self._toolbox.use()
         self._memory: SessionMemory | None = None
         self._quoting: Quoting | None = None
+        self._inputs = Inputs()
         self._saying: tuple[SpokenText, ...] = ()
         self._reply_items: list[str] = []
         self._failure = ""
@@ -172,6 +174,10 @@ class RealtimeTalk:
             # What was said to the model cannot be taken back, so there are no guesses.
             raise RecogniserOverloadedError("Speech-to-speech hears finished speech alone.")
         begun, conversation = self._clock.monotonic(), self._items.conversation
+        if (said := self._inputs.same(speaker_id, pcm)) is not None:
+            # Heard once more, because the words were too few: the model has heard it, our own recogniser has not.
+            own = await self._recognizer.recognize(pcm, language=language, glossary=glossary, speaker_id=speaker_id)
+            return _with_items(own, said.item_ids, said.conversation)
         name = "Somebody" if speaker_id is None else self._name_of(speaker_id)
         item_ids: tuple[str, ...] = ()
         try:
@@ -179,6 +185,7 @@ class RealtimeTalk:
             item_ids = heard.item_ids
             # A lost connection hears it again on the next one.
             conversation = max(conversation, self._items.conversation)
+            self._inputs.add(speaker_id, SaidInput(pcm, item_ids, conversation))
         except RealtimeError as error:
             log.warning("realtime_did_not_hear", problem=str(error))
             heard = None
@@ -212,6 +219,7 @@ class RealtimeTalk:
         if not self._session.usable:
             return
         saying, self._saying = self._saying, ()
+        self._forget_the_unrecorded(saying)
         if turn.kind is TurnKind.ASSISTANT and self._reply_items:
             self._items.hold(turn.seq, tuple(self._reply_items))
             self._reply_items = []
@@ -231,6 +239,16 @@ class RealtimeTalk:
             self._items.hold(turn.seq, tuple(item for ids in held for item in ids))
             return
         self._items.refresh(self._session)
+
+    def _forget_the_unrecorded(self, saying: tuple[SpokenText, ...]) -> None:
+        """Take out what these people said before that became no turn: coughs, echoes, what nobody could understand."""
+        for each in saying:
+            if isinstance(each.recognition, RealtimeRecognition):
+                gone = self._inputs.before(each.user_id, each.recognition.item_ids)
+                here = [
+                    item for said in gone if said.conversation == self._items.conversation for item in said.item_ids
+                ]
+                self._session.forget(here)
 
     def _say_mixed(self, seq: Seq, moment: tuple[SpokenText, ...]) -> None:
         """Say a moment as the room heard it: everybody's sound at once, after their names."""
@@ -259,7 +277,7 @@ class RealtimeTalk:
     async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
         """Let the model answer what was said last. See `Direct.speak`."""
         await self._remember(question.turn)
-        parts = self._items.refresh(self._session)
+        parts = self._items.refresh(self._session, answering=question.turn.seq)
         self._tools = self._toolbox.use(self._asker_of(question))
         self._observe(events.ContextBuilt(parts, question.turn.seq, self._clock.monotonic()))
         stream = SpokenStream()

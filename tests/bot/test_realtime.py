@@ -57,6 +57,7 @@ class Desk:
         self.sessions: list[FakeRealtime] = []
         self.over = asyncio.Event()
         self.memory: SessionMemory | None = None
+        self.said = 0
         self.talk = RealtimeTalk(
             RealtimeSettings.model_validate({"enabled": True, "mode": mode}),
             new_session=self._new_session,  # type: ignore[arg-type]
@@ -96,8 +97,11 @@ class Desk:
         """Let somebody say something, from sound to turn."""
         self.session.heard.append(text)
         self.recognizer.texts.append(text)
-        recognition = await self.talk.recognize(SPEECH, speaker_id=user_id)
-        utterance = Utterance("u", user_id, 1.0, 2.0, 2.5, SPEECH)
+        # No two utterances are the same sound.
+        self.said += 1
+        sound = np.full(16_000, 50 + self.said, np.int16)
+        recognition = await self.talk.recognize(sound, speaker_id=user_id)
+        utterance = Utterance("u", user_id, 1.0, 2.0, 2.5, sound)
         self.talk.saying((SpokenText(utterance, recognition, 2.5, 3.0),))
         return await self.record(TurnKind.SPEECH, str(user_id), self._name(user_id), recognition.text)
 
@@ -144,6 +148,33 @@ async def test_what_is_said_is_heard_by_the_model_and_not_told_again() -> None:
         turn = await room.say(1, "hello there")
         assert turn.parts[0].text == "hello there"
         assert list(room.session.items.values()) == ["Ada speaks:", "hello there"]
+
+
+@pytest.mark.asyncio
+async def test_what_is_heard_again_is_not_said_again() -> None:
+    """A second hearing, with a silence before, is the own recogniser's; the items are those of the first."""
+    async with desk() as room:
+        room.session.heard.append("Room")
+        first = await room.talk.recognize(SPEECH, speaker_id=1)
+        room.recognizer.texts.append("Roomtone, who is there?")
+        again = await room.talk.recognize(np.concatenate([np.zeros(8_000, np.int16), SPEECH]), speaker_id=1)
+        assert (first.text, again.text) == ("Room", "Roomtone, who is there?")
+        assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
+        room.talk.saying((SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), again, 2.5, 3.0),))
+        await room.record(TurnKind.SPEECH, "1", "Ada", again.text)
+        assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
+
+
+@pytest.mark.asyncio
+async def test_what_became_no_turn_does_not_stay() -> None:
+    """A cough that the guards dropped is taken out when the person's next words are a turn; others' words stay."""
+    async with desk() as room:
+        room.session.heard.append("(cough)")
+        await room.talk.recognize(SPEECH * 2, speaker_id=1)
+        await room.say(2, "hello there")
+        assert "(cough)" in room.session.items.values()
+        await room.say(1, "good evening")
+        assert list(room.session.items.values()) == ["Bo speaks:", "hello there", "Ada speaks:", "good evening"]
 
 
 @pytest.mark.asyncio
