@@ -15,6 +15,7 @@ from benchmarks.reply.interruption import measure_interruption
 from benchmarks.reply.latency import measure_latency
 from benchmarks.reply.material import Material, material
 from benchmarks.reply.options import Options
+from benchmarks.reply.pacing import measure_pacing
 from benchmarks.reply.pauses import Listener, measure_pauses
 from benchmarks.reply.speakers import measure_speakers
 from benchmarks.reply.targets import reply_targets
@@ -116,6 +117,9 @@ class _Measuring:
                 "interruptions",
                 await measure_interruption(options.interruptions, settings={}, progress=self.progress),
             )
+        if options.wants("pacing"):
+            pacing = await measure_pacing(rooms=options.rooms, seconds=options.pacing_s, progress=self.progress)
+            self._found("pacing", pacing.as_json())
 
     def _found(self, name: str, figures: dict[str, Json]) -> None:
         """Take a part's figures; whoever waits may have what there is, for a run takes minutes, and may break."""

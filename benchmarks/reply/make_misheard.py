@@ -2,8 +2,8 @@
 
 Run by hand; what it prints stands in `talks/*.toml`. Voices of several accents call the bot, once clearly and once
 through noise; the recogniser of the settings hears them with and without the name in its glossary, as a room that was
-just joined and one that knows its names. What it writes where the name was said is counted. The two parts have voices
-and sentences of their own, and what is written in both counts for the tuning part alone.
+just joined and one that knows its names. What it writes where the name was said is counted, whatever its case. The two
+parts have voices and sentences of their own; some of what is written is the same all the same, as in life.
 
 Needs what `rehearsal.scenarios.make_audio` needs, and five minutes.
 """
@@ -62,7 +62,7 @@ _WORD = re.compile(r"[\w'’-]+")
 
 
 async def main() -> None:
-    """Print what was written instead of the name, with how often, as JSON."""
+    """Print what was written where the name was said, right or wrong, with how often, as JSON."""
     settings = load()
     counted: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="roomtone-names-") as folder:
@@ -70,11 +70,7 @@ async def main() -> None:
             for part in Part:
                 clips = await asyncio.to_thread(_spoken, part, Path(folder) / part.value)
                 counted[part.value] = await _written(clips, recognizer)
-    seen = set(counted[Part.TUNING.value])
-    told = {
-        part: {text: count for text, count in written.most_common() if part == Part.TUNING.value or text not in seen}
-        for part, written in counted.items()
-    }
+    told = {part: dict(written.most_common()) for part, written in counted.items()}
     sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -102,8 +98,7 @@ async def _written(clips: Sequence[tuple[str, Path]], recognizer: Recognizer) ->
             for glossary in ((), (BOT,)):
                 heard = await recognizer.recognize(pcm, language="en", glossary=glossary)
                 name = name_in(heard.text, sentence)
-                if name and name.casefold() != BOT.casefold():
-                    counted[name] += 1
+                counted[name.casefold() or "(not understood)"] += 1
     return counted
 
 

@@ -16,8 +16,9 @@ class Options:
     `speech`: a folder of real recordings with a manifest; without it the bundled scenarios' sound is spoken.
     `recordings`: how many are answered one by one, `crowd_recordings`: how many four people speak at the same time,
     `interruptions`: how many answers are talked over. `pauses_recordings`: how many are cut into utterances faster than
-    they are spoken; 0 is all. `rooms`: how many rooms talk at once, for `pacing_s` seconds. `first_token_ms`: what the
-    model's server takes for its first token; it is told apart. `only`: the parts to measure, all without.
+    they are spoken; 0 is all. `rooms`: how many rooms talk at once at last, each number of them for `pacing_s` seconds.
+    `first_token_ms`: what the model's server takes for its first token; it is told apart. `only`: the parts to
+    measure, all without.
     """
 
     speech: Path | None = None
@@ -26,7 +27,7 @@ class Options:
     interruptions: int = 10
     pauses_recordings: int = 0
     rooms: int = 10
-    pacing_s: float = 20.0
+    pacing_s: float = 15.0
     first_token_ms: float = 0.0
     only: tuple[str, ...] = ()
 
