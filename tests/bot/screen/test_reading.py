@@ -1,0 +1,97 @@
+"""Which reader looks, and what stands in when it fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.errors import SetupError
+from bot.screen.reading import FIRST_REST_S, ModelFirst, OcrAlone, chosen_readers
+from bot.settings import LlmSettings
+from voice.screen.ocr import OcrReader
+from voice.screen.port import Look, Reading, Source, VisionError
+from voice.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from voice.screen.port import Latest
+
+LOOK = Look(b"picture")
+
+
+class Stub(OcrReader):
+    """A reader that says what it is told to. `trouble`: it fails with that."""
+
+    def __init__(self, source: Source = Source.OCR) -> None:
+        super().__init__()
+        self.source = source
+        self.trouble = ""
+        self.asked: list[bool] = []
+
+    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+        """Read, or fail."""
+        latest()
+        self.asked.append(urgent)
+        if self.trouble:
+            raise VisionError(self.trouble)
+        return Reading(self.source)
+
+
+@pytest.mark.asyncio
+async def test_the_text_stands_in_for_a_model_that_fails() -> None:
+    """The latest picture is read, and the model is let alone for a while, longer each time."""
+    now = 0.0
+    model, ocr = Stub(Source.MODEL), Stub()
+    readers = ModelFirst(model, ocr, monotonic=lambda: now)
+    assert (await readers.read(lambda: LOOK)).source is Source.MODEL
+    model.trouble = "It did not answer in time."
+    for rest_s in (FIRST_REST_S, 2 * FIRST_REST_S):
+        asked = len(model.asked)
+        assert (await readers.read(lambda: LOOK, urgent=True)).source is Source.OCR
+        now += rest_s - 1
+        assert (await readers.read(lambda: LOOK)).source is Source.OCR
+        assert len(model.asked) == asked + 1
+        now += 1
+    model.trouble = ""
+    assert (await readers.read(lambda: LOOK)).source is Source.MODEL
+    assert (await readers.text(lambda: LOOK)).source is Source.OCR
+    assert readers.by_model
+    await readers.rest()
+
+
+@pytest.mark.asyncio
+async def test_when_both_fail_it_is_told() -> None:
+    """With the reader's own sentence."""
+    model, ocr = Stub(Source.MODEL), Stub()
+    model.trouble, ocr.trouble = "slow", "missing"
+    with pytest.raises(VisionError, match="missing"):
+        await ModelFirst(model, ocr, monotonic=lambda: 0.0).read(lambda: LOOK)
+    alone = OcrAlone(ocr)
+    assert not alone.by_model
+    with pytest.raises(VisionError, match="missing"):
+        await alone.read(lambda: LOOK)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("settings", "by_model"),
+    [
+        (ScreenSettings(), False),
+        (ScreenSettings(model="eyes"), True),
+        (ScreenSettings(model="eyes", reader="ocr"), False),
+        (ScreenSettings(model="eyes", reader="model", base_url="http://127.0.0.1:1/v1"), True),
+    ],
+)
+async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> None:
+    """Nothing is started before somebody shares."""
+    async with chosen_readers(settings, LlmSettings(), monotonic=lambda: 0.0) as readers:
+        assert readers.by_model is by_model
+        await readers.rest()
+
+
+@pytest.mark.asyncio
+async def test_a_model_without_a_name_is_a_mistake() -> None:
+    """Told at the start, with the remedy."""
+    with pytest.raises(SetupError, match=r"screen\.model"):
+        async with chosen_readers(ScreenSettings(reader="model"), LlmSettings(), monotonic=lambda: 0.0):
+            pass
