@@ -94,7 +94,7 @@ class RoomSettings(BaseModel):
         ),
     ] = (
         "I am listening in this channel: what is said is transcribed and remembered so that I can take part. "
-        "Audio is not kept. Use /leave to send me away."
+        "Audio is not kept. Use /quiet to silence me, /opt-out if I should not hear you, /leave to send me away."
     )
 
 
