@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bot.brain.lexicon import is_question
-from bot.brain.wakeword import AFTER_A_CALL, GREETINGS
+from bot.brain.lexicon import STOPWORDS, is_question, words_of
+from bot.brain.wakeword import is_called
 from voice.speaking.backchannel import Meaning, meaning_of
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ _GOES_ON = frozenset(
 _OPENINGS = frozenset(
     {"okay", "ok", "well", "hm", "hmm", "ah", "oh", "uh", "um", "sorry", "please", "yes", "yeah", "so"}
 )
+# 'And Ben?' asks about him.
+_CONJUNCTIONS = frozenset({"and", "or", "but"})
 # 'No, the other one' objects; 'no spoilers' does not.
 _OBJECTS = re.compile(r"\W*no\b\s*[,.;:!–—-]", re.IGNORECASE)
 
@@ -54,29 +56,19 @@ def goes_on(text: str) -> bool:
 def calls_one_of(text: str, names: Sequence[str]) -> bool:
     """Return whether `text` calls somebody of `names`: 'Ben, what …', 'hey Ben what …', '… don't you think, Ben?'.
 
-    Who is only spoken of ('Ben said that …') is not called. `names`: display names; their first words count too.
+    Who is only spoken of ('Ben said that …', 'and Ben?') is not called. `names`: display names; their first words
+    count too. A name that is an ordinary word ('Will', 'Okay') counts only where it can be nothing else.
     """
-    words = list(_WORD.finditer(text))
-    spoken = [word.group().casefold().replace("’", "'") for word in words]
-    for called in _called(names):
-        length = len(called)
-        for first in range(len(spoken) - length + 1):
-            if spoken[first : first + length] != called:
-                continue
-            last = first + length - 1
-            before = "" if not first else text[words[first - 1].end() : words[first].start()]
-            after = text[words[last].end() : words[last + 1].start()] if last + 1 < len(words) else ""
-            begins = not first or (first == 1 and spoken[0] in GREETINGS) or "," in before
-            ends = last + 1 == len(words) or "," in after or "?" in after or "!" in after
-            follows = last + 1 < len(words) and spoken[last + 1] in AFTER_A_CALL - {
-                "is",
-                "will",
-                "would",
-                "does",
-                "did",
-            }
-            if begins and (ends or (follows and first <= 1)):
-                return True
+    words = words_of(text)
+    if len(words) == 2 and words[0] in _CONJUNCTIONS:
+        return False
+    for name in _called(names):
+        if not is_called(text, (name,)):
+            continue
+        if name not in STOPWORDS and name not in _OPENINGS:
+            return True
+        if name not in _OPENINGS and re.search(rf"(?:^|,)\W*{re.escape(name)}\W*(?:,|$)", text, re.IGNORECASE):
+            return True
     return False
 
 
@@ -93,12 +85,12 @@ def word_count(text: str) -> int:
     return len(_WORD.findall(text))
 
 
-def _called(names: Sequence[str]) -> list[list[str]]:
-    """Return what each of these people may be called, as rows of words."""
-    called: list[list[str]] = []
+def _called(names: Sequence[str]) -> list[str]:
+    """Return what each of these people may be called."""
+    called: dict[str, None] = {}
     for name in names:
         words = [word.casefold() for word in _WORD.findall(name)]
-        for spoken in (words, words[:1]):
-            if spoken and len("".join(spoken)) >= SHORTEST_NAME and spoken not in called:
-                called.append(spoken)
-    return called
+        for spoken in (" ".join(words), *words[:1]):
+            if len(spoken) >= SHORTEST_NAME:
+                called[spoken] = None
+    return list(called)

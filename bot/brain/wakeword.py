@@ -30,13 +30,14 @@ _OPENERS = GREETINGS | frozenset(
         "excuse", "look", "stop", "quiet", "up",
     }
 )  # fmt: skip
+_CONJUNCTIONS = frozenset({"and", "or", "but", "so"})
 # Before a name that is only spoken of: 'tell Roomtone', 'about Roomtone', 'it was Roomtone'.
 _SPEAKS_OF = frozenset(
     {
         "ask", "asks", "asked", "asking", "tell", "tells", "told", "telling", "let", "lets", "letting", "about", "to",
         "with", "without", "from", "by", "for", "like", "than", "via", "at", "on", "is", "was", "use", "uses", "used",
         "using", "call", "called", "calls", "kick", "mute", "unmute", "invite", "add", "love", "hate", "see", "hear",
-        "heard", "saw", "seen", "made", "make", "makes", "says", "said", "what", "if", "that",
+        "heard", "saw", "seen", "made", "make", "makes", "says", "said", "what", "if", "that", "not",
         "because", "when", "while", "does", "did", "has", "have", "had", "can", "could", "will", "would", "should",
     }
 )  # fmt: skip
@@ -47,7 +48,7 @@ _TOLD_OF = frozenset(
         "would", "wouldn't", "can", "can't", "could", "couldn't", "should", "might", "may", "must", "never", "always",
         "also", "just", "really", "already", "still", "only", "even", "got", "said", "told", "knew", "knows", "thinks",
         "thought", "heard", "hears", "made", "makes", "came", "comes", "went", "goes", "gave", "gives", "took",
-        "wrote", "writes", "ran", "keeps", "kept", "and", "or", "who", "which", "that", "whose", "stopped", "answered",
+        "wrote", "writes", "ran", "keeps", "kept", "and", "or", "that", "stopped", "answered",
         "answers", "likes", "needs", "wants", "works", "worked", "seems", "sounds", "talks", "talked", "runs", "itself",
     }
 )  # fmt: skip
@@ -60,7 +61,7 @@ _TURNED_ROUND = frozenset(
     }
 )  # fmt: skip
 # What follows a call when the recogniser sets no comma behind it.
-AFTER_A_CALL = frozenset(
+_AFTER_A_CALL = frozenset(
     {
         "what", "who", "where", "when", "why", "how", "which", "whose", "can", "could", "would", "will", "do", "does",
         "did", "are", "you", "tell", "please", "say", "remind", "explain", "give", "stop", "shut", "be", "what's",
@@ -171,7 +172,9 @@ def _spoken_of(text: str, words: tuple[_Word, ...], first: int, last: int) -> bo
         return True
     if ends:
         return False
-    if begins or before in _OPENERS:
+    # 'And Roomtone, …' opens; 'Ben and Roomtone …' does not.
+    joined = before in _CONJUNCTIONS and first > 1 and not _pause(text, words, first - 2)
+    if begins or (before in _OPENERS and not (joined and words[first - 2].text not in GREETINGS)):
         behind = words[last + 2].text if last + 2 < len(words) else ""
         asked = after in _TURNED_ROUND and behind in _ASKED
         return not asked and (after in _TOLD_OF or (after.endswith("ed") and len(after) > _SHORTEST_PAST))
@@ -196,7 +199,7 @@ def _says(text: str, words: tuple[_Word, ...], first: int, last: int, name: _Nam
 def _set_off(text: str, words: tuple[_Word, ...], first: int, last: int) -> bool:
     """Return whether these words stand as a call does: behind nothing or a pause, and before one."""
     begins = first == 0 or words[first - 1].text in GREETINGS or _pause(text, words, first - 1)
-    ends = last + 1 == len(words) or words[last + 1].text in AFTER_A_CALL or _pause(text, words, last)
+    ends = last + 1 == len(words) or words[last + 1].text in _AFTER_A_CALL or _pause(text, words, last)
     return begins and ends
 
 

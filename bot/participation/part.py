@@ -146,7 +146,9 @@ class Part:
             if not self._lull.due(now):
                 continue
             decision = decide(None, self._situation(lull=True))
+            log.debug("lull_considered", answers=decision.answer, reason=decision.reason.value)
             if decision.answer and self._think(decision):
+                log.info("thought_begun", reason=decision.reason.value, may_skip=decision.may_skip)
                 self._lull.taken(now)
                 self._count(decision)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.brain.addressing import calls_one_of, goes_on, wants_no_answer, word_count
 
-NAMES = ("Ben Okafor", "Chloe", "Juke", "☃")
+NAMES = ("Ben Okafor", "Chloe", "Juke", "Will", "Okay", "☃")
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ NAMES = ("Ben Okafor", "Chloe", "Juke", "☃")
     [
         "Ben, are you coming?", "Hey Ben, look.", "Ben what do you think", "What do you think, Chloe?", "Chloe!",
         "Are you there, Ben Okafor?", "Okay Chloe can you bring it", "I think so too, Chloe.", "Juke, play something.",
-        "Thanks, Ben, that was kind.",
+        "Thanks, Ben, that was kind.", "What do you think Ben?", "Will, are you coming?", "Are you coming, Will?",
     ],
 )  # fmt: skip
 def test_these_call_somebody(text: str) -> None:
@@ -30,6 +30,8 @@ def test_these_call_somebody(text: str) -> None:
         "", "Ben said that it rains.", "I saw Chloe at the market.", "Did Chloe say that?",
         "What did Ben Okafor bring?", "Benjamin, hello.", "Ben and I will go.", "Is it Ben or Chloe who goes?",
         "Ada, are you coming?",
+        "Will you tell me more?", "When will it rain?", "Okay, what next?", "And Ben?", "What about Ben?",
+        "Is Ben coming?", "Are Ben and Chloe coming?", "Is that from Chloe?",
     ],
 )  # fmt: skip
 def test_these_only_speak_of_somebody(text: str) -> None:
