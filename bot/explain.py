@@ -68,6 +68,7 @@ class Explainer:
             people=await self._people.by_id(record.participants),
             names=await self._names(record),
             quoted=await self._quoted(record),
+            texts=await self._prompts.sent(record.session_id, [digest for _, digest in record.texts]),
         )
         rebuilt = rebuild(record, kept)
         traced = (

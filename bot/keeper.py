@@ -25,7 +25,7 @@ from compaction.memory.tiers import (
     mentions,
 )
 from compaction.model import Seq
-from compaction.payload import PartKind, text_digest
+from compaction.payload import PartKind, kept_as_sent, text_digest
 from compaction.window import BATCH_SIZE
 
 if TYPE_CHECKING:
@@ -86,6 +86,9 @@ class Keeper:
         self._context_tokens = 0
         self._new_prompts: dict[str, str] = {}
         self._kept_prompts: set[str] = set()
+        self._new_texts: dict[str, str] = {}
+        # Those of the last payload: a text comes again at once or never.
+        self._kept_texts: set[str] = set()
         self._drawn_through: int | None = None
         self._last_check: int | None = None
         self._last_prune = memory.total_turns
@@ -117,6 +120,9 @@ class Keeper:
         for part in payload:
             if part.kind is PartKind.SYSTEM and (digest := text_digest(part.content)) not in self._kept_prompts:
                 self._new_prompts[digest] = part.content
+                self._wanted.set()
+            elif kept_as_sent(part) and (digest := text_digest(part.content)) not in self._kept_texts:
+                self._new_texts[digest] = part.content
                 self._wanted.set()
 
     def participants(self, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
@@ -174,6 +180,12 @@ class Keeper:
             self._kept_prompts.update(new)
             for digest in new:
                 del self._new_prompts[digest]
+        if self._new_texts:
+            texts = dict(self._new_texts)
+            await self._prompts.keep_sent(self._session_id, texts.values())
+            self._kept_texts = set(texts)
+            for digest in texts:
+                del self._new_texts[digest]
 
     async def _take_over(self) -> None:
         """Notice what somebody else changed in the store: `roomtone memory forget` while the bot runs."""
@@ -182,6 +194,7 @@ class Keeper:
         if await self._memory.refresh():
             log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
             self._subjects, self._read_segments = Subjects(), 0
+            self._kept_texts.clear()
             self._newcomers |= self._known
 
     async def _greet(self) -> None:

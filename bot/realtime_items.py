@@ -68,8 +68,8 @@ class Items:
         """Take note that these items of the present conversation hold a turn already."""
         self._held[seq] = item_ids
 
-    def _context(self) -> tuple[RealtimeInstructions, tuple[PayloadPart, ...]]:
-        """Return the instructions, and what of the window has room beside them."""
+    def _context(self, answering: Seq | None = None) -> tuple[RealtimeInstructions, tuple[PayloadPart, ...]]:
+        """Return the instructions, and what of the window has room beside them, to answer the turn `answering`."""
         assert self._memory is not None, "the memory is opened before anything is said"
         # This asks whether a batch is due.
         context = self._memory.context(max_input_tokens=self._max_input_tokens)
@@ -87,7 +87,7 @@ class Items:
             max_input_tokens=max(1_000, self._max_input_tokens - told),
             zone=self._zone,
         )
-        self._memory.sent(context, (*built.parts, *window), zone=self._zone)
+        self._memory.sent(context, (*built.parts, *window), zone=self._zone, answer_to=answering)
         return built, window
 
     def brief(self, tools: Iterable[Tool]) -> Briefing:
@@ -110,9 +110,12 @@ class Items:
         callable_tools = tuple(CallableTool(each.name, each.description, each.parameters) for each in tools)
         return Briefing(built.text, tuple(items), callable_tools)
 
-    def refresh(self, session: Realtime) -> tuple[PayloadPart, ...]:
-        """Bring the session's conversation in step with the memory; return what the model has before it now."""
-        built, window = self._context()
+    def refresh(self, session: Realtime, *, answering: Seq | None = None) -> tuple[PayloadPart, ...]:
+        """Bring the session's conversation in step with the memory; return what the model has before it now.
+
+        `answering`: the turn that it is about to answer.
+        """
+        built, window = self._context(answering)
         if built.text != self._instructed:
             self._instructed = built.text
             session.instruct(built.text)

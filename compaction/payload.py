@@ -7,7 +7,7 @@ code that made them.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from compaction.model import Seq
 
 
+# How a part's ref says that its text is kept as it was sent, because nothing stored gives it again.
+_TEXT_REF = "text:"
 # 64 bits: enough to tell a bot's payloads apart, too few to guess words by.
 _DIGEST_CHARS = 16
 
@@ -84,6 +86,16 @@ def part(
     return PayloadPart(role, kind, seq_from, seq_to, tokens, content, timestamp, refs)
 
 
+def as_sent(each: PayloadPart) -> PayloadPart:
+    """Return a part that is to be kept as it was sent: it can't be made again from what it is of."""
+    return replace(each, refs=(f"{_TEXT_REF}{text_digest(each.content)}",))
+
+
+def kept_as_sent(each: PayloadPart) -> bool:
+    """Return whether a part is to be kept as it was sent."""
+    return any(ref.startswith(_TEXT_REF) for ref in each.refs)
+
+
 def coverage(payload: Iterable[PayloadPart], total_turns: int) -> Coverage:
     """Return where each of the session's turns is, read from the payload itself."""
     held: dict[int, str] = {}
@@ -114,13 +126,15 @@ def context_built_fields(
     cursor: int | None = None,
     max_input_tokens: int | None = None,
     utc_offset_s: float | None = None,
+    answer_to: int | None = None,
 ) -> dict[str, object]:
     """Return the fields of the `model_context_built` log line: with them and the store, what the model saw can be
     rebuilt (`compaction.provenance`), and `digest` tells whether it was.
 
     `tokens` is by kind of part; `evicted` the inclusive range an eviction note stands for, `eviction` that note, which
     holds nobody's words. `system`: digests of the prompts; `note_ids`, `participants`, `recall`: what those parts were
-    made of. `utc_offset_s`: of the clock that times were told by.
+    made of. `as_sent`: `kind:digest` of the parts that were kept as they were sent. `utc_offset_s`: of the clock that
+    times were told by. `answer_to`: the turn that is answered, where no part is the current turn.
     """
     seqs = [
         seq
@@ -137,7 +151,7 @@ def context_built_fields(
     return {
         "seq_from": min(seqs, default=None),
         "seq_to": max(seqs, default=None),
-        "answer_to": next((each.seq_from for each in _of_kind(payload, PartKind.CURRENT)), None),
+        "answer_to": next((each.seq_from for each in _of_kind(payload, PartKind.CURRENT)), answer_to),
         "cursor": cursor,
         "summary_revision": summary_revision,
         "tokens": tokens,
@@ -149,6 +163,7 @@ def context_built_fields(
         "note_ids": _refs(payload, PartKind.NOTE),
         "participants": _refs(payload, PartKind.PARTICIPANTS),
         "recall": _refs(payload, PartKind.RECALL),
+        "as_sent": [f"{each.kind.value}:{text_digest(each.content)}" for each in payload if kept_as_sent(each)],
         "utc_offset_s": utc_offset_s,
         "digest": payload_digest(payload),
     }
@@ -173,7 +188,7 @@ def _of_kind(payload: Iterable[PayloadPart], kind: PartKind) -> list[PayloadPart
 
 
 def _refs(payload: Iterable[PayloadPart], kind: PartKind) -> list[str]:
-    return [ref for each in _of_kind(payload, kind) for ref in each.refs]
+    return [ref for each in _of_kind(payload, kind) if not kept_as_sent(each) for ref in each.refs]
 
 
 def _ranges(seqs: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -6,7 +6,7 @@ word for word the one that was sent; where it is not, `lost` says what is missin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from compaction.memory.passage import PassageKind, source_text
 from compaction.memory.people import told_part
 from compaction.memory.quotes import Cited, quote_part, read_ref
 from compaction.model import Mode, Note, NoteId, Seq, SessionId, Turn
-from compaction.payload import PartKind, PayloadPart, part, payload_digest
+from compaction.payload import PartKind, PayloadPart, as_sent, part, payload_digest
 from compaction.rendering import Ledger, RenderedSentence, RenderedSummary, sentences_of
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ _REBUILT = frozenset(
         PartKind.NOTE,
         PartKind.RECALL,
         PartKind.CURRENT,
+        PartKind.CONTINUITY,
     }
 )
 
@@ -63,6 +64,13 @@ class ContextRecord:
     recall: tuple[str, ...]
     utc_offset_s: float
     digest: str | None
+    # Kind and digest of what was kept as it was sent.
+    texts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def spoken(self) -> bool:
+        """Return whether it is of a spoken conversation: its instructions, and the window as items of it."""
+        return PartKind.CURRENT.value not in self.tokens and bool(self.texts or self.answer_to is not None)
 
     @property
     def total_tokens(self) -> int:
@@ -107,6 +115,7 @@ def read_record(event: Mapping[str, object]) -> ContextRecord | None:
         recall=_texts(event.get("recall")),
         utc_offset_s=float(offset) if isinstance(offset, int | float) else 0.0,
         digest=digest if isinstance(digest, str) else None,
+        texts=_pairs(event.get("as_sent")),
     )
 
 
@@ -127,6 +136,7 @@ class Kept:
     people: Mapping[str, PersonFact] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     quoted: Mapping[str, Turn | Note] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,39 +154,77 @@ class Rebuilt:
 def rebuild(record: ContextRecord, kept: Kept) -> Rebuilt:
     """Return what a model was sent, made again of what is stored. Deterministic."""
     lost: list[str] = []
-    current = None if record.answer_to is None else kept.turns.get(record.answer_to)
-    if record.answer_to is not None and current is None:
-        lost.append(f"Turn {record.answer_to}, the one that was answered, is not stored any more.")
-    window = _window(record, kept, lost)
-    payload = list(
-        build_payload(
-            SessionContext(
-                # As it was sent, whatever was evicted: that is told by the line's own note.
-                mode=Mode.SUMMARY,
-                total_turns=(record.seq_to or 0) + 1,
-                cursor=Seq(record.cursor or 0),
-                summary=_summary(record, kept, lost),
-                summary_revision=record.summary_revision,
-                summary_started_at=_span(kept)[0],
-                summary_ended_at=_span(kept)[1],
-                window=window,
-                live_notes=_notes(record, kept, lost),
-                current=current,
-                max_input_tokens=_ROOM_ENOUGH,
-            ),
-            system=_prompts(record, kept, lost),
-            participants=_participants(record, kept, lost),
-            recall=_recalled(record, kept, lost),
-            zone=record.zone,
-        )
-    )
+    gone = sorted({kind for kind, digest in record.texts if digest not in kept.texts})
+    if gone:
+        lost.append(f"What was sent as {', '.join(gone)} is not stored any more: something was forgotten since.")
+    payload = _spoken(record, kept, lost) if record.spoken else _written(record, kept, lost)
     if record.eviction is not None:
         payload.insert(_place_of_eviction(payload), _eviction(record))
-    unknown = [kind for kind in record.tokens if kind not in {each.value for each in _REBUILT}]
+    payload += _as_sent(record, kept, tools=True)
+    known = {each.value for each in _REBUILT} | {kind for kind, _ in record.texts}
+    unknown = [kind for kind in record.tokens if kind not in known]
     if unknown:
         lost.append(f"What was sent as {', '.join(unknown)} is not stored.")
     exact = None if record.digest is None else payload_digest(payload) == record.digest
     return Rebuilt(tuple(payload), exact, tuple(lost))
+
+
+def _written(record: ContextRecord, kept: Kept, lost: list[str]) -> list[PayloadPart]:
+    current = None if record.answer_to is None else kept.turns.get(record.answer_to)
+    if record.answer_to is not None and current is None:
+        lost.append(f"Turn {record.answer_to}, the one that was answered, is not stored any more.")
+    window = _window(record, kept, lost)
+    return list(
+        build_payload(
+            replace(
+                _context(record, window),
+                summary=_summary(record, kept, lost),
+                summary_started_at=_span(kept)[0],
+                summary_ended_at=_span(kept)[1],
+                live_notes=_notes(record, kept, lost),
+                current=current,
+            ),
+            system=_prompts(record, kept, lost),
+            participants=_participants(record, kept, lost),
+            recall=_recalled(record, kept, lost),
+            condensed=_as_sent(record, kept),
+            zone=record.zone,
+        )
+    )
+
+
+def _spoken(record: ContextRecord, kept: Kept, lost: list[str]) -> list[PayloadPart]:
+    """Return a spoken conversation's instructions, and its items in writing: heard ones were sent as sound."""
+    told = build_payload(_context(record, _window(record, kept, lost)), zone=record.zone)
+    prompts = [part("system", PartKind.SYSTEM, text) for text in _prompts(record, kept, lost)]
+    return [*prompts, *_as_sent(record, kept), *told]
+
+
+def _context(record: ContextRecord, window: tuple[Turn, ...]) -> SessionContext:
+    """Return what the session had to say, but for what has to be looked up."""
+    return SessionContext(
+        # As it was sent, whatever was evicted: that is told by the line's own note.
+        mode=Mode.SUMMARY,
+        total_turns=(record.seq_to or 0) + 1,
+        cursor=Seq(record.cursor or 0),
+        summary=None,
+        summary_revision=record.summary_revision,
+        summary_started_at=None,
+        summary_ended_at=None,
+        window=window,
+        live_notes=(),
+        current=None,
+        max_input_tokens=_ROOM_ENOUGH,
+    )
+
+
+def _as_sent(record: ContextRecord, kept: Kept, *, tools: bool = False) -> tuple[PayloadPart, ...]:
+    """Return the parts that were kept as they were sent: of tools, or all others."""
+    return tuple(
+        as_sent(part("tool" if tools else "system", PartKind(kind), kept.texts[digest]))
+        for kind, digest in record.texts
+        if digest in kept.texts and kind in set(PartKind) and (kind == PartKind.TOOL) is tools
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +274,14 @@ def _matched(summary: str, known: Mapping[str, RenderedSentence]) -> Iterable[So
 def _window(record: ContextRecord, kept: Kept, lost: list[str]) -> tuple[Turn, ...]:
     if record.seq_from is None or record.seq_to is None:
         return ()
-    seqs = [seq for seq in range(record.seq_from, record.seq_to + 1) if seq != record.answer_to]
+    answered = None if record.spoken else record.answer_to
+    seqs = [seq for seq in range(record.seq_from, record.seq_to + 1) if seq != answered]
     if PartKind.TURN.value not in record.tokens:
         seqs = []
     missing = [seq for seq in seqs if seq not in kept.turns]
     if missing:
         lost.append(f"Turns {_listed(missing)} are not stored any more.")
-    sent = [*seqs, *([] if record.answer_to is None else [record.answer_to])]
+    sent = [*seqs, *([] if answered is None else [answered])]
     forgotten = [seq for seq in sent if seq in kept.turns and kept.turns[seq].tombstone]
     if forgotten:
         lost.append(f"Turns {_listed(forgotten)} were forgotten at somebody's wish.")
@@ -240,7 +289,7 @@ def _window(record: ContextRecord, kept: Kept, lost: list[str]) -> tuple[Turn, .
 
 
 def _summary(record: ContextRecord, kept: Kept, lost: list[str]) -> RenderedSummary | None:
-    if PartKind.SUMMARY.value not in record.tokens:
+    if PartKind.SUMMARY.value not in record.tokens or (record.summary_revision == 0 and record.texts):
         return None
     if kept.summary is None:
         lost.append(
@@ -332,9 +381,9 @@ def _eviction(record: ContextRecord) -> PayloadPart:
 
 
 def _place_of_eviction(payload: Sequence[PayloadPart]) -> int:
-    """Return where an eviction note stands: before the turns, after all that is before them."""
-    before = {PartKind.SYSTEM, PartKind.PARTICIPANTS, PartKind.SUMMARY}
-    return next((index for index, each in enumerate(payload) if each.kind not in before), len(payload))
+    """Return where an eviction note stands: before the turns."""
+    before = {PartKind.TURN, PartKind.CURRENT}
+    return next((index for index, each in enumerate(payload) if each.kind in before), len(payload))
 
 
 def _listed(seqs: Sequence[int]) -> str:
@@ -344,6 +393,11 @@ def _listed(seqs: Sequence[int]) -> str:
 
 def _number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _pairs(value: object) -> tuple[tuple[str, str], ...]:
+    pairs = (each.partition(":") for each in _texts(value))
+    return tuple((kind, digest) for kind, _, digest in pairs)
 
 
 def _texts(value: object) -> tuple[str, ...]:

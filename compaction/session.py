@@ -228,14 +228,23 @@ class SessionMemory:
             ),
         )
 
-    def sent(self, context: SessionContext, payload: Sequence[PayloadPart], *, zone: tzinfo = UTC) -> None:
+    def sent(
+        self,
+        context: SessionContext,
+        payload: Sequence[PayloadPart],
+        *,
+        zone: tzinfo = UTC,
+        answer_to: Seq | None = None,
+    ) -> None:
         """Take note that `payload`, made of `context`, goes to a model: log it, and in the rolling mode let go of
-        what it left out. `zone`: whose clock its times are told in."""
+        what it left out. `zone`: whose clock its times are told in. `answer_to`: the turn that is answered, where the
+        context has no current one."""
         if context.mode is Mode.ROLLING and self._mode is Mode.ROLLING:
             self._evict(evicted_after(context, payload))
         offset = None
-        if context.current is not None:
-            offset = datetime.fromtimestamp(context.current.started_at, zone).utcoffset()
+        newest = context.current or (context.window[-1] if context.window else None)
+        if newest is not None:
+            offset = datetime.fromtimestamp(newest.started_at, zone).utcoffset()
         self._log.info(
             "model_context_built",
             **context_built_fields(
@@ -244,6 +253,7 @@ class SessionMemory:
                 cursor=context.cursor,
                 max_input_tokens=context.max_input_tokens,
                 utc_offset_s=None if offset is None else offset.total_seconds(),
+                answer_to=answer_to,
             ),
         )
 

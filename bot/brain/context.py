@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,10 @@ from compaction.budget.summarize import SummarizeOptions, summarize_by_rules
 from compaction.budget.tokens import estimate_text_tokens, message_tokens
 from compaction.context import build_payload, left_out_turns, turn_text
 from compaction.model import Mode
-from compaction.payload import PartKind, part
+from compaction.payload import PartKind, as_sent, part
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
     from bot.brain.tools.permission import Asker
@@ -39,7 +39,7 @@ EXCHANGES_SHARE = 4
 @dataclass(frozen=True, slots=True)
 class ModelContext:
     """What is sent for one answer. `parts` is what is sent of the session, with where it comes from; `messages` the
-    same as it is sent, and between them what tools answered lately.
+    same as it is sent, and between them what tools answered lately, of which the last parts tell.
 
     `session` is what the parts were made of; `current` the turn that is answered; `now` UTC epoch seconds.
     """
@@ -106,17 +106,26 @@ def build_context_messages(
     if terms is not None and terms.condense and session.mode is not Mode.ROLLING:
         condensed = _condensed(left_out_turns(session, parts), zone, terms)
         parts = build(condensed=condensed) if condensed else parts
-    memory.sent(session, parts, zone=zone)
+    whole = (*parts, *(_exchanged(told, count) for told in exchanged.values()))
+    memory.sent(session, whole, zone=zone)
     return ModelContext(
         session=session,
         current=current,
-        parts=parts,
+        parts=whole,
         messages=placed([(_message(part), _turn_in(part)) for part in parts], exchanged),
         now=now,
         quotes=tuple(quotes),
         enforced=terms is None or terms.enforced,
         tools=tools,
     )
+
+
+def _exchanged(told: Sequence[ChatMessage], count: Callable[[str], int]) -> PayloadPart:
+    """Return what was called for one earlier question and what came of it, as one part: for the record alone."""
+    lines = [f"{each.name}({each.arguments})" for message in told for each in message.tool_calls]
+    lines += [f"{message.name}: {message.content}" for message in told if message.role is Role.TOOL]
+    made = as_sent(part("tool", PartKind.TOOL, "\n".join(lines)))
+    return replace(made, tokens=sum(message_tokens(message, count) for message in told))
 
 
 def _message(part: PayloadPart) -> ChatMessage:
@@ -133,4 +142,4 @@ def _condensed(turns: Sequence[Turn], zone: tzinfo, terms: Terms) -> tuple[Paylo
     text = summarize_by_rules(said, SummarizeOptions(max_summary_chars=CONDENSED_CHARS)) if said else ""
     if not text:
         return ()
-    return (part("system", PartKind.SUMMARY, f"Of what is left out below: {text}", count=terms.count),)
+    return (as_sent(part("system", PartKind.SUMMARY, f"Of what is left out below: {text}", count=terms.count)),)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from compaction.context import clock_text
 from compaction.model import Seq
-from compaction.payload import PartKind, PayloadPart, part
+from compaction.payload import PartKind, PayloadPart, as_sent, part
 from compaction.wording import plain, whole_sentences
 
 if TYPE_CHECKING:
@@ -152,13 +152,18 @@ def _section(worth: _Worth, lines: Sequence[str], room: int) -> str:
 
 
 def _part(worth: _Worth, text: str, session: SessionContext) -> PayloadPart:
+    kind = _KINDS[worth]
+    if kind is PartKind.SYSTEM:
+        return part("system", kind, text)
     if worth is _Worth.SUMMARY and session.cursor > 0:
-        return part(
-            "system",
-            PartKind.SUMMARY,
-            text,
-            seq_from=Seq(0),
-            seq_to=Seq(session.cursor - 1),
-            timestamp=session.summary_started_at,
+        return as_sent(
+            part(
+                "system",
+                kind,
+                text,
+                seq_from=Seq(0),
+                seq_to=Seq(session.cursor - 1),
+                timestamp=session.summary_started_at,
+            )
         )
-    return part("system", _KINDS[worth], text)
+    return as_sent(part("system", kind, text))

@@ -16,6 +16,7 @@ from sqlalchemy import delete, select, update
 from bot.store import rows
 from bot.store.indexing import index_source
 from bot.store.kept import landings, person_facts, segment_tiers
+from bot.store.prompts import forget_sent_texts
 from bot.store.schema import notes, segments, turns
 from bot.store.summaries import render_anew
 from bot.store.tiers import mark_archived, record_values
@@ -117,6 +118,7 @@ class Forgetting:
             # Which of them held something that is forgotten now can't be told from their words.
             await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
             await render_anew(connection, session_id, now=self._clock.now())
+        await forget_sent_texts(connection)
         changed = theirs or gone or facts or about
         return Forgotten(len(theirs), facts, len(gone), about, (session_id,) if changed else ())
 

@@ -112,3 +112,13 @@ prompts = Table(
     Column("digest", String, primary_key=True),
     Column("text", Prose, nullable=False),
 )
+
+# Texts that were sent and can't be made again from what is stored: a summary of what had no room, what a spoken
+# conversation is told of people, screens and earlier talk.
+sent_texts = Table(
+    "sent_texts",
+    metadata,
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", String, primary_key=True),
+    Column("text", Prose, nullable=False),
+)

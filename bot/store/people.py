@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, insert, select, update
 
 from bot.store.kept import person_draws, person_facts
+from bot.store.prompts import forget_sent_texts
 from bot.store.schema import add_once, sessions
 from compaction.memory.people import PersonFact, settle
 from compaction.memory.statements import weight_of
@@ -83,6 +84,7 @@ class PeopleStore:
                     person_facts.c.person_id == person_id, person_facts.c.session_id.in_(of_guild)
                 )
             )
+            await forget_sent_texts(connection)
             return result.rowcount
 
 

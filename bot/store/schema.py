@@ -38,6 +38,7 @@ from bot.store.guilds import GUILDS_STEP
 from bot.store.kept_step import KEPT_STEP
 from bot.store.optouts import PARTICIPATION_STEP
 from bot.store.search_step import SEARCH_OBJECTS, SEARCH_STEP
+from bot.store.sent_step import SENT_STEP
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -267,6 +268,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     KEPT_STEP,
     GUILDS_STEP,
     PARTICIPATION_STEP,
+    SENT_STEP,
 )
 
 

@@ -10,12 +10,17 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from bot.brain.context import build_context_messages
+from bot.brain.instructions import Instructions
 from bot.brain.quoting import Quoting
 from bot.explain import Explainer, Explanation
+from bot.policy import Terms
+from bot.realtime_items import Items
 from bot.recall import Place, Recall, RoomRecall
 from bot.replay import SESSION, replay
 from bot.settings import RecallSettings
 from bot.store.database import open_database
+from bot.store.forgetting import Forgetting
 from bot.store.search import SqlRecallIndex
 from bot.store.turns import SqlTurnStore
 from bot.store.vectorshelf import VectorShelf
@@ -27,6 +32,7 @@ from compaction.settings import CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.clock import FakeClock
+from tests.fakes.realtime import FakeRealtime
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -219,3 +225,75 @@ async def test_a_replays_last_payload_comes_out_word_for_word(tmp_path: Path) ->
         explained = await Explainer(database, store).explain(record, prompts=["You are in a room."])
         assert words(explained.rebuilt.payload) == words(result.payload)
         assert explained.rebuilt.exact is True
+
+
+@pytest.mark.asyncio
+async def test_what_was_condensed_is_shown_as_it_was_sent(tmp_path: Path) -> None:
+    """A summary of what had no room is kept beside the session's own, until anything is forgotten."""
+    async with Evening(tmp_path / "a.db") as evening:
+        for number in range(30):
+            await evening.say(f"The gate code of house number {number} is {4_000 + number}.", "Cy")
+        question = await evening.say("Where is the key?", "Bob")
+        terms = Terms(Mode.SUMMARY, 1_200, enforced=True, count=len, condense=True)
+        with capture_logs() as logs:
+            sent = build_context_messages(
+                evening.memory,
+                question,
+                system=SYSTEM,
+                max_input_tokens=1_200,
+                now=evening.clock.now(),
+                zone=EAST,
+                terms=terms,
+            )
+        evening.keeper.sent(sent.parts)
+        await evening.keeper.tend()
+        (line,) = [each for each in logs if each["event"] == "model_context_built"]
+        record = read_record(line)
+        assert record is not None
+        explainer = Explainer(evening.database, evening.store)
+        explained = await explainer.explain(record)
+        assert words(explained.rebuilt.payload) == words(sent.parts)
+        assert explained.rebuilt.exact is True
+        assert any(part.content.startswith("Of what is left out below") for part in explained.rebuilt.payload)
+        forgetting = Forgetting(evening.database, evening.clock)
+        (cy,) = await forgetting.find("Cy")
+        await forgetting.forget(cy)
+        gone = (await explainer.explain(record)).rebuilt
+        assert gone.exact is False
+        assert any(sentence.startswith("What was sent as summary is not stored any more") for sentence in gone.lost)
+
+
+@pytest.mark.asyncio
+async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
+    """Its instructions and items, with who is here, screens, quotes and the summary, at the turn it answered."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("I live in Lisbon, and the gate code is 4411.")
+        await evening.talk(70)
+        await evening.keeper.tend()
+        await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Cy", "A map of the harbour."))
+        items = Items(
+            instructions=Instructions("Roomtone", "Be kind."),
+            present=lambda: evening.keeper.introductions([("id-Ada", "Ada"), ("id-Bob", "Bob")]),
+            max_input_tokens=evening.max_input_tokens,
+            zone=EAST,
+        )
+        items.open(evening.memory)
+        session = FakeRealtime(lambda: items.brief(()), lambda event: None)
+        session.connect()
+        question = await evening.say("What was the gate code?", "Bob")
+        items.recalled = ("[10:30] From memory, turn 0, Ada: The gate code is 4411.",)
+        with capture_logs() as logs:
+            sent = items.refresh(session, answering=question.seq)
+        evening.keeper.sent(sent)
+        await evening.keeper.tend()
+        (line,) = [each for each in logs if each["event"] == "model_context_built"]
+        record = read_record(line)
+        assert record is not None
+        assert (record.answer_to, record.spoken) == (question.seq, True)
+        explained = await Explainer(evening.database, evening.store).explain(record)
+        assert words(explained.rebuilt.payload) == words(sent)
+        assert (explained.rebuilt.exact, explained.rebuilt.lost) == (True, ())
+        told = " ".join(part.content for part in explained.rebuilt.payload)
+        for expected in ("Be kind.", "Ada, who has said: I live in Lisbon.", "harbour", "turn 0, Ada", "parcel 69"):
+            assert expected in told
+        assert explained.summary, "where the summary comes from is told too"

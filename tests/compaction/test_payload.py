@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,8 +12,10 @@ from compaction.payload import (
     Coverage,
     PartKind,
     PayloadPart,
+    as_sent,
     context_built_fields,
     coverage,
+    kept_as_sent,
     part,
     payload_digest,
     text_digest,
@@ -72,6 +76,7 @@ def test_built_fields_name_ranges_and_costs() -> None:
         "note_ids": [],
         "participants": [],
         "recall": [],
+        "as_sent": [],
         "utc_offset_s": 3600.0,
         "digest": payload_digest(payload),
     }
@@ -124,3 +129,13 @@ def test_every_turn_is_in_exactly_one_place(parts: list[tuple[PartKind, int, int
         for seq in range(start, end + 1)
     ]
     assert sorted(listed) == list(range(total))
+
+
+def test_parts_kept_as_they_were_sent_are_named_by_their_digest() -> None:
+    """Beside what else a kind is made of; nothing of their words is in the line."""
+    told = as_sent(part("system", PartKind.RECALL, "Ada lives in Lisbon."))
+    other = replace(part("system", PartKind.RECALL, "A quote."), refs=("turn:evening#3",))
+    fields = context_built_fields([told, other], summary_revision=0, answer_to=7)
+    assert fields["as_sent"] == [f"recall:{text_digest('Ada lives in Lisbon.')}"]
+    assert (fields["recall"], fields["answer_to"]) == (["turn:evening#3"], 7)
+    assert (kept_as_sent(told), kept_as_sent(other)) == (True, False)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compaction.context import SessionContext, build_payload
 from compaction.model import Mode, Seq
-from compaction.payload import PartKind, context_built_fields, text_digest
+from compaction.payload import PartKind, as_sent, context_built_fields, part, text_digest
 from compaction.provenance import Kept, read_record, rebuild, sources
 from compaction.rendering import render
 from tests.compaction.test_rendering import batch, fact
@@ -160,3 +160,35 @@ def test_no_word_of_a_summary_gets_lost(summary: str) -> None:
     """Whatever the text, its sources together are the text."""
     told = " ".join(each.text for each in sources(summary, [batch(0, fact(1, "We rent the cabin."))]))
     assert told.split() == summary.split()
+
+
+def test_spoken_conversation_comes_out_again() -> None:
+    """Its instructions in parts as they were sent, its window with the turn that is answered, what tools answered."""
+    window = tuple(turn(seq) for seq in range(20, 26))
+    told = (
+        part("system", PartKind.SYSTEM, SYSTEM),
+        as_sent(part("system", PartKind.PARTICIPANTS, "People here:\nAda, who has said: I live in Lisbon.")),
+        as_sent(part("system", PartKind.SUMMARY, "Session conversation summary:\nThey rent the cabin.")),
+        as_sent(part("system", PartKind.RECALL, "Recalled from earlier:\n[21:04] Ada: Hello.")),
+    )
+    made = replace(context(range(20, 26)), summary=None, live_notes=())
+    items = build_payload(made)
+    tools = (as_sent(part("tool", PartKind.TOOL, "clock: 21:04")),)
+    payload = (*told, *items, *tools)
+    fields = context_built_fields(payload, summary_revision=2, cursor=20, utc_offset_s=0.0, answer_to=25)
+    record = read_record({"event": "model_context_built", "session_id": EVENING, **fields})
+    assert record is not None
+    assert record.spoken
+    store = Kept(
+        turns={each.seq: each for each in window},
+        prompts={text_digest(SYSTEM): SYSTEM},
+        texts={text_digest(each.content): each.content for each in (*told[1:], *tools)},
+    )
+    rebuilt = rebuild(record, store)
+    assert [(each.role, each.content) for each in rebuilt.payload] == [(each.role, each.content) for each in payload]
+    assert (rebuilt.exact, rebuilt.lost) == (True, ())
+    less = rebuild(record, replace(store, texts={}))
+    assert less.exact is False
+    assert less.lost == (
+        "What was sent as participants, recall, summary, tool is not stored any more: something was forgotten since.",
+    )

@@ -295,6 +295,7 @@ def test_model_context_built_tells_what_was_sent() -> None:
                 "note_ids",
                 "participants",
                 "recall",
+                "as_sent",
                 "utc_offset_s",
                 "digest",
                 "session_id",

@@ -25,7 +25,7 @@ from compaction.budget.messages import ToolCall
 from compaction.budget.tokens import estimate_tokens
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
-from compaction.payload import PartKind, coverage
+from compaction.payload import PartKind, coverage, kept_as_sent
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
@@ -233,7 +233,7 @@ def _with_tools(talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens
 
 @pytest.mark.asyncio
 async def test_what_tools_answered_stands_behind_its_question() -> None:
-    """Before the answer made of it; the parts, which tell where words come from, stay those of the session."""
+    """Before the answer made of it; the parts, which tell where words come from, end with it, kept as it was sent."""
     toolbox = Toolbox([SEARCH])
     async with a_talk() as talk:
         asked = await talk.say("Ada", "Roomtone, where is the key?")
@@ -251,7 +251,9 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
         Role.USER,
     ]
     assert context.messages[2].tool_calls == STEP.calls
-    assert len(context.parts) == 4
+    assert len(context.parts) == 5
+    assert (context.parts[-1].kind, kept_as_sent(context.parts[-1])) == (PartKind.TOOL, True)
+    assert context.parts[-1].content == "memory_search({})\nmemory_search: Bo: under the pot."
     assert context.tools is not None
     assert [offer.name for offer in context.tools.offers] == [MEMORY_SEARCH]
 
