@@ -97,6 +97,8 @@ class RoomScreens:
         self._noted = noted
         self._sharers: dict[int, Sharer] = {}
         self._starting: asyncio.Queue[Sharer] = asyncio.Queue()
+        self._tasks: asyncio.TaskGroup | None = None
+        self._endings: set[asyncio.Task[None]] = set()
 
     # -- life -------------------------------------------------------------------------------------------------
 
@@ -107,12 +109,14 @@ class RoomScreens:
             await self._retire()
         try:
             async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
                 tasks.create_task(self._look_after(), name="screen-sharers")
                 while True:
                     sharer = await self._starting.get()
                     if sharer.share is not None and sharer.ended is None:
                         sharer.task = tasks.create_task(self._live(sharer, sharer.share), name="screen-share")
         finally:
+            self._tasks = None
             # After a crash: their notes are stored, and live until the next room retires them.
             for sharer in self._sharers.values():
                 sharer.ended = Ending.CLOSED
@@ -122,6 +126,8 @@ class RoomScreens:
         """The room ends: end every share, with its recap."""
         for sharer in list(self._sharers.values()):
             await self.end(sharer, Ending.CLOSED)
+        if self._endings:
+            await asyncio.wait(self._endings)
 
     async def _live(self, sharer: Sharer, share: Share) -> None:
         """Run one share; its crash ends no other."""
@@ -198,19 +204,31 @@ class RoomScreens:
             return "dropped"
 
     async def end(self, sharer: Sharer, ending: Ending) -> None:
-        """End a share, or let who has only opened the page go; a second time does nothing."""
+        """End a share, or let who has only opened the page go; a second time does nothing.
+
+        *Cancellation*: the share ends all the same, with its recap; the page that asked for it may be gone already.
+        """
         if sharer.ended is not None:
             return
         sharer.ended = ending
         sharer.stirred.set()
         if self._sharers.get(sharer.person.id) is sharer:
             del self._sharers[sharer.person.id]
-        share, task = sharer.share, sharer.task
-        if share is None:
+        if sharer.share is None:
             return
-        if task is not None and task is not asyncio.current_task():
-            task.cancel()
-            await asyncio.wait({task})
+        if self._tasks is None:
+            await self._conclude(sharer, sharer.share, ending)
+            return
+        concluding = self._tasks.create_task(self._conclude(sharer, sharer.share, ending), name="screen-share-ending")
+        self._endings.add(concluding)
+        concluding.add_done_callback(self._endings.discard)
+        await asyncio.shield(concluding)
+
+    async def _conclude(self, sharer: Sharer, share: Share, ending: Ending) -> None:
+        """Let a share's last note be taken, tell of it in the timeline, and retire what was live of it."""
+        if sharer.task is not None:
+            sharer.task.cancel()
+            await asyncio.wait({sharer.task})
         await share.finish()
         sharer.share = None
         minutes = round((self._clock.monotonic() - share.began_at) / 60)

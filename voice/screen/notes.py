@@ -136,10 +136,11 @@ class NoteTaker:
         what = shortened(what)
         self._told = [*self._told, *(self._lines if told is None else told)][-_REMEMBERED_LINES:]
         if seen.why is not Why.ASKED:
-            self._text_note_at = seen.at
             self._last = what
             if told is None:
                 self._waiting = ()
+            else:
+                self._text_note_at = seen.at
         return ScreenNote(seen.at, what, seen.why, seen.reading.source, seen.frame_hash)
 
     @staticmethod

@@ -103,23 +103,22 @@ class OcrReader:
                 await self._sleep(max(0.0, self._rested_at - self._monotonic()))
             if self._monotonic() < self._given_up_until:
                 raise VisionError("Reading screens failed again and again; it is tried again in a minute.")
-            began_at = self._monotonic()
             try:
-                reading = await self._read(latest)
+                answer = await self._read(latest)
             except VisionError:
                 self._failed()
                 raise
             self._failures = 0
-            now = self._monotonic()
-            self._rested_at = now + (now - began_at) * self._rest_factor
-            return reading
+            # Its own processor time: on a busy machine most of the wait is other people's work.
+            self._rested_at = self._monotonic() + _cpu_s(answer) * self._rest_factor
+            return Reading(Source.OCR, _lines(answer))
 
     async def rest(self) -> None:
         """Nobody shares any more: give the process's memory back. The next picture starts another."""
         async with self._turn:
             await self._kill()
 
-    async def _read(self, latest: Latest) -> Reading:
+    async def _read(self, latest: Latest) -> dict[str, Any]:
         process = await self._started()
         answer: dict[str, Any] | None = None
         try:
@@ -136,7 +135,7 @@ class OcrReader:
                 await self._kill()
         if "error" in answer:
             raise VisionError(f"The screen could not be read ({answer['error']}).")
-        return Reading(Source.OCR, _lines(answer))
+        return answer
 
     async def _started(self) -> asyncio.subprocess.Process:
         """Return the process, started and ready. Raises `VisionError`."""
@@ -206,6 +205,12 @@ async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
     if not isinstance(told, dict):
         raise ValueError("no answer")  # noqa: TRY004 - the same trouble as any other that is no answer
     return told
+
+
+def _cpu_s(answer: dict[str, Any]) -> float:
+    """Return how much work an answer was, as its process tells; never more than it may have taken."""
+    told = answer.get("cpu_s")
+    return min(max(float(told), 0.0), READ_TIMEOUT_S) if isinstance(told, int | float) else 0.0
 
 
 def _lines(answer: dict[str, Any]) -> tuple[Line, ...]:

@@ -12,6 +12,7 @@ import json
 import os
 import struct
 import sys
+import time
 from typing import IO, Any, Final
 
 _LENGTH: Final = struct.Struct(">I")
@@ -47,7 +48,9 @@ def main() -> None:
     _answer(answers, {"ready": True})
     while (header := _part(sys.stdin.buffer)) is not None and (picture := _part(sys.stdin.buffer)) is not None:
         try:
-            _answer(answers, {"lines": _read(engine, picture, json.loads(header)["boxes"])})
+            began_s = time.process_time()
+            lines = _read(engine, picture, json.loads(header)["boxes"])
+            _answer(answers, {"lines": lines, "cpu_s": time.process_time() - began_s})
         except Exception as error:  # noqa: BLE001 - one picture's trouble is not the next one's
             _answer(answers, {"error": type(error).__name__})
 

@@ -8,9 +8,6 @@
 (() => {
   const RESUME_KEY = "roomtone-resume";
   const GIVE_UP_MS = 120_000;
-  const GRID = { width: 160, height: 90, tile: 5 };
-  // Under this no tile of the grid (0-255, mean) has changed to the eye; whether a change matters the bot decides.
-  const STILL = 0.8;
   const SHOWN_NOTES = 6;
   const SURFACES = { monitor: "your whole screen", window: "a window", browser: "a browser tab" };
   const REFUSALS = { too_large: "a picture was too large", wrong_size: "a picture had an odd size" };
@@ -67,7 +64,7 @@
     const item = document.createElement("li");
     const time = document.createElement("time");
     time.dateTime = now.toISOString();
-    time.textContent = now.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    time.textContent = now.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
     const text = document.createElement("span");
     text.textContent = what;
     item.append(time, text);
@@ -88,7 +85,7 @@
       const age = Math.round((Date.now() - page.sentAt) / 1000);
       const when = age < 3 ? "just now" : age < 100 ? `${age} seconds ago` : `${Math.round(age / 60)} minutes ago`;
       at("preview-caption").textContent =
-        `What ${page.bot} was sent last, ${when}. A screen that stands still is not sent again.`;
+        `Sent last, ${when}. While nothing changes, nothing is sent.`;
     }
   }
 
@@ -149,7 +146,7 @@
       announce("Connected again.");
       if (!message.sharing) tell({ t: "start", surface: page.capture.surface });
       // What changed meanwhile was not sent: the next picture is.
-      page.capture.seen = null;
+      page.capture.lens.postMessage({ again: true });
     } else {
       show("ready", `You can share your screen with ${message.bot} now.`);
     }
@@ -218,12 +215,9 @@
   function begin(stream) {
     const track = stream.getVideoTracks()[0];
     const surface = track.getSettings().displaySurface || "";
-    const capture = page.capture = {
-      stream, track, surface, stopped: false, seen: null, held: null, timer: null, sending: false, lookedAt: 0,
-      lastSentAt: 0,
-      grid: small(GRID.width, GRID.height),
-      canvas: document.createElement("canvas"),
-    };
+    const capture = page.capture = { stream, track, surface, stopped: false, lens: newLens(), reader: null };
+    capture.lens.addEventListener("message", ({ data }) => send(capture, data.jpeg));
+    capture.lens.postMessage({ limits: page.limits });
     page.startedAt = Date.now();
     page.sentAt = 0;
     track.addEventListener("ended", () => stop());
@@ -252,8 +246,7 @@
     if (!capture) return;
     page.capture = null;
     capture.stopped = true;
-    clearTimeout(capture.timer);
-    if (capture.held && capture.held.close) capture.held.close();
+    capture.lens.terminate();
     if (capture.reader) capture.reader.cancel().catch(() => undefined);
     for (const each of capture.stream.getTracks()) each.stop();
   }
@@ -268,9 +261,7 @@
         if (frame) frame.close();
         return;
       }
-      if (capture.held) capture.held.close();
-      capture.held = frame;
-      look(capture);
+      capture.lens.postMessage({ picture: frame }, [frame]);
     }
   }
 
@@ -281,108 +272,39 @@
     video.playsInline = true;
     video.srcObject = capture.stream;
     video.play().catch(() => undefined);
-    const every = setInterval(() => {
+    const every = setInterval(async () => {
       if (capture.stopped) {
         clearInterval(every);
         video.srcObject = null;
       } else if (video.videoWidth) {
-        capture.held = video;
-        look(capture);
+        const picture = await createImageBitmap(video).catch(() => null);
+        if (picture && !capture.stopped) capture.lens.postMessage({ picture }, [picture]);
       }
     }, 1000 / page.limits.looked_per_s);
   }
 
-  /* Look at the picture that is held, now or when it may be looked at; send it if it differs from the one sent last. */
-  async function look(capture) {
-    if (capture.sending || capture.stopped || !capture.held) return;
-    const now = performance.now();
-    const due = Math.max(capture.lookedAt + 1000 / page.limits.looked_per_s,
-      capture.lastSentAt + 1000 / page.limits.sent_per_s);
-    if (now < due) {
-      clearTimeout(capture.timer);
-      capture.timer = setTimeout(() => look(capture), due - now);
-      return;
-    }
-    const picture = capture.held;
-    capture.held = null;
-    capture.lookedAt = now;
-    capture.sending = true;
-    try {
-      const grid = greyOf(capture, picture);
-      const socket = page.socket;
-      const open = socket && socket.readyState === WebSocket.OPEN;
-      if (open && socket.bufferedAmount <= page.limits.max_buffered_bytes && changed(capture.seen, grid)) {
-        const blob = await encoded(capture, picture);
-        if (blob && !capture.stopped && socket === page.socket && socket.readyState === WebSocket.OPEN) {
-          socket.send(await blob.arrayBuffer());
-          capture.seen = grid;
-          capture.lastSentAt = performance.now();
-          page.sentAt = Date.now();
-          page.sent += 1;
-          document.body.dataset.sent = String(page.sent);
-          await preview(blob);
-        }
-      }
-    } finally {
-      if (picture.close) picture.close();
-      capture.sending = false;
-    }
-    if (capture.held) look(capture);
+  /* What looks at the pictures, in a thread of its own. */
+  function newLens() {
+    const address = "/share/lens.js";
+    if (!window.trustedTypes) return new Worker(address);
+    page.policy ??= trustedTypes.createPolicy("roomtone", { createScriptURL: () => address });
+    return new Worker(page.policy.createScriptURL(address));
   }
 
-  function small(width, height) {
-    const canvas = document.createElement("canvas");
-    canvas.width = width;
-    canvas.height = height;
-    const context = canvas.getContext("2d", { willReadFrequently: true });
-    context.imageSmoothingQuality = "medium";
-    return context;
-  }
-
-  function greyOf(capture, picture) {
-    capture.grid.drawImage(picture, 0, 0, GRID.width, GRID.height);
-    const { data } = capture.grid.getImageData(0, 0, GRID.width, GRID.height);
-    const grey = new Uint8Array(GRID.width * GRID.height);
-    for (let i = 0; i < grey.length; i += 1) {
-      grey[i] = (data[4 * i] * 77 + data[4 * i + 1] * 150 + data[4 * i + 2] * 29) >> 8;
+  /* Send a picture that the lens found worth it; one that can't go now is dropped, and a later one goes. */
+  function send(capture, jpeg) {
+    if (capture.stopped) return;
+    const socket = page.socket;
+    const open = socket && socket.readyState === WebSocket.OPEN && page.brokenSince === null;
+    const sent = Boolean(open && socket.bufferedAmount <= page.limits.max_buffered_bytes);
+    if (sent) {
+      socket.send(jpeg);
+      page.sentAt = Date.now();
+      page.sent += 1;
+      document.body.dataset.sent = String(page.sent);
+      preview(new Blob([jpeg], { type: "image/jpeg" }));
     }
-    return grey;
-  }
-
-  function changed(before, now) {
-    if (!before) return true;
-    const points = GRID.tile * GRID.tile;
-    for (let top = 0; top < GRID.height; top += GRID.tile) {
-      for (let left = 0; left < GRID.width; left += GRID.tile) {
-        let sum = 0;
-        for (let y = top; y < top + GRID.tile; y += 1) {
-          for (let x = left; x < left + GRID.tile; x += 1) {
-            sum += Math.abs(now[y * GRID.width + x] - before[y * GRID.width + x]);
-          }
-        }
-        if (sum / points >= STILL) return true;
-      }
-    }
-    return false;
-  }
-
-  /* A JPEG within the limits; null when there is none to be had. */
-  async function encoded(capture, picture) {
-    const width = picture.displayWidth || picture.videoWidth;
-    const height = picture.displayHeight || picture.videoHeight;
-    if (!width || !height) return null;
-    const { max_side_px: side, max_bytes: bytes, quality } = page.limits;
-    for (const [shrink, worse] of [[1, 1], [1, 0.7], [0.75, 0.7], [0.5, 0.5]]) {
-      const scale = Math.min(1, side / Math.max(width, height)) * shrink;
-      capture.canvas.width = Math.max(1, Math.round(width * scale));
-      capture.canvas.height = Math.max(1, Math.round(height * scale));
-      const context = capture.canvas.getContext("2d", { alpha: false });
-      context.imageSmoothingQuality = "high";
-      context.drawImage(picture, 0, 0, capture.canvas.width, capture.canvas.height);
-      const blob = await new Promise((done) => capture.canvas.toBlob(done, "image/jpeg", quality * worse));
-      if (blob && blob.size <= bytes) return blob;
-    }
-    return null;
+    capture.lens.postMessage({ sent });
   }
 
   /* Show what was sent: the sent picture itself, decoded again. */

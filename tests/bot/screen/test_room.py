@@ -88,6 +88,22 @@ async def test_stopping_loses_no_note_and_is_told() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
+    """Who asked for the end is cancelled in the middle of it: the recap and the notes are there all the same."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        asking = asyncio.create_task(room.end(sharer, Ending.STOPPED))
+        await asyncio.sleep(0)
+        asking.cancel()
+        await room.finish()
+        assert asking.cancelled()
+        assert "Ada stopped sharing" in watching.memory.turns[-1].parts[0].text
+        assert await watching.stored_notes() == (set(), set(watching.told()))
+
+
+@pytest.mark.asyncio
 async def test_more_notes_than_fit_are_kept() -> None:
     """The oldest leave the live list and wait to be folded; none is gone."""
     watching = Watching()

@@ -61,6 +61,7 @@ def test_text_that_comes_fast_is_gathered() -> None:
     """Notes keep their distance, and what came between them is in the next, also when it has gone again."""
     notes = taker()
     started(notes)
+    assert notes.handle(ocr("Get ready", at=NOW)) is not None
     assert notes.handle(ocr("First kill by Ada", at=NOW + 1)) is None
     assert notes.due_at == NOW + TEXT_SPACING_S
     assert notes.handle(ocr("Ben is down", at=NOW + 2)) is None
@@ -75,6 +76,7 @@ def test_what_waits_when_a_share_ends_is_noted() -> None:
     """Nothing is lost; but a stray letter is no note, and nobody waits for it."""
     notes = taker()
     started(notes)
+    assert notes.handle(ocr("Get ready", at=NOW)) is not None
     assert notes.handle(ocr("First kill by Ada", at=NOW + 1)) is None
     note = notes.tick(NOW + 2, last=True)
     assert note is not None

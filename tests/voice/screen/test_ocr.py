@@ -42,16 +42,14 @@ def stand_in(act: str, ready: str = '{"ready": True}') -> tuple[str, ...]:
 
 
 class Time:
-    """A clock that moves when somebody sleeps, and by a second with each look at it."""
+    """A clock that moves when somebody sleeps."""
 
-    def __init__(self, step: float = 0.0) -> None:
+    def __init__(self) -> None:
         self.now = 100.0
-        self.step = step
         self.slept: list[float] = []
 
     def monotonic(self) -> float:
         """Return the time."""
-        self.now += self.step
         return self.now
 
     async def sleep(self, seconds: float) -> None:
@@ -158,15 +156,15 @@ async def test_after_failures_in_a_row_it_rests() -> None:
 @pytest.mark.asyncio
 async def test_reading_takes_a_share_of_the_time() -> None:
     """After a reading it rests in proportion; what is urgent does not wait."""
-    time = Time(step=1.0)
-    async with reader(stand_in('answer({"lines": []})'), time=time) as of:
+    time = Time()
+    async with reader(stand_in('answer({"lines": [], "cpu_s": 0.6})'), time=time) as of:
         await of.read(lambda: LOOK)
         time.slept.clear()
         await of.read(lambda: LOOK, urgent=True)
         assert time.slept == []
         await of.read(lambda: LOOK)
-        # About one second's work a look at this clock: rests a little over two for each.
-        assert 0 < time.slept[0] < 12
+        # 0.6 s of work are 30 % of 2 s.
+        assert time.slept == [pytest.approx(1.4)]
 
 
 @pytest.mark.asyncio
