@@ -20,8 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
     from pathlib import Path
 
+    from voice.audio import Pcm
+
 # Piper speaks at thirty times real time; a sentence that takes this long means a stuck machine.
 SENTENCE_TIMEOUT_S = 15.0
+# The model begins each sentence with some 50 ms of next to nothing, for which every answer would wait. -54 dBFS is
+# silence in any recording; 10 ms are kept, for a sound that begins softly. The pause between two sentences is at the
+# end of the first one.
+_SILENT_RMS = 65.0
+_LEAD_S = 0.01
+_STEP_S = 0.005
 _MODEL_FILE = "voice.onnx"
 _CONFIG_FILE = "voice.onnx.json"
 
@@ -40,10 +48,11 @@ class PiperSynthesizer:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, directory: Path, *, threads: int = 1, speed: float = 1.0) -> AsyncIterator[PiperSynthesizer]:
+    async def open(cls, directory: Path, *, threads: int = 2, speed: float = 1.0) -> AsyncIterator[PiperSynthesizer]:
         """Load the voice in `directory` (`voice.onnx`, `voice.onnx.json`). Raises `SynthesisError`.
 
-        `speed`: 1.0 is the voice's own, 2.0 twice as fast.
+        `threads`: two make a sentence in two thirds of the time that one needs, for the same CPU. `speed`: 1.0 is the
+        voice's own, 2.0 twice as fast.
         """
         worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="piper")
         loop = asyncio.get_running_loop()
@@ -86,6 +95,8 @@ def _load(directory: Path, threads: int) -> Any:
         raise SynthesisError(f"There is no voice in {directory}. Run `roomtone models pull voice`.")
     options = SessionOptions()
     options.intra_op_num_threads = threads
+    # Threads that spin while they wait take the time that other threads, and other processes, would use.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         session = InferenceSession(str(model), sess_options=options, providers=["CPUExecutionProvider"])
         return PiperVoice(session=session, config=PiperConfig.from_dict(json.loads(config.read_text("utf-8"))))
@@ -107,4 +118,15 @@ def _speak(voice: Any, text: str, speed: float) -> Speech:
         # espeak and onnxruntime raise untyped errors; the words themselves stay out of the message.
         raise SynthesisError("The embedded voice failed over a sentence; it was left out.") from exc
     pcm = np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.int16)
-    return Speech(text=text, pcm=pcm, rate_hz=int(voice.config.sample_rate))
+    rate_hz = int(voice.config.sample_rate)
+    return Speech(text=text, pcm=without_lead(pcm, rate_hz), rate_hz=rate_hz)
+
+
+def without_lead(pcm: Pcm, rate_hz: int) -> Pcm:
+    """Return `pcm` without the silence before its first sound, but for a little; all of it where nothing sounds."""
+    step = int(_STEP_S * rate_hz)
+    whole = pcm[: len(pcm) // step * step].astype(np.float64).reshape(-1, step)
+    sounding = np.flatnonzero(np.sqrt(np.mean(whole**2, axis=1)) > _SILENT_RMS) if len(whole) else np.zeros(0)
+    if not len(sounding):
+        return pcm
+    return pcm[max(0, int(sounding[0]) * step - int(_LEAD_S * rate_hz)) :]

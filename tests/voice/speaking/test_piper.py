@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from voice.errors import SynthesisError
-from voice.speaking.piper import PiperSynthesizer
+from voice.speaking.piper import PiperSynthesizer, without_lead
 
 VOICE = Path(__file__).parents[3] / "data" / "models" / "voice-joe"
 
@@ -19,6 +20,23 @@ async def test_a_sentence_becomes_sound() -> None:
         speech = await voice.synthesize("The blue canoe leaves on Friday.")
     assert 1.0 < len(speech.pcm) / speech.rate_hz < 4.0
     assert int(abs(speech.pcm.astype(int)).max()) > 3000
+
+
+@pytest.mark.asyncio
+async def test_it_begins_to_speak_at_once() -> None:
+    """Whoever waits for an answer does not wait for the silence before it."""
+    async with PiperSynthesizer.open(VOICE) as voice:
+        speech = await voice.synthesize("The blue canoe leaves on Friday.")
+    assert int(abs(speech.pcm[: speech.rate_hz // 50].astype(int)).max()) > 100
+
+
+def test_only_the_silence_before_the_first_sound_goes() -> None:
+    """All but 10 ms of it; silence inside, and a sound that is none, stay as they are."""
+    sound = np.concatenate([np.zeros(2_205), np.full(2_205, 3_000), np.zeros(2_205)]).astype(np.int16)
+    assert len(without_lead(sound, 22_050)) == pytest.approx(4_410 + 220, abs=110)
+    np.testing.assert_array_equal(without_lead(sound, 22_050)[-4_410:], sound[-4_410:])
+    for quiet in (np.zeros(500, np.int16), np.zeros(0, np.int16), np.zeros(50, np.int16)):
+        assert len(without_lead(quiet, 22_050)) == len(quiet)
 
 
 @pytest.mark.asyncio
