@@ -7,6 +7,7 @@ deadlines, and turns each of the library's errors into one plain sentence. It de
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
 
@@ -17,6 +18,7 @@ import structlog
 from bot.llm.port import NO_TOOLS, ChatModelError, Ended, FinishReason, Role, Usage
 from bot.llm.tool_calls import CallPiece, StreamedCalls
 from bot.llm.trouble import translated
+from bot.llm.written_calls import WrittenCalls
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from bot.llm.port import ChatMessage, Streamed, Tools
     from bot.settings import LlmSettings
+    from compaction.budget.messages import ToolCall
     from compaction.ports import CompletionRequest
 
 log = structlog.get_logger()
@@ -37,6 +40,14 @@ CONNECT_TIMEOUT_S = 5.0
 # Said by servers that refuse a parameter: try again without it.
 REFUSED_STATUSES = frozenset({400, 415, 422, 500, 501})
 _TOLD_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
+
+
+# A model that made no sense with tools so often is offered none any more.
+MOST_CONFUSED = 3
+
+
+class _NoAnswerError(ChatModelError):
+    """What came was no answer at all, though the endpoint is there."""
 
 
 class OpenAIChat:
@@ -62,6 +73,8 @@ class OpenAIChat:
         self._cap_name = "max_tokens"
         self._tells_usage = True
         self._takes_tools = True
+        # How often it made no sense with tools.
+        self._confused = 0
         self._format_rung = 0
 
     async def __aenter__(self) -> Self:
@@ -87,11 +100,37 @@ class OpenAIChat:
         tools: Tools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
     ) -> AsyncGenerator[Streamed, None]:
-        """Yield the answer piece by piece. Raises `ChatModelError`. See `Endpoint.stream`."""
+        """Yield the answer piece by piece. Raises `ChatModelError`. See `Endpoint.stream`.
+
+        Tools never cost the answer: a model that says nothing sensible with them is asked again without.
+        """
+        body = [_sent(message) for message in messages]
+        offered = tools if self._takes_tools else NO_TOOLS
+        try:
+            async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
+                async for piece in stream:
+                    yield piece
+                return
+        except _NoAnswerError as error:
+            if not offered.offers:
+                raise
+            self._confused += 1
+            self._takes_tools = self._takes_tools and self._confused < MOST_CONFUSED
+            log.warning("tools_confused_model", model=self.model, gives_up=not self._takes_tools, problem=str(error))
+        async with aclosing(self._stream(body, max_output_tokens, NO_TOOLS, on_usage)) as stream:
+            async for piece in stream:
+                yield piece
+
+    async def _stream(
+        self,
+        body: list[dict[str, object]],
+        max_output_tokens: int,
+        tools: Tools,
+        on_usage: Callable[[Usage], None] | None,
+    ) -> AsyncGenerator[Streamed, None]:
         started = asyncio.get_running_loop().time()
         first_deadline = started + self._settings.first_token_timeout_s
         last_deadline = started + self._settings.total_timeout_s
-        body = [_sent(message) for message in messages]
         try:
             async with asyncio.timeout_at(first_deadline):
                 response = await self._open_stream(body, max_output_tokens, tools)
@@ -100,7 +139,7 @@ class OpenAIChat:
         understood = heard_anything = False
         # A stream that stands still is as bad as one that never begins.
         deadline, patience_s = first_deadline, self._settings.first_token_timeout_s
-        calls, reason = StreamedCalls(), ""
+        calls, written, reason = StreamedCalls(), WrittenCalls() if tools.offers else None, ""
         try:
             chunks = response.__aiter__()
             while True:
@@ -121,24 +160,28 @@ class OpenAIChat:
                 heard_anything = heard_anything or bool(piece.text or piece.calls)
                 if heard_anything:
                     deadline = min(last_deadline, asyncio.get_running_loop().time() + patience_s)
-                if piece.text:
-                    yield piece.text
+                text = piece.text if written is None else written.feed(piece.text)
+                if text:
+                    yield text
         finally:
             await response.close()
-        yield self._ended(calls, reason, understood=understood, heard_anything=heard_anything)
-
-    def _ended(self, calls: StreamedCalls, reason: str, *, understood: bool, heard_anything: bool) -> Ended:
-        """Return how a stream ended. Raises `ChatModelError` when it was no answer."""
         if not understood:
             # A web page, say: the client reads no event in it and ends in silence.
-            raise self._translated(ValueError("no event in the stream"))
+            raise _NoAnswerError(str(self._translated(ValueError("no event in the stream"))), retryable=True)
         if not heard_anything:
-            raise ChatModelError(
+            raise _NoAnswerError(
                 f"The language model {self.model} gave an empty answer. Try again, or choose another llm.model.",
                 retryable=True,
             )
+        rest, asked = ("", ()) if written is None else written.end()
+        if rest:
+            yield rest
+        yield self._ended(calls, asked, reason)
+
+    def _ended(self, calls: StreamedCalls, written: tuple[ToolCall, ...], reason: str) -> Ended:
+        """Return how a stream ended. Raises `ChatModelError` when its calls are none."""
         try:
-            asked = calls.calls
+            asked = calls.calls or written
         except ValueError as error:
             raise self._translated(error) from error
         if asked and reason != FinishReason.LENGTH:

@@ -293,3 +293,24 @@ async def test_a_model_that_takes_no_tools_answers_without() -> None:
         for _ in range(2):
             assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
         assert ["tools" in call.body for call in server.calls] == [True, False, False]
+
+
+@pytest.mark.asyncio
+async def test_a_call_written_as_text_is_a_call() -> None:
+    """Of servers without a parser for it; without tools the same text is an answer."""
+    async with endpoint() as (chat, server):
+        server.conduct.answer = lambda call: '```json\n{"name": "memory_search", "arguments": {"query": "x"}}\n```'
+        (ended,) = await streamed(chat, LOOK)
+        assert isinstance(ended, Ended)
+        assert [call.name for call in ended.calls] == ["memory_search"]
+        assert (await streamed(chat))[-1] == Ended(FinishReason.STOP)
+
+
+@pytest.mark.asyncio
+async def test_tools_never_cost_the_answer() -> None:
+    """A model that says nothing with tools is asked without, and after a few times only so."""
+    async with endpoint() as (chat, server):
+        server.conduct.answer = lambda call: "" if call.offered else WORDS
+        for _ in range(4):
+            assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
+        assert [bool(call.offered) for call in server.calls] == [True, False] * 3 + [False]
