@@ -5,6 +5,7 @@ It stands for OpenAI or any server that does as OpenAI does. It has no voice ins
 
 from __future__ import annotations
 
+import asyncio
 import io
 import wave
 from dataclasses import dataclass
@@ -60,11 +61,24 @@ _REFUSALS = {
 
 @dataclass(slots=True)
 class SpeechConduct:
-    """How the server answers; may be changed while it runs. `sends`: a format whatever was asked for, if not empty."""
+    """How the server answers; may be changed while it runs. `sends`: a format whatever was asked for, if not empty.
+
+    `pace`: seconds that it takes over a second of sound, as an engine that speaks while it thinks; 0 sends at once.
+    """
 
     engine: Engine
     mode: SpeechMode = SpeechMode.ANSWER
     sends: str = ""
+    pace: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One spoken text as it is sent; `duration_s`: how long it sounds."""
+
+    content_type: str
+    sound: bytes
+    duration_s: float
 
 
 class LocalSpeechServer:
@@ -107,26 +121,31 @@ class LocalSpeechServer:
             return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
         if mode is SpeechMode.BROKEN_SOUND:
             return web.Response(body=b"OggS and then nothing of the kind", content_type="audio/ogg")
-        content_type, sound = await self._sound(str(body.get("input", "")), str(body.get("response_format", "mp3")))
-        return await self._stream(request, content_type, sound)
+        answer = await self._answer(str(body.get("input", "")), str(body.get("response_format", "mp3")))
+        return await self._stream(request, answer)
 
-    async def _sound(self, text: str, wanted: str) -> tuple[str, bytes]:
-        """Return the engine's sound and its content type. What we cannot make is sent as WAV, as some servers do."""
+    async def _answer(self, text: str, wanted: str) -> _Answer:
+        """Return the engine's sound. What we cannot make is sent as WAV, as some servers do."""
         if self.conduct.mode is SpeechMode.EMPTY:
-            return "audio/pcm", b""
+            return _Answer("audio/pcm", b"", 0.0)
         pcm, rate_hz = await self.conduct.engine(text)
+        duration_s = len(pcm) / rate_hz
         match self.conduct.sends or wanted:
             case "pcm":
-                return "audio/pcm", _at(pcm, rate_hz, PCM_RATE_HZ).astype("<i2").tobytes()
+                return _Answer("audio/pcm", _at(pcm, rate_hz, PCM_RATE_HZ).astype("<i2").tobytes(), duration_s)
             case "opus":
-                return "audio/ogg", encode_ogg(iter([_at(pcm, rate_hz, RATE_HZ)]), bitrate_bps=32_000)
+                sound = encode_ogg(iter([_at(pcm, rate_hz, RATE_HZ)]), bitrate_bps=32_000)
+                return _Answer("audio/ogg", sound, duration_s)
             case _:
-                return "audio/wav", _wav(pcm, rate_hz)
+                return _Answer("audio/wav", _wav(pcm, rate_hz), duration_s)
 
-    async def _stream(self, request: web.Request, content_type: str, sound: bytes) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": content_type})
+    async def _stream(self, request: web.Request, answer: _Answer) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": answer.content_type})
         await response.prepare(request)
+        sound = answer.sound
         for start in range(0, len(sound), PIECE_BYTES):
+            if self.conduct.pace > 0:
+                await asyncio.sleep(self.conduct.pace * answer.duration_s * PIECE_BYTES / len(sound))
             await response.write(sound[start : start + PIECE_BYTES])
             if self.conduct.mode is SpeechMode.STALL_AFTER_FIRST:
                 await self._loopback.stall()
