@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.brain.evidence import Origin, asks_about_something, best_match
+from bot.brain.evidence import Evidence, Origin, asks_about_something, best_match
 from bot.brain.lexicon import content_stems, is_question, stem, words_of
 from bot.brain.recollection import recollect
 from bot.brain.wakeword import is_addressed
 from bot.brain.wording import ago, earlier
 from compaction.model import TurnPart
+from compaction.wording import sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from datetime import tzinfo
 
     from bot.brain.context import ModelContext
-    from bot.brain.evidence import Evidence
     from compaction.model import Turn
 
 NO_MODEL = "No language model is configured, so I answer only with what was said here."
@@ -49,21 +49,37 @@ class EmbeddedResponder:
         introduced = self._introduced or any(NO_MODEL in message.content for message in context.messages)
         self._introduced = True
         asked = self._asked(context.current)
-        yield answer(
-            asked.text,
-            recollect(context, own_names=self._names),
-            asker=asked.speaker,
-            now=context.now,
-            names=self._names,
-            zone=self._zone,
-            introduce=not introduced,
-        )
+        evidence = recollect(context, own_names=self._names)
+        evidence += _said_beside(context.current, asked, order=len(evidence))
+        said = [
+            answer(
+                part.text,
+                evidence,
+                asker=part.speaker,
+                now=context.now,
+                names=self._names,
+                zone=self._zone,
+                introduce=not introduced and part is asked[-1],
+            )
+            for part in asked
+        ]
+        yield " ".join(dict.fromkeys(said))
 
-    def _asked(self, turn: Turn) -> TurnPart:
-        """Return whose words of a turn are for the bot: who calls it by name, else who spoke last."""
+    def _asked(self, turn: Turn) -> list[TurnPart]:
+        """Return whose words of a turn are for the bot: everybody who calls it by name, else who spoke last."""
         if not turn.parts:
-            return TurnPart("", "friend", "")
-        return next((part for part in reversed(turn.parts) if is_addressed(part.text, self._names)), turn.parts[-1])
+            return [TurnPart("", "friend", "")]
+        return [part for part in turn.parts if is_addressed(part.text, self._names)] or [turn.parts[-1]]
+
+
+def _said_beside(turn: Turn, asked: Sequence[TurnPart], *, order: int) -> list[Evidence]:
+    """Return what was said in the same moment as the question, when people talk over each other."""
+    beside = [part for part in turn.parts if not any(part is each for each in asked)]
+    told = [(part.speaker, sentence) for part in beside for sentence in sentences(part.text)]
+    return [
+        Evidence(sentence, Origin.TURN, order + number, speaker, turn.started_at, turn.ended_at)
+        for number, (speaker, sentence) in enumerate(told)
+    ]
 
 
 def answer(

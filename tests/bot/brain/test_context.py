@@ -188,6 +188,24 @@ async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers()
 
 
 @pytest.mark.asyncio
+async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_said() -> None:
+    """One turn holds two questions and what they are about; neither question is an answer to the other."""
+    async with a_talk() as talk:
+        parts = [
+            TurnPart("cy", "Cy", "The museum opens at ten. The steam boat leaves at noon."),
+            TurnPart("ada", "Ada", "Roomtone, when does the museum open?"),
+            TurnPart("bo", "Bo", "Roomtone, when does the steam boat leave?"),
+        ]
+        turn = await talk.memory.append(TurnKind.SPEECH, parts, started_at=START, ended_at=START + 5)
+        talk.at = START + 5
+        responder = EmbeddedResponder(names=("Roomtone",), zone=UTC)
+        (said,) = [piece async for piece in responder.respond(talk.context(turn))]
+    assert said == (
+        f"Just now, Cy said: The museum opens at ten. Just now, Cy said: The steam boat leaves at noon. {NO_MODEL}"
+    )
+
+
+@pytest.mark.asyncio
 async def test_it_introduces_itself_once_also_after_a_restart() -> None:
     """A new responder sees in the payload that people were told already."""
     async with a_talk() as talk:

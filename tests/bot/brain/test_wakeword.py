@@ -174,6 +174,8 @@ def test_other_words_do_not(text: str) -> None:
         "Roomtone!",
         "Roomtone's opinion?",
         "And Rome tone, what about you?",
+        "Room tone who can bring the long ladder.",
+        "Roomtone which of the two was it",
     ],
 )
 def test_these_call_it(text: str) -> None:
