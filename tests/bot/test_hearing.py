@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot import events, hearing
 from bot.hearing import LEAD, TICK_S, Hearing, SpokenText
@@ -175,6 +176,23 @@ async def test_a_click_is_dropped_with_its_reason() -> None:
         await bench.say(ADA, seconds=0.1)
         await until(lambda: bool(bench.dropped))
     assert bench.dropped == ["too_short"]
+
+
+@pytest.mark.asyncio
+async def test_whatever_is_dropped_is_logged_with_its_reason_and_counted() -> None:
+    """Each once, with whose it was and how long, and never with what was said."""
+    # What fails ahead is asked for again once it is sure.
+    bench = Bench("We leave at nine.", "We leave at nine.", *[RecogniserError("It broke.")] * 2)
+    with capture_logs() as lines:
+        async with bench.running():
+            for seconds in (0.1, 2.0, 2.0, 2.0):
+                await bench.say(ADA, seconds=seconds)
+            await until(lambda: len(bench.dropped) == 3)
+    logged = [line for line in lines if line["event"] == "utterance_dropped"]
+    assert sorted(str(line["reason"]) for line in logged) == sorted(bench.dropped)
+    assert bench.hearing.dropped == {"too_short": 1, "duplicate": 1, "recogniser_failed": 1}
+    assert all(line["speaker_id"] == ADA and line["duration_s"] > 0 for line in logged)
+    assert "nine" not in str(lines)
 
 
 @pytest.mark.asyncio

@@ -23,11 +23,13 @@ from voice.listening.utterance import (
     Utterance,
     UtteranceDropped,
 )
-from voice.listening.vad import SileroVad
+from voice.listening.vad import SileroVad, StackedSileroVad
 from voice.settings import ListeningSettings
 from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from voice.audio import Pcm
     from voice.listening.utterance import ListeningEvent
     from voice.listening.vad import SpeechProbability
@@ -198,6 +200,22 @@ def test_a_recording_is_cut_at_its_speech() -> None:
     assert 2.0 < utterance.ended_at - utterance.started_at < len(bicycle()) / LISTEN_RATE_HZ
 
 
+@pytest.mark.parametrize("frames", [1, 3, 50])
+def test_real_speech_is_cut_the_same_however_it_arrives(frames: int, stacking_vad_model: Path) -> None:
+    """With both real models: single packets, a busy loop's batches, or all at once."""
+    said = np.concatenate([bicycle(), silence(0.9), bicycle(), silence(1.5)])
+    said = said[: len(said) // LISTEN_FRAME_SAMPLES * LISTEN_FRAME_SAMPLES]
+    for detector in (SileroVad(), StackedSileroVad(stacking_vad_model)):
+        expected = _ears(detector).hear([_frames(10.0, said)], now=0.0)
+        ears = _ears(detector)
+        actual: list[ListeningEvent] = []
+        step = frames * LISTEN_FRAME_SAMPLES
+        for at in range(0, len(said), step):
+            actual += ears.hear([_frames(10.0 + at / LISTEN_RATE_HZ, said[at : at + step])], now=0.0)
+        assert len(_utterances(expected)) == 2
+        assert [_essence(event) for event in actual] == [_essence(event) for event in expected]
+
+
 def test_a_pause_that_lasts_was_the_utterance() -> None:
     """What is known 200 ms into the silence follows under the same id, equal to the sample."""
     ears = _ears()
@@ -362,3 +380,42 @@ def _essence(event: ListeningEvent) -> tuple[object, ...]:
             return ("paused", round(utterance.ended_at, 6), utterance.pcm.tobytes())
         case PauseEnded():
             return ("went on",)
+
+
+@given(st.lists(talkspurts, min_size=2, max_size=3), st.data())
+@settings(max_examples=30, deadline=None)
+def test_others_in_the_same_batch_change_nothing(people: list[list[Talkspurt]], data: st.DataObject) -> None:
+    """Several people's packets handed on together, in any mixture, are cut as if each were alone."""
+    listening = ListeningSettings(max_utterance_s=5, late_packets_s=0.05)
+    frames: list[tuple[float, SpeechFrames]] = []
+    expected: list[tuple[object, ...]] = []
+    end = 0.0
+    for user_id, spurts in enumerate(people):
+        alone = _ears(listening=listening)
+        at = 100.0
+        for spurt in spurts:
+            at += spurt.gap_frames * FRAME_S
+            pcm = spurt.pcm()
+            for first in range(len(spurt.levels)):
+                piece = pcm[first * LISTEN_FRAME_SAMPLES : (first + 1) * LISTEN_FRAME_SAMPLES]
+                frames.append((at + first * FRAME_S, SpeechFrames(user_id, 1, at + first * FRAME_S, piece)))
+            at += len(spurt.levels) * FRAME_S
+        end = max(end, at)
+        own = [frame for _, frame in frames if frame.user_id == user_id]
+        events = alone.hear(own, now=0.0) + alone.hear([SpeechFrames(user_id, 1, at + 60, silence(0.1))], now=0.0)
+        expected += [(user_id, *_essence(event)) for event in events]
+    together = _ears(listening=listening)
+    in_order = [frame for _, frame in sorted(frames, key=lambda each: each[0])]
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(in_order)), max_size=6)))
+    actual: list[tuple[object, ...]] = []
+    for first, last in itertools.pairwise([0, *cuts, len(in_order)]):
+        actual += [(_of(event), *_essence(event)) for event in together.hear(in_order[first:last], now=0.0)]
+    for user_id in range(len(people)):
+        last_word = SpeechFrames(user_id, 1, end + 120, silence(0.1))
+        actual += [(_of(event), *_essence(event)) for event in together.hear([last_word], now=0.0)]
+    assert sorted(actual, key=repr) == sorted(expected, key=repr)
+
+
+def _of(event: ListeningEvent) -> int:
+    """Return whose event it is."""
+    return event.utterance.user_id if isinstance(event, PauseBegan) else event.user_id
