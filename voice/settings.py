@@ -279,16 +279,22 @@ class TransportSettings(BaseModel):
         default=64_000,
         ge=8_000,
         le=256_000,
-        description="Bits a second of the bot's own voice; 64000 is what Discord's channels carry by default.",
+        description="Bits a second of the bot's own voice; 64000 is what Discord's channels carry by default. In a "
+        "channel that is set to less, it is less.",
     )
     opus_complexity: int = Field(
-        default=5, ge=0, le=10, description="Effort of encoding the bot's voice, 0-10; 10 costs 30 % more CPU than 5."
+        default=5,
+        ge=0,
+        le=10,
+        description="Effort of encoding the bot's voice, 0-10; 10 costs twice the CPU of 5, for "
+        "a difference that few hear in speech.",
     )
     opus_expected_loss_percent: int = Field(
         default=10,
         ge=0,
         le=50,
-        description="Percent of packets expected to be lost, against which the bot's voice is coded.",
+        description="Percent of packets expected to be lost, against which the bot's voice is coded: each packet then "
+        "carries a rough copy of the one before it. 0 sends none, and costs a third less CPU.",
     )
 
 

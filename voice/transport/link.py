@@ -164,7 +164,9 @@ class VoiceLink:
         """Send what `source` gives, from now until `stop` or the end of the link, over reconnections too."""
         if self._outgoing is not None:
             self._outgoing.stop()
-        self._outgoing = Outgoing(source, lambda: self._client, settings=self._settings)
+        self._outgoing = Outgoing(
+            source, lambda: self._client, settings=self._settings, channel_bitrate_bps=self._channel.bitrate
+        )
         self._outgoing.start()
 
     async def stop(self) -> None:

@@ -160,7 +160,7 @@ class Decoder:
 class Encoder:
     """One stream's encoder for speech. Not thread-safe.
 
-    The dear part of speaking: 150 µs a mono frame at complexity 5, 190 at 10 (2 shared cores).
+    The dear part of speaking: 155 µs a mono frame at complexity 5, 305 at 10, FEC included (2 shared cores).
     """
 
     __slots__ = ("_channels", "_lib", "_out", "_state")

@@ -170,15 +170,19 @@ class Outgoing:
         carrier: Callable[[], Carrier | None],
         *,
         settings: TransportSettings,
+        channel_bitrate_bps: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`carrier` is asked at every slot, because a reconnection brings another one."""
+        """`carrier` is asked at every slot, because a reconnection brings another one.
+
+        `channel_bitrate_bps`: what the channel is set to; more is not sent.
+        """
         self._source = source
         self._carrier = carrier
         self._clock = clock
         self._encoder = Encoder(
             rate_hz=DISCORD_RATE_HZ,
-            bitrate_bps=settings.opus_bitrate_bps,
+            bitrate_bps=min(settings.opus_bitrate_bps, channel_bitrate_bps or settings.opus_bitrate_bps),
             complexity=settings.opus_complexity,
             expected_loss_percent=settings.opus_expected_loss_percent,
         )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.settings import TransportSettings
-from voice.transport.opus import SILENCE_FRAME, Decoder
+from voice.transport.opus import SILENCE_FRAME, Decoder, carries_fec
 from voice.transport.outgoing import Outgoing, Pace, Readiness, Step, Talkspurt
 
 S = Step
@@ -279,3 +279,26 @@ def test_thread_asks_and_ends() -> None:
     outgoing.stop()
     outgoing.join(5)
     assert not outgoing.running
+
+
+def sent_with(channel_bitrate_bps: int | None = None, **settings: int) -> list[bytes]:
+    """Return a second of a tone as it is sent."""
+    wire, words = Wire(), Words(50)
+    made = TransportSettings(**settings)
+    outgoing = Outgoing(words, lambda: wire, settings=made, channel_bitrate_bps=channel_bitrate_bps)
+    for _ in range(50):
+        outgoing.slot()
+    return wire.sent
+
+
+def test_no_more_is_sent_than_the_channel_is_set_to() -> None:
+    """The channel's bitrate is the most, the setting may be less."""
+    little, much = (sum(map(len, sent_with(opus_bitrate_bps=bps))) for bps in (16_000, 64_000))
+    assert little < much / 2
+    assert sum(map(len, sent_with(16_000, opus_bitrate_bps=64_000))) == little
+    assert sum(map(len, sent_with(64_000, opus_bitrate_bps=16_000))) == little
+
+
+def test_against_loss_each_packet_carries_a_copy_of_the_one_before() -> None:
+    assert any(map(carries_fec, sent_with(opus_expected_loss_percent=10)))
+    assert not any(map(carries_fec, sent_with(opus_expected_loss_percent=0)))
