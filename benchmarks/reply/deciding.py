@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 # Of each kind of mistake so many examples are told.
-_EXAMPLES = 12
+_EXAMPLES = 24
 
 
 class Room(Protocol):
@@ -126,8 +126,15 @@ def judge_talks(all_talks: Iterable[Talk], room_of: Callable[[Talk], Room]) -> V
     verdicts = Verdicts()
     for talk in all_talks:
         room = room_of(talk)
+        ignored: set[str] = set()
         for line in talk.lines:
-            verdicts.note(line, answers=room.hears(line))
+            answers = room.hears(line)
+            # Nobody goes on with a bot that has not answered them.
+            if line.kind == "follow_up" and line.speaker in ignored:
+                continue
+            verdicts.note(line, answers=answers)
+            if line.owed is Owed.YES:
+                (ignored.discard if answers else ignored.add)(line.speaker)
         if len(talk.people) > 1:
             verdicts.company_s += talk.duration_s
     return verdicts

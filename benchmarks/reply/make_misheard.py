@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import structlog
 
 from benchmarks.reply.talk import BOT, Part
 from config.load import load
@@ -63,6 +64,8 @@ _WORD = re.compile(r"[\w'’-]+")
 
 async def main() -> None:
     """Print what was written where the name was said, right or wrong, with how often, as JSON."""
+    # What is made meanwhile is told beside the outcome, not in it.
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     settings = load()
     counted: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="roomtone-names-") as folder:

@@ -1,6 +1,6 @@
 """Scripted conversations in which every utterance says whether the bot owes an answer to it.
 
-Chatter of the memory benchmark's evenings, into which episodes are put: calls by name (right and mis-heard) with
+Chatter of the memory benchmark's evenings, into which episodes are put: calls by name (as a recogniser writes it) with
 what is said after the answer, talk about the bot, words that sound like its name, questions to others, other bots,
 being told to be quiet. And conversations written whole. Templates are files: `tuning` may be looked at while deciding
 is improved, `held_out` never, and both are reported. The same part is the same talks, on every machine.
@@ -26,8 +26,7 @@ BOT = "Roomtone"
 # minutes, which is a busy evening for a bot.
 LINES = 90
 _BETWEEN = (4, 9)
-COMPANIES = (2, 3, 4, 5, 3, 2, 4, 3)
-_MISHEARD_SHARE = 0.4
+COMPANIES = (2, 3, 4, 5, 3, 2, 4, 3, 2, 4, 5, 3, 2, 3, 4, 5)
 _FOLLOW_UPS = (0, 0, 1, 1, 2)
 _THANKS_SHARE = 0.25
 # Traps by how often they come, of 10 episodes that are none of the bot's business.
@@ -146,9 +145,8 @@ class _Writer:
 
     def _call(self) -> None:
         speaker = self.random.choice(self.people)
-        misheard = self.random.random() < _MISHEARD_SHARE
-        name = self.random.choice(self.table["misheard"]) if misheard else BOT
-        kind = "misheard" if misheard else "name"
+        name = self._heard_name()
+        kind = "name" if name.casefold() == BOT.casefold() else "misheard"
         self.script.say(speaker, self._filled("calls", name), Owed.YES, kind)
         for _ in range(self.random.choice(_FOLLOW_UPS)):
             self.script.say(speaker, self._filled("follow_ups"), Owed.YES, "follow_up")
@@ -169,9 +167,15 @@ class _Writer:
         else:
             self.script.say(speaker, self._filled(kind), Owed.NO, kind)
 
+    def _heard_name(self) -> str:
+        """Return the name as a recogniser writes it, right or wrong as often as it does."""
+        heard: dict[str, int] = self.table["heard"]
+        return self.random.choices(list(heard), list(heard.values()))[0]
+
     def _filled(self, pool: str, name: str = BOT, person: str = "") -> str:
         template: str = self.random.choice(self.table[pool])
-        return template.format(name=name, person=person, bot=self.table["bots"][0])
+        said = template.format(name=name, person=person, bot=self.table["bots"][0])
+        return said[0].upper() + said[1:]
 
 
 def _alone(part: Part, table: dict[str, Any]) -> Talk:

@@ -36,6 +36,12 @@ def test_what_was_owed_and_what_nobody_asked_for_are_counted_apart() -> None:
     assert verdicts.mistakes == ["missed, follow_up: And then?", "unwanted, chatter: Pass the salt."]
 
 
+def test_nobody_goes_on_with_a_bot_that_has_not_answered() -> None:
+    """What follows an unanswered call counts for nothing, whatever becomes of it."""
+    verdicts = judge_talks([TALK], lambda talk: Answers("And then?"))
+    assert (verdicts.recall, verdicts.owed.total()) == (0.0, 1)
+
+
 def test_time_alone_with_the_bot_is_no_time_in_which_it_can_be_unwanted() -> None:
     """Where everything is for it nothing can be."""
     alone = Talk("alone", ("Kim",), (), (Line("Kim", "Hello.", Owed.YES, "alone", 0, 1),), 600.0)
