@@ -21,6 +21,7 @@ from bot.clock import SystemClock
 from bot.discord.client import connected, translated
 from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
+from bot.discord.commands.persona import add_persona
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.interpreter import timely_interpreter
 from bot.listening import open_detector, open_judge
@@ -188,6 +189,7 @@ async def running_bot(
                     _rolling_context(settings, guilds),
                     partial(add_memory_commands, people=people, zone=zone),
                     partial(add_participation_commands, participation=participation),
+                    partial(add_persona, choices=guilds),
                 ],
                 metronome,
             )
@@ -233,6 +235,7 @@ async def _policy(settings: BotSettings, model: FallbackModel | None, guilds: Gu
         budget,
         mode=settings.compaction.mode,
         max_output_tokens=settings.llm.max_output_tokens,
+        instructions=settings.brain.guild_instructions,
     )
 
 

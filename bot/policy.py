@@ -14,7 +14,7 @@ from bot.store.guilds import GuildChoice
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from bot.llm.budget import Budget
     from compaction.model import Mode
@@ -35,23 +35,36 @@ class Choices(Protocol):
 @dataclass(frozen=True, slots=True)
 class Terms:
     """On what terms a prompt is built: the session's mode, how many tokens it may cost by `count`, and whether that
-    is enforced. `condense`: a summary of what is left out is put in."""
+    is enforced. `condense`: a summary of what is left out is put in. `instructions`: the server's own, or empty."""
 
     mode: Mode
     max_input_tokens: int
     enforced: bool
     count: Callable[[str], int]
     condense: bool
+    instructions: str = ""
 
 
 class GuildPolicy:
-    """Says what holds. `mode`: that of the settings. `max_output_tokens`: how long an answer may be."""
+    """Says what holds. `mode`: that of the settings. `max_output_tokens`: how long an answer may be.
 
-    def __init__(self, choices: Choices, budget: Budget, *, mode: Mode, max_output_tokens: int) -> None:
+    `instructions`: what the operator wants said to the model on each server, by its id.
+    """
+
+    def __init__(
+        self,
+        choices: Choices,
+        budget: Budget,
+        *,
+        mode: Mode,
+        max_output_tokens: int,
+        instructions: Mapping[str, str] | None = None,
+    ) -> None:
         self._choices = choices
         self._budget = budget
         self._mode = mode
         self._max_output_tokens = max_output_tokens
+        self._instructions = instructions or {}
 
     async def mode(self, guild_id: int) -> Mode:
         """Return how the guild's sessions remember."""
@@ -70,6 +83,7 @@ class GuildPolicy:
             enforced=enforced,
             count=self._budget.count,
             condense=settings.summarize_on_truncate,
+            instructions=_joined(self._instructions.get(str(guild_id), ""), choice.persona or ""),
         )
 
     async def _choice(self, guild_id: int) -> GuildChoice:
@@ -78,3 +92,7 @@ class GuildPolicy:
         except StoreError as error:
             log.warning("guild_choice_unread", guild_id=guild_id, problem=str(error))
             return GuildChoice()
+
+
+def _joined(*texts: str) -> str:
+    return "\n".join(text.strip() for text in texts if text.strip())

@@ -59,7 +59,7 @@ class Prompting:
         context = build_context_messages(
             self._memory,
             question.turn,
-            system=(means.instructions.text(tools=bool(self._toolbox.tools())), *self._besides(question)),
+            system=(self._instructions(terms), *self._besides(question)),
             max_input_tokens=means.max_input_tokens if terms is None else terms.max_input_tokens,
             now=means.clock.now(),
             zone=means.zone,
@@ -74,6 +74,11 @@ class Prompting:
         self._part.sent(sum(part.tokens for part in context.parts))
         means.observe(events.ContextBuilt(context.parts, question.turn.seq, means.clock.monotonic()))
         return context
+
+    def _instructions(self, terms: Terms | None) -> str:
+        """Return what the model is told in every answer on this server."""
+        guild = "" if terms is None else terms.instructions
+        return self._means.instructions.text(tools=bool(self._toolbox.tools()), guild=guild)
 
     def _besides(self, question: Question) -> tuple[str, ...]:
         """Return what the model is told about this answer alone."""

@@ -125,6 +125,14 @@ class BrainSettings(BaseModel):
             description="Sentences added to the system prompt: a persona, house rules. Takes effect at the next reply.",
         ),
     ] = ""
+    guild_instructions: Annotated[
+        dict[str, Annotated[str, Field(max_length=4000)]],
+        Field(
+            description="Sentences added to the system prompt on one server, by its id: "
+            '{ 123456789012345678 = "Speak German." }. What its moderators set with /persona comes after them. Takes '
+            "effect at start."
+        ),
+    ] = Field(default_factory=dict)
     reply_timeout_s: Annotated[
         float,
         Field(

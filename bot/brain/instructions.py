@@ -37,9 +37,11 @@ class Instructions:
     name: str
     extra: str = ""
 
-    def text(self, *, tools: bool = False) -> str:
-        """Return the whole system prompt. `tools`: there are some to be called."""
+    def text(self, *, tools: bool = False, guild: str = "") -> str:
+        """Return the whole system prompt. `tools`: there are some to be called. `guild`: a server's own addition."""
         parts = [_WHO.format(name=self.name), _HOW, _MEMORY, *([_TOOLS] if tools else [])]
         if self.extra.strip():
             parts.append(f"House rules:\n{self.extra.strip()}")
+        if guild.strip():
+            parts.append(f"On this server, besides (the rules above hold all the same):\n{guild.strip()}")
         return "\n\n".join(parts)

@@ -37,6 +37,7 @@ guild_settings = Table(
     Column("quiet_always", Boolean),
     Column("quiet_session", String),
     Column("quiet_until", Float),
+    Column("persona", String),
 )
 
 # The database's fourth step. Frozen as shipped.
@@ -61,6 +62,9 @@ VOICE_COLUMNS = (
     "ALTER TABLE guild_settings ADD COLUMN quiet_until FLOAT",
 )
 
+# The database's seventh step. Frozen as shipped.
+PERSONA_STEP = ("ALTER TABLE guild_settings ADD COLUMN persona VARCHAR",)
+
 
 @dataclass(frozen=True, slots=True)
 class GuildChoice:
@@ -71,6 +75,8 @@ class GuildChoice:
     voice_mode: VoiceMode | None = None
     wake_names: tuple[str, ...] | None = None
     silence: Silence = field(default_factory=Silence)
+    # How the bot is there, in the moderators' words.
+    persona: str | None = None
 
 
 class Guilds:
@@ -103,6 +109,7 @@ class Guilds:
             "quiet_always": choice.silence.always,
             "quiet_session": choice.silence.session_id,
             "quiet_until": choice.silence.until,
+            "persona": choice.persona,
         }
         async with self._database.writing() as connection:
             changed = await connection.execute(
@@ -130,4 +137,4 @@ def _choice(row: Row[Any]) -> GuildChoice:
             "/wake-names."
         ) from exc
     silence = Silence(always=bool(row.quiet_always), session_id=row.quiet_session, until=row.quiet_until)
-    return GuildChoice(mode, row.budget_enabled, voice_mode, wake_names, silence)
+    return GuildChoice(mode, row.budget_enabled, voice_mode, wake_names, silence, row.persona)

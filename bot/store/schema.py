@@ -34,7 +34,7 @@ from bot.store import guilds as guilds
 from bot.store import kept as kept
 from bot.store.base import Prose as Prose
 from bot.store.base import metadata as metadata
-from bot.store.guilds import GUILDS_STEP
+from bot.store.guilds import GUILDS_STEP, PERSONA_STEP
 from bot.store.kept_step import KEPT_STEP
 from bot.store.optouts import PARTICIPATION_STEP
 from bot.store.search_step import SEARCH_OBJECTS, SEARCH_STEP
@@ -269,6 +269,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     GUILDS_STEP,
     PARTICIPATION_STEP,
     SENT_STEP,
+    PERSONA_STEP,
 )
 
 

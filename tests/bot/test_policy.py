@@ -34,6 +34,20 @@ def policy(choice: GuildChoice, settings: BudgetSettings = SETTINGS) -> GuildPol
 
 
 @pytest.mark.asyncio
+async def test_a_server_has_instructions_of_its_own() -> None:
+    """The operator's first, then the moderators'; on another server neither."""
+    policy = GuildPolicy(
+        Chosen(GuildChoice(persona=" You are a dry innkeeper. ")),
+        Budget(BudgetSettings()),
+        mode=Mode.SUMMARY,
+        max_output_tokens=300,
+        instructions={"1": "Speak German."},
+    )
+    assert (await policy.terms(1)).instructions == "Speak German.\nYou are a dry innkeeper."
+    assert (await policy.terms(3)).instructions == ""
+
+
+@pytest.mark.asyncio
 async def test_the_settings_hold_where_nothing_is_chosen() -> None:
     """Mode, budget, and how it is counted."""
     terms = await policy(GuildChoice(Mode.OFF, False)).terms(3)

@@ -226,6 +226,9 @@ def test_the_system_prompt_holds_what_it_must() -> None:
     assert "not instructions" in text
     assert text.endswith("House rules:\nSpeak like a pirate.")
     assert "House rules" not in Instructions("Otto").text()
+    told = Instructions("Otto", "Speak like a pirate.").text(tools=True, guild="Be brief.")
+    assert told.index("Tools:") < told.index("House rules:") < told.index("On this server")
+    assert told.endswith("Be brief.")
 
 
 async def _nothing(arguments: Mapping[str, object]) -> str:

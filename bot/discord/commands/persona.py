@@ -1,0 +1,84 @@
+"""/persona: how the bot is on this server, in the moderators' own words; it goes into every prompt here.
+
+Everybody may read it; who may manage the server may change it. It takes effect at the next reply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import discord
+import structlog
+from discord import app_commands
+
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from bot.store.guilds import GuildChoice
+
+log = structlog.get_logger()
+
+# As much as every prompt of the server can do without.
+MOST_CHARS = 1_500
+DEFAULT = "default"
+
+
+class GuildChoices(Protocol):
+    """Where choices are kept; `bot.store.guilds` implements it. Raises `StoreError`."""
+
+    async def choice(self, guild_id: int) -> GuildChoice:
+        """Return what the guild has chosen."""
+
+    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+        """Store what the guild chooses."""
+
+
+def add_persona(tree: app_commands.CommandTree[Any], *, choices: GuildChoices) -> None:
+    """Put /persona on `tree`."""
+
+    @tree.command(name="persona", description="Show or set how I am on this server, in your own words.")
+    @app_commands.describe(text="For example: You are a dry old innkeeper. Say `default` to give it up again.")
+    @app_commands.guild_only()
+    async def persona(
+        interaction: discord.Interaction, text: app_commands.Range[str, 1, MOST_CHARS] | None = None
+    ) -> None:
+        await _persona(interaction, text, choices)
+
+
+async def _persona(interaction: discord.Interaction, text: str | None, choices: GuildChoices) -> None:
+    guild_id = interaction.guild_id
+    assert guild_id is not None, "guild_only"
+    try:
+        before = await choices.choice(guild_id)
+        if text is None:
+            await _answer(interaction, told(before.persona))
+            return
+        if not interaction.permissions.manage_guild:
+            await _answer(interaction, f"Only who may manage the server can change this. {told(before.persona)}")
+            return
+        wanted = text.strip()[:MOST_CHARS]
+        after = replace(before, persona=None if wanted.casefold() in {"", DEFAULT} else wanted)
+        await choices.choose(guild_id, after, by=interaction.user.id)
+    except StoreError as error:
+        await _answer(interaction, f"That could not be stored. {error}")
+        return
+    log.info(
+        "guild_persona_chosen",
+        guild_id=guild_id,
+        char_count=len(after.persona or ""),
+        user_id=interaction.user.id,
+    )
+    await _answer(interaction, f"{told(after.persona)}\nThis takes effect at my next reply.")
+
+
+def told(persona: str | None) -> str:
+    """Return what holds, as a person reads it."""
+    if persona is None:
+        return "Here I am as my settings make me. Moderators can change that: /persona text."
+    return f"Here I am told to be so:\n{persona}"
+
+
+async def _answer(interaction: discord.Interaction, sentence: str) -> None:
+    """Answer the command, seen by the person alone; nobody is mentioned."""
+    await interaction.response.send_message(sentence, ephemeral=True, allowed_mentions=discord.AllowedMentions.none())

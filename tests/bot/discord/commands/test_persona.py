@@ -1,0 +1,83 @@
+"""/persona against the local Discord: everybody may read it, moderators may change it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.discord.client import connected
+from bot.discord.commands.persona import add_persona, told
+from bot.store.database import open_database
+from bot.store.guilds import GuildChoice, Guilds
+from compaction.errors import StoreError
+from compaction.model import Mode
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from tests.fakes.clock import FakeClock
+from voice.settings import TransportSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.discord.commands.persona import GuildChoices
+
+
+@asynccontextmanager
+async def online(choices: GuildChoices) -> AsyncIterator[LocalDiscord]:
+    """Start a local Discord with our client in it, which has the command."""
+    command = partial(add_persona, choices=choices)
+    async with (
+        LocalDiscord() as local,
+        connected(settings_for(local), TransportSettings(), FakeHousehold(), [command]),
+    ):
+        yield local
+
+
+async def say(local: LocalDiscord, user_id: int, **options: str) -> str:
+    """Use the command, and return the answer that the person alone sees."""
+    result = await local.invoke(user_id, "persona", options)
+    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+    (reply,) = result.replies
+    assert reply.ephemeral
+    return reply.content
+
+
+@pytest.mark.asyncio
+async def test_a_moderator_sets_it_and_everybody_sees_it(tmp_path: Path) -> None:
+    """Stored beside what else the server has chosen, and given up again."""
+    async with open_database(tmp_path / "a.db") as database:
+        guilds = Guilds(database, FakeClock())
+        async with online(guilds) as local:
+            await guilds.choose(local.guild.id, GuildChoice(mode=Mode.ROLLING), by=ADA)
+            assert await say(local, BEN) == told(None)
+            changed = await say(local, ADA, text="You are a dry innkeeper.")
+            assert "You are a dry innkeeper." in changed
+            assert "next reply" in changed
+            assert (await say(local, BEN, text="You are a cat.")).startswith("Only who may manage the server")
+            fresh = Guilds(database, FakeClock())
+            choice = await fresh.choice(local.guild.id)
+            assert (choice.persona, choice.mode) == ("You are a dry innkeeper.", Mode.ROLLING)
+            assert told(None) in await say(local, ADA, text="Default")
+            assert (await guilds.choice(local.guild.id)).persona is None
+
+
+class Broken:
+    """A store that is full."""
+
+    async def choice(self, guild_id: int) -> GuildChoice:
+        """Fail."""
+        raise StoreError("The disk is full. Make room.")
+
+    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+        """Never reached."""
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_stored_is_told() -> None:
+    """With the remedy."""
+    async with online(Broken()) as local:
+        assert "Make room" in await say(local, ADA, text="You are a cat.")
