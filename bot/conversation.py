@@ -22,6 +22,7 @@ from bot.interruption import Interruption
 from bot.minutes import Minutes
 from bot.participation.part import Part, Working
 from bot.prompting import Prompting
+from bot.screen.commenting import Commenting
 from compaction.budget.tokens import estimate_text_tokens
 from voice.asr.glossary import choose_glossary
 from voice.listening.ears import Ears
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from bot.participation.standing import Standing
     from bot.place import Moved, Place
     from bot.realtime import RealtimeTalk
-    from compaction.model import SessionId
+    from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
     from voice.transport.heard import Heard
 
@@ -120,6 +121,8 @@ class Conversation:
             clock=means.clock,
         )
 
+        self._commenting = self._new_commenting()
+
     # -- life -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -131,6 +134,8 @@ class Conversation:
             tasks.create_task(self._part.run(), name="participation")
             if self._talk is not None:
                 tasks.create_task(self._talk.run(), name="speech-to-speech")
+            if self._commenting is not None:
+                tasks.create_task(self._commenting.run(), name="commentary")
 
     async def finish(self) -> None:
         """Let what was just said become turns, and what was just being said be recorded as far as it was heard."""
@@ -181,6 +186,18 @@ class Conversation:
         if self._talk is not None:
             # The session is still telling what has landed; it can be asked a moment later.
             asyncio.get_running_loop().call_soon(self._talk.landed)
+
+    def noted(self, note: Note) -> None:
+        """Take note of what was seen on a shared screen."""
+        if self._commenting is not None:
+            self._commenting.noted(note)
+        if self._talk is not None:
+            self._talk.landed()
+        self._observe(events.ScreenNoted(note, self._clock.monotonic()))
+
+    def recapped(self, turn: Turn) -> None:
+        """Take note of the turn that stands for a share that is over."""
+        self._recorded(events.TurnRecorded(turn, self._clock.monotonic()))
 
     def _recorded(self, event: events.Event) -> None:
         """Tell what the minutes recorded to whoever watches, and to who tends the memory."""
@@ -285,6 +302,14 @@ class Conversation:
         if turns:
             self._ask(Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip))
         return bool(turns)
+
+    def _new_commenting(self) -> Commenting | None:
+        screens = self._means.screens
+        if screens is None or not screens.settings.commentary:
+            return None
+        return Commenting(
+            screens.settings, clock=self._clock, busy=lambda: self._working().busy, remark=self._part.remark
+        )
 
     def _new_talk(self) -> RealtimeTalk | None:
         means = self._means

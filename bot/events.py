@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from compaction.model import Turn
+    from compaction.model import Note, Turn
     from compaction.payload import PayloadPart
 
 
@@ -65,6 +65,14 @@ class TurnRecorded:
     """A turn stands in the timeline and in the store."""
 
     turn: Turn
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenNoted:
+    """Something was seen on a shared screen and is remembered."""
+
+    note: Note
     at: float
 
 
@@ -137,6 +145,7 @@ Event: TypeAlias = (
     | UtteranceHeard
     | UtteranceDropped
     | TurnRecorded
+    | ScreenNoted
     | CompactionLanded
     | CompactionFailed
     | ContextBuilt

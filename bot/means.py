@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bot.policy import GuildPolicy
     from bot.realtime import RealtimeTalk
     from bot.recall import Place as RecallPlace
+    from bot.screen.screens import Screens
     from bot.settings import BrainSettings, RoomSettings
     from bot.store.sessions import Sessions
     from compaction.events import CompactionEvent
@@ -71,6 +72,8 @@ class Means:
     quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
     # What a model may call while it answers, for a session in a place.
     toolbox: Callable[[RecallPlace, Place], Toolbox] = lambda *_: Toolbox()
+    # The screens that people share with the bot; None: nobody can.
+    screens: Screens | None = None
     # Judges what the bot wants to say before it is spoken; None: nobody does.
     moderator: Moderator | None = None
     # Says in pauses who sounds finished; without one silence alone ends speech.

@@ -8,6 +8,7 @@ channel goes on with it.
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import structlog
@@ -20,13 +21,16 @@ from compaction.events import Failed, Landed
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from bot.keeper import Keeper
     from bot.means import Means
     from bot.participation.standing import Standing
     from bot.place import Link, Moved, Place
+    from bot.screen.room import RoomScreens
     from bot.store.sessions import Opened
     from compaction.events import CompactionEvent
-    from compaction.model import SessionId
+    from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
@@ -78,13 +82,14 @@ class Room:
                 self._memory = memory
                 self._keeper = self._means.keeping(session_id, self._place.guild_id, memory)
                 standing = await self._means.participation.standing(self._place.guild_id)
-                conversation = self._conversation = self._new_conversation(session_id, memory, standing)
-                reason = "crashed"
-                try:
-                    reason = await self._live(opened, conversation)
-                    await self._end_session(memory, reason)
-                finally:
-                    self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
+                with self._watching(session_id, memory) as screens:
+                    conversation = self._conversation = self._new_conversation(session_id, memory, standing)
+                    reason = "crashed"
+                    try:
+                        reason = await self._live(opened, conversation, screens)
+                        await self._end_session(memory, reason)
+                    finally:
+                        self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
                 return reason
 
     def close(self, reason: str) -> None:
@@ -132,7 +137,13 @@ class Room:
             report=self._report,
         )
 
-    async def _live(self, opened: Opened, conversation: Conversation) -> str:
+    def _watching(self, session_id: SessionId, memory: SessionMemory) -> AbstractContextManager[RoomScreens | None]:
+        """Return what lets people share screens here while it is entered."""
+        if self._means.screens is None:
+            return nullcontext()
+        return self._means.screens.room_for(session_id, self._place, memory=memory, watcher=self)
+
+    async def _live(self, opened: Opened, conversation: Conversation, screens: RoomScreens | None) -> str:
         """Be in the channel until asked to leave; return why."""
         connection = self._place.connect(conversation.playback, conversation.take, excludes=conversation.excludes)
         async with connection as link:
@@ -145,9 +156,13 @@ class Room:
                 ]
                 if self._keeper is not None:
                     running.append(tasks.create_task(self._keeper.run(), name="keeper"))
+                if screens is not None:
+                    running.append(tasks.create_task(screens.run(), name="screens"))
                 await self._enter(opened)
                 reason = await self._closing
                 await conversation.finish()
+                if screens is not None:
+                    await screens.finish()
                 for task in running:
                     task.cancel()
             self._tell_link(link)
@@ -205,6 +220,16 @@ class Room:
         raise LinkError(reason)
 
     # -- what is told ---------------------------------------------------------------------------------------
+
+    def noted(self, note: Note) -> None:
+        """Hand on what was seen on a shared screen."""
+        if self._conversation is not None:
+            self._conversation.noted(note)
+
+    def recapped(self, turn: Turn) -> None:
+        """Hand on the recap of a share that is over."""
+        if self._conversation is not None:
+            self._conversation.recapped(turn)
 
     def _tell_link(self, link: Link) -> None:
         self._observe(events.LinkChanged(link.state, link.counters, self._clock.monotonic()))

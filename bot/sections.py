@@ -17,12 +17,14 @@ if TYPE_CHECKING:
         RecallSettings,
         RoomSettings,
         StorageSettings,
+        WebSettings,
     )
     from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
     from voice.settings import (
         AsrSettings,
         ListeningSettings,
         RealtimeSettings,
+        ScreenSettings,
         SpeakingSettings,
         TransportSettings,
     )
@@ -39,6 +41,8 @@ class BotSettings:
     asr: AsrSettings
     speaking: SpeakingSettings
     realtime: RealtimeSettings
+    screen: ScreenSettings
+    web: WebSettings
     brain: BrainSettings
     participation: ParticipationSettings
     llm: LlmSettings

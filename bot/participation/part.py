@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -151,6 +151,19 @@ class Part:
                 log.info("thought_begun", reason=decision.reason.value, may_skip=decision.may_skip)
                 self._lull.taken(now)
                 self._count(decision)
+
+    def remark(self) -> bool:
+        """Something on a shared screen gives occasion: ask for a thought about it, where the bot may have one; return
+        whether it was asked."""
+        now = self._clock.monotonic()
+        engaged = any(self._engagement.engaged(person.id, at=now) for person in self._company.people)
+        decision = decide(None, replace(self._situation(engaged=engaged), screen=True))
+        log.debug("remark_considered", answers=decision.answer, reason=decision.reason.value)
+        if not decision.answer or not self._think(decision):
+            return False
+        log.info("thought_begun", reason=decision.reason.value, may_skip=decision.may_skip)
+        self._count(decision)
+        return True
 
     def fall_silent(self) -> None:
         """Stop speaking at once, and forget what was to be said next."""

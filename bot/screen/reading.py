@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -99,13 +100,26 @@ class ModelFirst:
         await self._ocr.rest()
 
 
+def told(screen: ScreenSettings, llm: LlmSettings) -> str:
+    """Return who looks at the pictures, as a plain sentence for who shares."""
+    if not uses_model(screen):
+        return "By the bot alone, on its own machine: it reads the text. Pictures go nowhere else."
+    where = urlsplit(screen.base_url or llm.base_url).hostname or "OpenAI"
+    return f"By the vision model {screen.model} at {where}, which is sent pictures now and then and describes them."
+
+
+def uses_model(screen: ScreenSettings) -> bool:
+    """Return whether the settings choose a model."""
+    return screen.reader == "model" or (screen.reader == "auto" and bool(screen.model))
+
+
 @asynccontextmanager
 async def chosen_readers(
     screen: ScreenSettings, llm: LlmSettings, *, monotonic: Callable[[], float]
 ) -> AsyncIterator[Readers]:
     """Lend what the settings choose; nothing is loaded before somebody shares. Raises `SetupError`."""
     async with OcrReader(busy_share=screen.busy_share) as ocr:
-        if screen.reader == "ocr" or (screen.reader == "auto" and not screen.model):
+        if not uses_model(screen):
             yield OcrAlone(ocr)
             return
         if not screen.model:

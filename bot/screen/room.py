@@ -245,6 +245,10 @@ class RoomScreens:
             **{f"{name}_count": count for name, count in sorted(share.counts.items())},
         )
 
+    def sharers(self) -> list[Sharer]:
+        """Return everybody who shares, or has only opened the page."""
+        return list(self._sharers.values())
+
     def find(self, user_id: int) -> Sharer | None:
         """Return somebody's share, or None."""
         return self._sharers.get(user_id)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.screen.room import RoomScreens
 from bot.screen.words import TOLD, Ending, ScreenError
 from bot.web.port import LineClosedError, NotAdmittedError, Welcome
 from voice.screen.token import LinkRefusedError, Links, Refusal, new_key
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
     from bot.clock import Clock
-    from bot.screen.room import RoomScreens, Sharer
+    from bot.place import Place
+    from bot.screen.reading import Readers
+    from bot.screen.room import Sharer
+    from compaction.model import Note, SessionId, Turn
+    from compaction.session import SessionMemory
     from voice.screen.token import Claim
     from voice.settings import ScreenSettings
 
@@ -36,11 +41,24 @@ _REFUSED = {
 _ABSENT = "You are not in the voice channel any more. Join it, then type /watch start again."
 
 
+class Watcher(Protocol):
+    """Who is told what becomes of the shares of a room; `bot.conversation.Conversation` is it."""
+
+    def noted(self, note: Note) -> None:
+        """A note was taken."""
+
+    def recapped(self, turn: Turn) -> None:
+        """A share is over, and its recap stands in the timeline."""
+
+
 class Screens:
     """One process's. `reading`: who looks at the pictures, a plain sentence. Not thread-safe."""
 
-    def __init__(self, settings: ScreenSettings, *, clock: Clock, bot_name: str, reading: str) -> None:
+    def __init__(
+        self, settings: ScreenSettings, readers: Readers, *, clock: Clock, bot_name: str, reading: str
+    ) -> None:
         self._settings = settings
+        self._readers = readers
         self._clock = clock
         self._bot_name = bot_name
         self._reading = reading
@@ -49,16 +67,37 @@ class Screens:
         # The one open line of each sharer.
         self._lines: dict[str, PageLine] = {}
 
+    @property
+    def settings(self) -> ScreenSettings:
+        """Return what was chosen."""
+        return self._settings
+
+    @property
+    def valid_s(self) -> float:
+        """Return how long a link may wait to be opened."""
+        return self._settings.link_valid_s
+
     @contextmanager
-    def open_room(self, room: RoomScreens) -> Iterator[None]:
-        """Let people share in a room while the block lasts."""
-        guild_id = room.place.guild_id
-        self._rooms[guild_id] = room
+    def room_for(
+        self, session_id: SessionId, place: Place, *, memory: SessionMemory, watcher: Watcher
+    ) -> Iterator[RoomScreens]:
+        """Let people share in a room while the block lasts; run what is lent, and finish it."""
+        room = RoomScreens(
+            session_id,
+            place,
+            memory=memory,
+            readers=self._readers,
+            settings=self._settings,
+            clock=self._clock,
+            recorded=watcher.recapped,
+            noted=watcher.noted,
+        )
+        self._rooms[place.guild_id] = room
         try:
-            yield
+            yield room
         finally:
-            if self._rooms.get(guild_id) is room:
-                del self._rooms[guild_id]
+            if self._rooms.get(place.guild_id) is room:
+                del self._rooms[place.guild_id]
 
     def room(self, guild_id: int) -> RoomScreens | None:
         """Return the room of a server, or None."""

@@ -84,6 +84,11 @@ class WebServer:
         """Return where the pages are."""
         return self._site
 
+    @property
+    def is_local(self) -> bool:
+        """Return whether links work on this machine alone."""
+        return not self._settings.public_url
+
     def share_link(self, token: str) -> str:
         """Return the address that opens the page with a token, which stays in the browser."""
         return f"{self._site.origin}{SHARE_PATH}#{token}"

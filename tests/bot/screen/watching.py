@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bot.screen.room import RoomScreens
 from bot.screen.screens import Screens
 from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory
@@ -25,6 +24,7 @@ from voice.settings import ScreenSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
     from voice.screen.port import Latest, Look
 
@@ -88,7 +88,15 @@ class Watching:
     turns: list[Turn] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.screens = Screens(self.settings, clock=self.clock, bot_name="Roomtone", reading="Read here.")
+        self.screens = Screens(self.settings, self.readers, clock=self.clock, bot_name="Roomtone", reading="Read here.")
+
+    def noted(self, note: Note) -> None:
+        """See `Watcher.noted`."""
+        self.notes.append(note)
+
+    def recapped(self, turn: Turn) -> None:
+        """See `Watcher.recapped`."""
+        self.turns.append(turn)
 
     @asynccontextmanager
     async def room(self) -> AsyncIterator[RoomScreens]:
@@ -103,23 +111,13 @@ class Watching:
             clock=self.clock,
         ) as memory:
             self.memory = memory
-            room = RoomScreens(
-                EVENING,
-                self.place,
-                memory=memory,
-                readers=self.readers,
-                settings=self.settings,
-                clock=self.clock,
-                recorded=self.turns.append,
-                noted=self.notes.append,
-            )
-            running = asyncio.create_task(room.run())
-            try:
-                with self.screens.open_room(room):
+            with self.screens.room_for(EVENING, self.place, memory=memory, watcher=self) as room:
+                running = asyncio.create_task(room.run())
+                try:
                     yield room
-            finally:
-                running.cancel()
-                await asyncio.wait({running})
+                finally:
+                    running.cancel()
+                    await asyncio.wait({running})
                 if not running.cancelled() and (error := running.exception()) is not None:
                     raise error
 

@@ -1,0 +1,133 @@
+"""The commands about shared screens: /watch start, stop, status and look.
+
+Answers are seen by the person who asked alone: the link is theirs, and so is what they look up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import discord
+import structlog
+from discord import app_commands
+
+from bot.errors import BotError
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+log = structlog.get_logger()
+
+# Discord's own limit of a message, with room for what stands around it.
+_MOST_CHARS = 1_800
+LOCAL = (
+    "\nThe link works in a browser on the machine that I run on. Whoever runs me can make it work everywhere: "
+    "PUBLIC_URL."
+)
+NOT_A_MODERATOR = "Only a moderator can end what others share (who may manage channels or mute members)."
+
+
+class Watching(Protocol):
+    """What the commands ask of the service; `bot.screen.desk.WatchDesk` implements it."""
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether links work on the bot's own machine alone."""
+
+    @property
+    def valid_s(self) -> float:
+        """Return how long a link may wait to be opened."""
+
+    async def link(self, guild_id: int, user_id: int) -> str:
+        """Return a link for somebody. Raises `BotError` or `StoreError`, as all of these."""
+
+    async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
+        """End somebody's share, or everybody's; return how many ended."""
+
+    def status(self, guild_id: int) -> str:
+        """Return who shares what."""
+
+    async def look(self, guild_id: int, question: str, *, who: str | None) -> str:
+        """Return what is on a shared screen now."""
+
+
+def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: Watching) -> None:
+    """Put /watch on `tree`."""
+    group: app_commands.Group = app_commands.Group(
+        name="watch", description="Let me watch a screen together with you.", guild_only=True
+    )
+
+    @group.command(name="start", description="Get a link to share your screen, a window or a tab with me.")
+    async def start(interaction: discord.Interaction) -> None:
+        await _answer(interaction, lambda guild_id: _link(watching, guild_id, interaction.user.id))
+
+    @group.command(name="stop", description="Stop sharing your screen with me.")
+    @app_commands.describe(everybody="End every share here (moderators).")
+    async def stop(interaction: discord.Interaction, everybody: bool = False) -> None:
+        async def stopped(guild_id: int) -> str:
+            if everybody and not _moderates(interaction):
+                return NOT_A_MODERATOR
+            return ended(await watching.stop(guild_id, interaction.user.id, everybody=everybody))
+
+        await _answer(interaction, stopped)
+
+    @group.command(name="status", description="Who shares a screen with me, and since when.")
+    async def status(interaction: discord.Interaction) -> None:
+        async def told(guild_id: int) -> str:
+            return watching.status(guild_id)
+
+        await _answer(interaction, told)
+
+    @group.command(name="look", description="Ask me about a shared screen, as it is now.")
+    @app_commands.describe(question="What you want to know; without, I tell what is on it.", whose="Whose screen.")
+    async def look(
+        interaction: discord.Interaction, question: str = "What is on the screen?", whose: discord.Member | None = None
+    ) -> None:
+        async def seen(guild_id: int) -> str:
+            who = None if whose is None else whose.display_name
+            return quoted(await watching.look(guild_id, question[:300], who=who))
+
+        await _answer(interaction, seen)
+
+    tree.add_command(group)
+
+
+async def _link(watching: Watching, guild_id: int, user_id: int) -> str:
+    url = await watching.link(guild_id, user_id)
+    minutes = max(1, round(watching.valid_s / 60))
+    return (
+        f"Open this on your computer and choose what to share: <{url}>\n"
+        f"It is for you alone, works once, and has to be opened within {minutes} minutes. What I see becomes short "
+        f"notes; pictures are never kept.{LOCAL if watching.is_local else ''}"
+    )
+
+
+def ended(count: int) -> str:
+    """Return how many shares were ended, as a sentence."""
+    if not count:
+        return "You share no screen with me."
+    return "Sharing has ended." if count == 1 else f"{count} shares have ended."
+
+
+def quoted(seen: str) -> str:
+    """Return what is on a screen so that none of it is markup, within a message."""
+    text = discord.utils.escape_markdown(discord.utils.escape_mentions(seen))
+    return text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + " …"
+
+
+def _moderates(interaction: discord.Interaction) -> bool:
+    return interaction.permissions.manage_channels or interaction.permissions.mute_members
+
+
+async def _answer(interaction: discord.Interaction, tell: Callable[[int], Awaitable[str]]) -> None:
+    """Answer with what `tell` returns, seen by the person alone; it may take longer than Discord waits."""
+    assert interaction.guild_id is not None, "guild_only"
+    await interaction.response.defer(ephemeral=True, thinking=True)
+    try:
+        sentence = await tell(interaction.guild_id)
+    except (BotError, StoreError) as error:
+        sentence = str(error)
+    await interaction.followup.send(
+        sentence, ephemeral=True, suppress_embeds=True, allowed_mentions=discord.AllowedMentions.none()
+    )

@@ -1,0 +1,72 @@
+"""Where people ask for a link, an end, or a look: what the /watch commands talk to (`bot.discord.commands.watch`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.brain.tools.tool import ToolError
+from bot.screen.words import Ending, ScreenError
+
+if TYPE_CHECKING:
+    from bot.participation.standing import Participation
+    from bot.screen.room import RoomScreens
+    from bot.screen.screens import Screens
+    from bot.web.server import WebServer
+
+NOT_HERE = "I am not in a voice channel here. Join one and use /join first."
+
+
+class WatchDesk:
+    """One process's."""
+
+    def __init__(self, screens: Screens, web: WebServer, participation: Participation) -> None:
+        self._screens = screens
+        self._web = web
+        self._participation = participation
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether links work on the bot's own machine alone."""
+        return self._web.is_local
+
+    @property
+    def valid_s(self) -> float:
+        """Return how long a link may wait to be opened."""
+        return self._screens.valid_s
+
+    async def link(self, guild_id: int, user_id: int) -> str:
+        """Return a link for somebody to share with. Raises `BotError` with a plain sentence."""
+        standing = await self._participation.standing(guild_id)
+        if user_id in standing.opted_out:
+            raise ScreenError(
+                "You asked me not to hear you, and a shared screen is remembered like what is said. /opt-in changes "
+                "that."
+            )
+        token = self._screens.invite(guild_id, user_id)
+        await self._web.start()
+        return self._web.share_link(token)
+
+    async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
+        """End somebody's share, or everybody's; return how many ended. Raises `ScreenError`."""
+        room = self._room(guild_id)
+        wanted = room.sharers() if everybody else [sharer for sharer in [room.find(user_id)] if sharer is not None]
+        for sharer in wanted:
+            await room.end(sharer, Ending.COMMAND)
+        return len(wanted)
+
+    def status(self, guild_id: int) -> str:
+        """Return who shares what, in plain sentences. Raises `ScreenError`."""
+        return self._room(guild_id).status()
+
+    async def look(self, guild_id: int, question: str, *, who: str | None) -> str:
+        """Return what is on a shared screen now. Raises `ScreenError`."""
+        try:
+            return await self._room(guild_id).look(question, who=who)
+        except ToolError as error:
+            raise ScreenError(str(error)) from error
+
+    def _room(self, guild_id: int) -> RoomScreens:
+        room = self._screens.room(guild_id)
+        if room is None:
+            raise ScreenError(NOT_HERE)
+        return room
