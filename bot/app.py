@@ -23,6 +23,7 @@ from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
+from bot.discord.commands.watch import add_watch_commands
 from bot.interpreter import timely_interpreter
 from bot.listening import open_detector, open_judge
 from bot.llm.embedded import EmbeddedResponder
@@ -35,6 +36,7 @@ from bot.realtime import talks
 from bot.recognisers import chosen_recognizer
 from bot.remembering import keepers, memories, open_recall, quoting_for
 from bot.room import Room
+from bot.screen.opening import open_screens
 from bot.store.database import open_database
 from bot.store.guilds import Guilds
 from bot.store.optouts import OptOuts
@@ -136,6 +138,7 @@ async def running_bot(
         )
         recall = await open_recall(stack, settings, database, store, clock, accesses)
         servers = await _open_servers(stack, settings.mcp, clock)
+        screens, desk = await open_screens(stack, settings, participation, clock)
         toolset = Toolset(
             settings.tools,
             recall,
@@ -143,6 +146,7 @@ async def running_bot(
             clock=clock,
             zone=zone,
             more=tuple if servers is None else servers.tools,
+            screens=lambda place: screens.room(place.guild_id),
         )
         means = Means(
             sessions=sessions,
@@ -176,6 +180,7 @@ async def running_bot(
             quoting=quoting_for(settings, recall, zone),
             toolbox=_toolbox(settings, model, toolset),
             discerning=model is not None,
+            screens=screens,
             policy=policy,
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
@@ -189,6 +194,7 @@ async def running_bot(
                     _rolling_context(settings, guilds),
                     partial(add_memory_commands, people=people, zone=zone),
                     partial(add_participation_commands, participation=participation),
+                    partial(add_watch_commands, watching=desk),
                     partial(add_persona, choices=guilds),
                 ],
                 metronome,

@@ -1,0 +1,38 @@
+"""Makes what shared screens need out of the settings: readers, links, pages, and the desk that the commands talk to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.screen.desk import WatchDesk
+from bot.screen.reading import chosen_readers, told
+from bot.screen.screens import Screens
+from bot.web.server import WebServer
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from bot.clock import Clock
+    from bot.participation.standing import Participation
+    from bot.sections import BotSettings
+
+
+async def open_screens(
+    stack: AsyncExitStack, settings: BotSettings, participation: Participation, clock: Clock
+) -> tuple[Screens, WatchDesk]:
+    """Make them; the pages listen at once where they have a public address, else when somebody first needs them.
+
+    Raises `SetupError`.
+    """
+    readers = await stack.enter_async_context(chosen_readers(settings.screen, settings.llm, monotonic=clock.monotonic))
+    screens = Screens(
+        settings.screen,
+        readers,
+        clock=clock,
+        bot_name=settings.brain.name,
+        reading=told(settings.screen, settings.llm),
+    )
+    web = await stack.enter_async_context(WebServer(settings.web, screens))
+    if settings.web.enabled and settings.web.public_url:
+        await web.start()
+    return screens, WatchDesk(screens, web, participation)
