@@ -144,7 +144,7 @@ OPEN_CUES = re.compile(
 )
 CHANGE_CUES = re.compile(
     r"\b(?:actually|any ?more|chang\w+|mov(?:e|es|ed|ing)|new|now|wait|not|switch\w*|swap\w*|push\w*|wrong|sorry|"
-    r"after all|since)\b|n't\b",
+    r"after all|since|these days|nowadays|currently)\b|n't\b",
     re.IGNORECASE,
 )
 # A question only in form: it asks for a nod.
@@ -170,7 +170,9 @@ REPLACEMENT_CUES = re.compile(
     r"went (?:up|down) to|up to|down to|it's now|is now|are now|used to be|as it turns out|"
     r"no,? (?:no,? )?(?:it|that|the|they|we|he|she|make|not|wait|actually)|not \w+(?: \w+)?,? but|"
     r"new(?= (?:date|day|time|place|plan|code|number|deadline|price|"
-    r"address|meeting point|name)\b))\b",
+    r"address|meeting point|name|password)\b)|re(?:book|nam|arrang|schedul)\w*|running late|"
+    r"mixed (?:that|it|them|those) up|got (?:that|it|this) wrong|was mistaken|"
+    r"(?:cut|raised|lowered|reduced|increased|dropped|bumped)(?=\b[^.?!]* to \W?\d))\b",
     re.IGNORECASE,
 )
 # The one of these that names what is wanted in place of something else, whatever it was.
@@ -184,7 +186,8 @@ BARE_ANSWER = re.compile(
 ADDITION_CUES = re.compile(r"\b(?:also|too|as well|another|besides|both|in addition|plus)\b", re.IGNORECASE)
 ONESELF = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|mine|me|myself)\b", re.IGNORECASE)
 STATEMENT_CUES = re.compile(
-    r"\b(?:is|are|will be|costs?|starts?|begins?|leaves?|opens?|closes?|lives?|equals?|means?)\b|\w['’](?:s|re)\b",
+    r"\b(?:is|are|will be|costs?|starts?|begins?|leaves?|opens?|closes?|lives?|equals?|means?|needs?|runs?)\b|"
+    r"\w['’](?:s|re)\b",
     re.IGNORECASE,
 )
 # How somebody begins who takes back what was just said.
@@ -209,7 +212,7 @@ SUBJECTLESS = _set(
     """start begin leave meet end finish open close happen cost stay stand land fall run do make mean go come bring take
     drive host cook lead play pay owe need book plan schedule settle decide agree pick choose switch move push shift
     change bump delay postpone reschedule extend raise lower swap time date day place number code price one ones better
-    best new correct right final misspoke mistake correction idea sharp exactly roughly later earlier early late
-    apparently definitely probably evening morning afternoon night euro pound dollar buck cent quid percent people
+    best new correct right misspoke mistake correction idea sharp exactly roughly later earlier early late
+    due apparently definitely probably evening morning afternoon night euro pound dollar buck cent quid percent people
     person minute hour meter mile kilometer degree"""
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from compaction.lexicon import AROUND_A_FACT
+from compaction.lexicon import AROUND_A_FACT, SUBJECTLESS
 from compaction.values import Kind, Value, alike, is_hour, of_kind, values, without_times
 from compaction.wording import (
     adds_to_something,
@@ -41,6 +41,8 @@ _SHARED_OF_A_DATE = 0.6
 _SHARED_BY_ONESELF = 0.5
 # Of what a bare correction refers to, where that doesn't name the old value.
 _SHARED_WITH_REFERENCE = 0.5
+_SAID_OF_ANYTHING = frozenset(stem(word) for word in SUBJECTLESS)
+_NEGATION = re.compile(r"\b(?:not|no longer|never)\b|n['’]t\b", re.IGNORECASE)
 _AROUND = frozenset(stem(word) for word in AROUND_A_FACT)
 _REFERENCE = re.compile(r"^(?P<own>.+?) \((?:asked|about): (?P<reference>.+)\)\.?$")
 
@@ -186,25 +188,34 @@ def _mentions_what_it_replaces(new: Claim, old: Claim) -> bool:
     if _replaced_kinds(new.values - old.values, values) and (core or _has_name(values)):
         return True
     # 'Wei brings the cake now, Ada can't make it': a name that opens a sentence isn't known for one.
-    known = {value.what for value in of_kind(old.values, Kind.NAME)} | old.core
-    mentioned = any(value.what in known for value in of_kind(new.values, Kind.NAME))
-    return new.announces_replacement and bool(core) and mentioned and bool(new.core - old.core)
+    new_names = {value.what for value in of_kind(new.values, Kind.NAME)}
+    known = new_names & ({value.what for value in of_kind(old.values, Kind.NAME)} | old.core)
+    says_more = bool(new.core - old.core) or new_names > known
+    return new.announces_replacement and bool(core) and bool(known) and says_more
 
 
 def _replaces_announced(new: Claim, old: Claim, *, same_speaker: bool) -> bool:
     fresh, gone = new.values - old.values, old.values - new.values
+    if _is_somebody_else(new, old):
+        return True
     if _has_name(fresh) and _has_name(gone):
         # Another name is mostly another subject; who takes somebody's place says whose.
         return False
-    core, values = new.core & old.core, new.values & old.values
+    values = new.values & old.values
     kinds = _replaced_kinds(fresh, gone)
     if kinds & {Kind.DATE, Kind.WEEKDAY} and new.announces_replacement and same_speaker and _has_name(values):
         # 'The Lisbon trip got moved to May' is about 'I'm flying to Lisbon in March', whatever other words it uses.
         return True
     if kinds:
-        share = (len(core) + len(values)) / max(1, min(len(new.core), len(old.core)) + len(values))
+        # Who says outright that something was changed names no more of it than needed.
+        whole = not new.announces_replacement
+        share = _share(new.core if whole else _subject(new), old.core if whole else _subject(old), len(values))
         dated = new.announces_replacement and kinds & {Kind.DATE, Kind.WEEKDAY}
         return share >= _SHARED_OF_A_DATE if dated else share > _SHARED
+    core = new.core & old.core
+    if old.core <= new.core and new.announces_replacement and _denies(new) and not _denies(old) and len(core) >= 2:
+        # 'It turned out I'm not allergic to peanuts.'
+        return True
     if not core or gone or not (fresh or new.core - old.core):
         return False
     if old.core <= new.core:
@@ -214,6 +225,32 @@ def _replaces_announced(new: Claim, old: Claim, *, same_speaker: bool) -> bool:
         return False
     share = len(core) / min(len(new.core), len(old.core))
     return new.wants_instead and same_speaker and share >= _SHARED_BY_ONESELF
+
+
+def _is_somebody_else(new: Claim, old: Claim) -> bool:
+    """'We watch it at Nora's place instead', 'Change of plan, Omar brings the speakers': the same, but for one name."""
+    mine, theirs = of_kind(new.values, Kind.NAME), of_kind(old.values, Kind.NAME)
+    if new.values - mine != old.values - theirs or mine == theirs:
+        return False
+    # A name that opens a sentence isn't known for one, so it stands among the topics.
+    openers = len(new.core ^ old.core)
+    alike = len(new.core & old.core)
+    announced = new.announces_replacement or (new.states and old.states and not openers)
+    return announced and alike >= 2 and openers <= 1 and bool(mine) and bool(theirs or openers)
+
+
+def _subject(claim: Claim) -> frozenset[str]:
+    """Return what a claim is about without the words that anything is said with ('starts', 'due'), if there is more."""
+    return claim.core - _SAID_OF_ANYTHING or claim.core
+
+
+def _share(new: frozenset[str], old: frozenset[str], values: int) -> float:
+    """Return how much of the shorter of two subjects is of both, with so many values of both."""
+    return (len(new & old) + values) / max(1, min(len(new), len(old)) + values)
+
+
+def _denies(claim: Claim) -> bool:
+    return _NEGATION.search(claim.fact.text) is not None
 
 
 def _restates_with_another_value(new: Claim, old: Claim) -> bool:
@@ -231,7 +268,7 @@ def _restates_with_another_value(new: Claim, old: Claim) -> bool:
 
 def _replaced_kinds(fresh: frozenset[Value], gone: frozenset[Value]) -> set[Kind]:
     """Return the kinds of which there is a new value in place of an old one."""
-    return {value.kind for value in fresh} & {value.kind for value in gone}
+    return {theirs.kind for _, theirs in _replaceable(fresh, gone)}
 
 
 def _has_name(found: Iterable[Value]) -> bool:
