@@ -1,0 +1,83 @@
+"""Answers that nobody may be waiting for, and being told to be silent in the midst of one."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bot.brain.responder import CutOffError
+from bot.brain.speaking import MODEL_FAILED
+from bot.llm.port import ChatModelError
+from compaction.errors import ContextOverflowError
+from tests.bot.brain.test_reply import FIRST, SECOND, Bench
+from tests.fakes.brain import ScriptedResponder, until
+
+DOUBTFUL = replace(FIRST, may_skip=True)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("pieces", [("SKIP",), ("SK", "IP", "."), (" skip",), ("S", CutOffError("length")), ()])
+async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]) -> None:
+    """Nor is a part of it; the answer says that it was skipped, and nothing failed."""
+    bench = Bench(ScriptedResponder(*pieces))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(DOUBTFUL)
+        reply = await bench.next_reply()
+    assert (reply.text, reply.failure, reply.first_audio_at, bench.voice.spoken) == ("", None, None, [])
+    assert reply.skipped or isinstance(pieces[-1], CutOffError)
+
+
+@pytest.mark.asyncio
+async def test_something_is_spoken_as_ever() -> None:
+    """Although it could have been skipped."""
+    bench = Bench(ScriptedResponder("It is ", "green. SKI", "ING is fun."))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(DOUBTFUL)
+        reply = await bench.next_reply()
+        assert (reply.text, reply.skipped) == ("It is green. SKIING is fun.", False)
+
+
+@pytest.mark.asyncio
+async def test_a_failure_that_nobody_waits_for_is_not_told() -> None:
+    """Of the model before its first word, or because it is too much; in mid-answer it is told as ever."""
+    away = ChatModelError("The model is away. Start it.", retryable=True)
+    bench = Bench(ScriptedResponder(away))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(DOUBTFUL)
+        reply = await bench.next_reply()
+        assert (reply.failure, reply.skipped, bench.voice.spoken) == (None, True, [])
+        bench.overflow = ContextOverflowError(current=900, maximum=512)
+        bench.replier.ask(DOUBTFUL)
+        reply = await bench.next_reply()
+        assert (reply.failure, reply.skipped, bench.voice.spoken) == (None, True, [])
+        bench.overflow = None
+        bench.replier.ask(FIRST)
+        assert (await bench.next_reply()).text == MODEL_FAILED
+    bench = Bench(ScriptedResponder("It is green. And ", away))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(DOUBTFUL)
+        reply = await bench.next_reply()
+        assert (reply.text, reply.failure, reply.skipped) == ("It is green.", str(away), False)
+
+
+@pytest.mark.asyncio
+async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
+    """And answers again when it is asked again."""
+    thinking = asyncio.Event()
+    responder = ScriptedResponder("Yes. ", thinking)
+    bench = Bench(responder)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.silence()
+        bench.replier.ask(FIRST)
+        await until(lambda: bool(bench.listener.frames))
+        bench.replier.ask(SECOND)
+        bench.replier.silence()
+        assert bench.replier.waiting is None
+        await bench.next_reply()
+        await until(lambda: not bench.replier.busy)
+        assert [reply.question for reply in bench.replies] == [FIRST]
+        thinking.set()
+        bench.replier.ask(SECOND)
+        assert (await bench.next_reply()).question == SECOND
