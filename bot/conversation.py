@@ -79,6 +79,7 @@ class Conversation:
         self._observe = means.observe
         self._keeper = keeper
         self._memory = memory
+        self._toolbox = toolbox
         self._company = Company(place)
         self._finishing = False
         self._part = Part(
@@ -350,6 +351,7 @@ class Conversation:
             tokens=estimate_text_tokens(reply.text),
             spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
             skipped=reply.skipped,
+            steps=self._toolbox.exchanges.steps(reply.question.turn.seq),
         )
         if reply.skipped:
             log.info("reply_skipped", answer_to=reply.question.turn.seq)

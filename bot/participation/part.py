@@ -93,6 +93,7 @@ class Part:
         self._notices: asyncio.Queue[tuple[str, int | None]] = asyncio.Queue()
         self.decided: Counter[tuple[bool, Reason]] = Counter()
         self.skipped = 0
+        self._prompt_tokens = 0
 
     # -- what holds ------------------------------------------------------------------------------------------
 
@@ -260,12 +261,18 @@ class Part:
 
     def sent(self, tokens: int) -> None:
         """A prompt of so many tokens went to a model."""
+        self._prompt_tokens = tokens
         self._standing.ledger.add(Spent(calls=1, tokens=tokens), now=self._clock.monotonic())
 
-    def answered(self, user_id: int | None, text: str, *, tokens: int, spoken_s: float, skipped: bool) -> None:
-        """An answer ended: what was heard of it, and how long it was."""
+    def answered(
+        self, user_id: int | None, text: str, *, tokens: int, spoken_s: float, skipped: bool, steps: int = 0
+    ) -> None:
+        """An answer ended: what was heard of it, and how long it was. `steps`: how often it called tools, after each
+        of which the model is sent everything again."""
         now = self._clock.monotonic()
         self.skipped += skipped
+        if steps:
+            self._standing.ledger.add(Spent(calls=steps, tokens=steps * self._prompt_tokens), now=now)
         if text:
             self._lull.sounded(now)
             self._standing.ledger.add(Spent(tokens=tokens, spoken_s=spoken_s), now=now)

@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from bot import events
 from bot.brain.instructions import Instructions
 from bot.brain.speaking import TOO_MUCH
+from bot.brain.tools.toolbox import Toolbox
 from bot.llm.budget import Budget
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
 from bot.means import Means
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
     from bot.brain.responder import Responder
     from bot.keeper import Keeper
+    from bot.place import Place
+    from bot.recall import Place as RecallPlace
     from compaction.events import CompactionEvent
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
@@ -74,6 +77,7 @@ class House:
             names=BrainSettings().wake_names, zone=UTC
         )
         self.discerning = False
+        self.toolbox: Callable[[RecallPlace, Place], Toolbox] = lambda *_: Toolbox()
         self.keeping: Callable[[SessionId, int, SessionMemory], Keeper | None] = lambda *_: None
 
     @cached_property
@@ -110,6 +114,7 @@ class House:
             mind="what I heard",
             policy=self.policy,
             discerning=self.discerning,
+            toolbox=self.toolbox,
             keeping=self.keeping,
         )
 

@@ -8,10 +8,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
+from bot.brain.tools.exchanges import Exchange
+from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
 from bot.participation.part import HUSHED, LOOK_S, TALKING
 from bot.participation.settings import ParticipationSettings
 from bot.place import Moved, Person
+from compaction.budget.messages import ToolCall
 from compaction.model import TurnKind
 from tests.bot.test_room import TICK_S, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
@@ -19,8 +22,10 @@ from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO, OTHER_BOT
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
+    from bot.brain.context import ModelContext
     from tests.bot.test_room import House
 
 CY = Person(4, "Cy", False)
@@ -324,3 +329,32 @@ async def test_what_is_said_at_once_is_judged_in_its_order(tmp_path: Path) -> No
             assert [part.speaker for part in house.turns[2].parts] == ["Bo", "Ada"]
             await silent(house)
             assert len(responder.contexts) == 1
+
+
+@pytest.mark.asyncio
+async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> None:
+    """Each step of an answer is a call of its own, with everything in it once more."""
+    async with a_house(tmp_path) as house:
+        toolbox = Toolbox()
+
+        class Looker(ScriptedResponder):
+            """Looks twice before it answers."""
+
+            async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
+                """Keep two steps and yield the script."""
+                step = Exchange((ToolCall("c", "look", "{}"),), ("A map.",))
+                toolbox.exchanges.keep(context.current.seq, [step, step])
+                async for piece in super().respond(context):
+                    yield piece
+
+        house.toolbox = lambda *_: toolbox
+        house.new_responder = lambda: Looker("It is green.")
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, what colour is the door?")
+            await house.reply(1)
+            standing = await house.participation.standing(house.place.guild_id)
+            spent = standing.ledger.spent(house.clock.monotonic())
+            (built,) = house.of(events.ContextBuilt)
+            assert isinstance(built, events.ContextBuilt)
+            assert spent.calls == 3
+            assert spent.tokens > 3 * sum(part.tokens for part in built.parts)

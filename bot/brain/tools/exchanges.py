@@ -52,6 +52,10 @@ class Exchanges:
         while len(self._by_turn) > MOST_QUESTIONS:
             del self._by_turn[next(iter(self._by_turn))]
 
+    def steps(self, turn: Seq) -> int:
+        """Return how many steps the answer to a turn took besides the last, as far as that is kept."""
+        return len(self._by_turn.get(turn, ()))
+
     def within(
         self, room: int, *, turns: Container[int], cost: Callable[[ChatMessage], int]
     ) -> dict[int, list[ChatMessage]]:

@@ -39,6 +39,7 @@ def test_a_question_without_calls_leaves_nothing() -> None:
     exchanges = Exchanges()
     exchanges.keep(Seq(1), [])
     assert exchanges.within(100, turns={1}, cost=lambda message: 1) == {}
+    assert (exchanges.steps(Seq(1)), _kept(2).steps(Seq(2))) == (0, 1)
 
 
 def test_each_stands_behind_its_question() -> None:
