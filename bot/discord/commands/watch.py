@@ -11,6 +11,7 @@ import discord
 import structlog
 from discord import app_commands
 
+from bot.discord.commands.participation import is_moderator
 from bot.errors import BotError
 from compaction.errors import StoreError
 
@@ -66,7 +67,7 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: Watchin
     @app_commands.describe(everybody="End every share here (moderators).")
     async def stop(interaction: discord.Interaction, everybody: bool = False) -> None:
         async def stopped(guild_id: int) -> str:
-            if everybody and not _moderates(interaction):
+            if everybody and not is_moderator(interaction.permissions):
                 return NOT_A_MODERATOR
             return ended(await watching.stop(guild_id, interaction.user.id, everybody=everybody))
 
@@ -114,10 +115,6 @@ def quoted(seen: str) -> str:
     """Return what is on a screen so that none of it is markup, within a message."""
     text = discord.utils.escape_markdown(discord.utils.escape_mentions(seen))
     return text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + " …"
-
-
-def _moderates(interaction: discord.Interaction) -> bool:
-    return interaction.permissions.manage_channels or interaction.permissions.mute_members
 
 
 async def _answer(interaction: discord.Interaction, tell: Callable[[int], Awaitable[str]]) -> None:

@@ -1,0 +1,126 @@
+"""/watch start, stop, status and look against the local Discord: answers for the asker alone."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.discord.client import connected
+from bot.discord.commands.watch import LOCAL, NOT_A_MODERATOR, add_watch_commands, ended, quoted
+from bot.screen.words import ScreenError
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from voice.settings import TransportSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+URL = "http://localhost:8095/share#abc.def"
+
+
+class Desk:
+    """What the commands ask, remembered."""
+
+    is_local = True
+    valid_s = 300.0
+
+    def __init__(self) -> None:
+        self.stopped: list[tuple[int, bool]] = []
+        self.asked: list[tuple[str, str | None]] = []
+        self.refusal: str | None = None
+
+    async def link(self, guild_id: int, user_id: int) -> str:
+        """Return a link."""
+        self._refuse()
+        return URL
+
+    async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
+        """Note who stops."""
+        self.stopped.append((user_id, everybody))
+        return 2 if everybody else 1
+
+    def status(self, guild_id: int) -> str:
+        """Say so."""
+        self._refuse()
+        return "Ada has shared a window for 3 minutes."
+
+    async def look(self, guild_id: int, question: str, *, who: str | None) -> str:
+        """Note what is asked."""
+        self._refuse()
+        self.asked.append((question, who))
+        return "On Ada's screen (a window) now:\n**HP** 12 @everyone"
+
+    def _refuse(self) -> None:
+        if self.refusal is not None:
+            raise ScreenError(self.refusal)
+
+
+@asynccontextmanager
+async def online(desk: Desk) -> AsyncIterator[LocalDiscord]:
+    """Start a local Discord with our client in it, which has the commands."""
+    command = partial(add_watch_commands, watching=desk)
+    async with (
+        LocalDiscord() as local,
+        connected(settings_for(local), TransportSettings(), FakeHousehold(), [command]),
+    ):
+        yield local
+
+
+async def say(local: LocalDiscord, user_id: int, command: str, **options: object) -> str:
+    """Use a command, and return the answer that the person alone sees."""
+    result = await local.invoke(user_id, f"watch {command}", options)
+    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+    (reply,) = result.replies
+    assert reply.ephemeral
+    return reply.content
+
+
+@pytest.mark.asyncio
+async def test_a_link_for_the_asker_alone() -> None:
+    """With what it is for, how long it is good, and no preview of it."""
+    desk = Desk()
+    async with online(desk) as local:
+        told = await say(local, BEN, "start")
+        assert f"<{URL}>" in told
+        assert "within 5 minutes" in told
+        assert told.endswith(LOCAL)
+        desk.is_local = False
+        assert LOCAL not in await say(local, BEN, "start")
+        desk.refusal = "Join Lounge first."
+        assert await say(local, BEN, "start") == "Join Lounge first."
+
+
+@pytest.mark.asyncio
+async def test_stopping_is_for_oneself_and_moderators() -> None:
+    """Others' shares are a moderator's to end."""
+    desk = Desk()
+    async with online(desk) as local:
+        assert await say(local, BEN, "stop") == "Sharing has ended."
+        assert await say(local, BEN, "stop", everybody=True) == NOT_A_MODERATOR
+        assert await say(local, ADA, "stop", everybody=True) == "2 shares have ended."
+    assert desk.stopped == [(BEN, False), (ADA, True)]
+    assert ended(0) == "You share no screen with me."
+
+
+@pytest.mark.asyncio
+async def test_a_look_is_answered_without_markup() -> None:
+    """What is on a screen is somebody else's words: it pings nobody and formats nothing."""
+    desk = Desk()
+    async with online(desk) as local:
+        told = await say(local, BEN, "look", question="How is the health?")
+        assert "\\*\\*HP\\*\\* 12" in told
+        assert "@everyone" not in told
+        assert desk.asked == [("How is the health?", None)]
+        assert await say(local, BEN, "status") == "Ada has shared a window for 3 minutes."
+        desk.refusal = "Nobody shares a screen now."
+        assert await say(local, BEN, "look") == "Nobody shares a screen now."
+        assert await say(local, BEN, "status") == "Nobody shares a screen now."
+
+
+def test_a_long_screen_fits_a_message() -> None:
+    """It is cut, and says so."""
+    assert len(quoted("word " * 1000)) < 2000
+    assert quoted("word " * 1000).endswith(" …")

@@ -1,0 +1,92 @@
+"""What the /watch commands talk to: links, ends and looks, and who may not."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.errors import SetupError
+from bot.participation.settings import ParticipationSettings
+from bot.participation.standing import Participation
+from bot.screen.desk import NOT_HERE, WatchDesk
+from bot.screen.words import ScreenError
+from bot.settings import WebSettings
+from bot.web.server import WebServer
+from tests.bot.screen.watching import PICTURES, Watching, until
+from tests.fakes.choices import FakeChoices, FakeOptOuts
+from tests.fakes.clock import FakeClock
+from tests.fakes.place import ADA, BO
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+GUILD = 10
+
+
+@asynccontextmanager
+async def desk(
+    watching: Watching, settings: WebSettings | None = None
+) -> AsyncIterator[tuple[WatchDesk, Participation]]:
+    """A desk with its pages."""
+    participation = Participation(
+        FakeChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
+    )
+    async with WebServer(settings or WebSettings(port=0), watching.screens) as web:
+        yield WatchDesk(watching.screens, web, participation), participation
+
+
+@pytest.mark.asyncio
+async def test_the_first_link_opens_the_pages() -> None:
+    """And the link is one that lets its person in."""
+    watching = Watching()
+    async with desk(watching) as (at, _), watching.room():
+        assert at.is_local
+        assert at.valid_s == 300
+        link = await at.link(GUILD, ADA.id)
+        base, _, token = link.partition("/share#")
+        assert base.startswith("http://localhost:")
+        assert (await watching.screens.admit(token)).welcome.who == "Ada"
+
+
+@pytest.mark.asyncio
+async def test_who_may_have_no_link_is_told_why() -> None:
+    """Nobody is let in without a room; who opted out; where there are no pages."""
+    watching = Watching()
+    async with desk(watching) as (at, participation):
+        with pytest.raises(ScreenError, match="/join"):
+            await at.link(GUILD, ADA.id)
+        async with watching.room():
+            await participation.opt(GUILD, ADA.id, out=True)
+            with pytest.raises(ScreenError, match="/opt-in"):
+                await at.link(GUILD, ADA.id)
+            await at.link(GUILD, BO.id)
+    async with desk(watching, WebSettings(enabled=False)) as (at, _), watching.room():
+        with pytest.raises(SetupError, match=r"web\.enabled"):
+            await at.link(GUILD, ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_looks_and_ends() -> None:
+    """One's own share, or everybody's."""
+    watching = Watching()
+    async with desk(watching) as (at, _):
+        with pytest.raises(ScreenError) as caught:
+            at.status(GUILD)
+        assert str(caught.value) == NOT_HERE
+        async with watching.room() as room:
+            with pytest.raises(ScreenError, match="Nobody shares"):
+                await at.look(GUILD, "what?", who=None)
+            for person in (ADA, BO):
+                sharer = await room.welcome(person, str(person.id))
+                room.start(sharer, "window")
+                watching.readers.texts = ["Tokyo 2099"]
+                await room.picture(sharer, PICTURES["dark"])
+            await until(lambda: len(watching.notes) == 2)
+            assert "Tokyo 2099" in await at.look(GUILD, "what?", who="Bo")
+            assert at.status(GUILD).startswith("Ada has shared a window")
+            assert await at.stop(GUILD, ADA.id, everybody=False) == 1
+            assert await at.stop(GUILD, ADA.id, everybody=False) == 0
+            assert await at.stop(GUILD, ADA.id, everybody=True) == 1
+            assert room.sharing() == []
