@@ -73,4 +73,4 @@ class ToolsSettings(BaseModel):
             description="Words of which who asks must have said one, or post_link does not run; of longer words the "
             "beginning is enough. Add those of your language. Takes effect at start.",
         ),
-    ] = ("post", "link", "url", "send", "share", "drop", "paste", "put", "write", "chat")
+    ] = ("post", "link", "url", "send", "share", "paste")
