@@ -97,7 +97,16 @@ _RULES: tuple[_Rule, ...] = (
     (re.compile(r"(?<!\S)[-−](?=\d)"), lambda _: "minus "),
     (re.compile(r"~(?=\d)"), lambda _: "about "),
     (re.compile(r"#(?=\d)"), lambda _: "number "),
-    (re.compile(r"(?<=[^\W\d_])/(?=[^\W\d_])"), lambda _: " or "),
+    (re.compile(r"\band/or\b", re.IGNORECASE), lambda _: "and or"),
+    (re.compile(r"(?<!\S)w/o(?!\w)", re.IGNORECASE), lambda _: "without"),
+    (re.compile(r"(?<!\S)w/(?=\s?\w)", re.IGNORECASE), lambda _: "with "),
+    # A path has more of them.
+    (re.compile(r"(?<![\w/.~])([^\W\d_]+)/([^\W\d_]+)(?![\w/])"), lambda m: f"{m[1]} or {m[2]}"),
+    (re.compile(r"(?<!\w)([CcFf])#(?!\w)"), lambda m: f"{m[1]} sharp"),
+    (re.compile(r"(?<!\w)([Cc])\+\+"), lambda m: f"{m[1]} plus plus"),
+    (re.compile(r"(?<=[\w)])\^2(?!\d)"), lambda _: " squared"),
+    (re.compile(r"(?<=[\w)])\^3(?!\d)"), lambda _: " cubed"),
+    (re.compile(r"(?<=[\w)])\^(?=[\w(-])"), lambda _: " to the power of "),
     (re.compile(rf"(?<=\s)([{re.escape(''.join(_SIGNS))}])(?=\s)"), lambda m: _SIGNS[m[1]]),
     (re.compile(r"(?<=\d)([+×=÷≈≥≤])(?=\d)"), lambda m: f" {_SIGNS[m[1]]} "),
     (re.compile(r"([≈≥≤±])(?=\d)"), lambda m: f"{_SIGNS[m[1]]} "),
@@ -107,7 +116,7 @@ _RULES: tuple[_Rule, ...] = (
 # Signs that a voice would spell out or choke on, wherever they are left.
 _SILENT_SIGNS = frozenset("*_`~|<>{}[]^\\#=+@/&%$€£¥°")
 _SILENT_CATEGORIES = frozenset({"So", "Sk", "Sm", "Sc", "Cc", "Cf", "Cn", "Co", "Cs"})
-_SPACE_BEFORE_STOP = re.compile(r"\s+([,.;:!?…])")
+_SPACE_BEFORE_STOP = re.compile(r"\s+([,.;:!?…]+)(?=\s|$)")
 
 
 def in_words(text: str) -> str:

@@ -49,6 +49,34 @@ from voice.speaking.spoken import Sayable, Spoken, plain
         ("<b>Bold</b> words<br/>", "Bold words"),
         ("…", ""),
         ("2 * 3 is six", "2 * 3 is six"),
+        ("*adjusts glasses* As I was saying, yes.", "As I was saying, yes."),
+        ("*a long pause follows, while all look at the sea* Anyway.", "Anyway."),
+        ("_smiles, then sighs deeply_ Sure.", "Sure."),
+        ("*nods*", ""),
+        ("(chuckles nervously) Right.", "Right."),
+        ("Hm (thinks about it) yes.", "Hm yes."),
+        ("I *think* so, and I *really* mean the *wave* function.", "I think so, and I really mean the wave function."),
+        ("*Really*? *Never* again.", "Really? Never again."),
+        ("*no*", "no"),
+        ("(interrupted)", ""),
+        ("I was (interrupted) saying", "I was saying"),
+        ("((ooc: back soon))", ""),
+        ("<|im_start|>assistant Hello.<|im_end|>", "Hello."),
+        ("Hello.</s>", "Hello."),
+        ("Assistant: Hello Ada.", "Hello Ada."),
+        ("Final Answer: 42 boats", "42 boats"),
+        ("As stated【4†source】, yes.[2]", "As stated, yes."),
+        ("【重要】 words", "【重要】 words"),
+        ("¯\\_(ツ)_/¯ who knows", "who knows"),
+        ("Fish &amp; chips, it&#39;s good", "Fish & chips, it's good"),
+        ("$E = mc^2$ is famous", "E = mc^2 is famous"),
+        ("It is \\(a+b\\), or $$\\frac{1}{2}$$", "It is a+b, or 1 over 2"),
+        ("It costs $5, not $6 a day", "It costs $5, not $6 a day"),
+        ("Sure: 1) eggs 2) milk", "Sure: 1) eggs 2) milk"),
+        ("1) eggs 2) milk", "1. eggs 2) milk"),
+        ("<speak>Hi <break time='1s'/> there</speak>", "Hi there"),
+        ("<voice emotion='happy'>Hi</voice>", "Hi"),
+        ("I like C and .NET", "I like C and .NET"),
         ("snake_case stays", "snake_case stays"),
         ("It was 20° and © Ada", "It was 20° and © Ada"),
     ],
@@ -130,3 +158,15 @@ def test_plain_words_pass_unchanged(words: str) -> None:
     """A reply without markup loses nothing but doubled spaces."""
     kept = plain(words)
     assert kept.replace(" ", "") in ("", words.replace(" ", ""))
+
+
+def test_a_reply_that_begins_with_the_speakers_name_begins_behind_it() -> None:
+    """The conversation is shown to the model with names before the words, and small models write on in that form."""
+    reading = Spoken(own_names=("Roomtone", "Room Tone"))
+    for written in ("Roomtone: Hello Ada.", "**room tone:** Hello Ada.", "Roomtone (bot): Hello Ada."):
+        said = reading.piece(written)
+        assert said is not None
+        assert said.text == "Hello Ada."
+    kept = reading.piece("Roomtone is here: hello.")
+    assert kept is not None
+    assert kept.text == "Roomtone is here: hello."

@@ -35,6 +35,10 @@ from voice.speaking.symbols import in_words
         ("Fruit, e.g. apples etc. vs. bread", "Fruit, for example apples et cetera versus bread"),
         ("Don't — it's Ada's, “really”!", "Don't — it's Ada's, “really”!"),
         ("left → right", "left to right"),
+        ("and/or, w/ friends, w/o me", "and or, with friends, without me"),
+        ("See /etc/passwd and ~/notes/today", "See etc passwd and notes today"),
+        ("C#, F# and C++ beside .NET", "C sharp, F sharp and C plus plus beside .NET"),
+        ("x^2 + y^3 = z^n", "x squared plus y cubed equals z to the power of n"),
     ],
 )
 def test_signs_become_words(written: str, said: str) -> None:
