@@ -7,7 +7,6 @@ pure modules beside this one; what came of it is told in sentences.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from bot.brain.decider import Decision, Reason, Said, Situation, decide
 from bot.brain.hushing import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import is_addressed, without_name
 from bot.participation.engagement import Engagement
+from bot.participation.figures import Figures
 from bot.participation.ledger import HOUR_S, Spent
 from bot.participation.lull import Lull
 from compaction.errors import StoreError
@@ -91,8 +91,7 @@ class Part:
             now=clock.monotonic(),
         )
         self._notices: asyncio.Queue[tuple[str, int | None]] = asyncio.Queue()
-        self.decided: Counter[tuple[bool, Reason]] = Counter()
-        self.skipped = 0
+        self._figures = Figures()
         self._prompt_tokens = 0
 
     # -- what holds ------------------------------------------------------------------------------------------
@@ -238,7 +237,7 @@ class Part:
         )
 
     def _count(self, decision: Decision) -> None:
-        self.decided[decision.answer, decision.reason] += 1
+        self._figures.count(decision)
         if decision.reason is Reason.OVER_CEILING:
             self._tell_ceiling()
 
@@ -250,7 +249,7 @@ class Part:
         standing.ceiling_told_at = now
         minutes = max(1, round(standing.ledger.free_in_s(now) / 60))
         log.warning("ceiling_reached", guild_id=standing.guild_id, free_in_minutes=minutes)
-        self._notices.put_nowait((CEILING.format(time=_count_of(minutes, "minute")), None))
+        self._notices.put_nowait((CEILING.format(time="a minute" if minutes == 1 else f"{minutes} minutes"), None))
 
     # -- what the bot does -----------------------------------------------------------------------------------
 
@@ -270,7 +269,7 @@ class Part:
         """An answer ended: what was heard of it, and how long it was. `steps`: how often it called tools, after each
         of which the model is sent everything again."""
         now = self._clock.monotonic()
-        self.skipped += skipped
+        self._figures.skipped += skipped
         if steps:
             self._standing.ledger.add(Spent(calls=steps, tokens=steps * self._prompt_tokens), now=now)
         if text:
@@ -287,42 +286,6 @@ class Part:
         """Somebody left."""
         self._engagement.ends(user_id)
 
-    # -- in sentences ----------------------------------------------------------------------------------------
-
     def status(self) -> str:
         """Return what was decided and spent, and whether the bot is silenced, in plain sentences."""
-        answered = {reason: number for (answer, reason), number in self.decided.most_common() if answer}
-        silent = {reason: number for (answer, reason), number in self.decided.most_common() if not answer}
-        sentences = []
-        if answered:
-            sentences.append(f"I took part {_count_of(sum(answered.values()), 'time')} ({_listed(answered)}).")
-        if self.skipped:
-            sentences.append(f"{_count_of(self.skipped, 'time')} there was nothing to say after all.")
-        if silent:
-            sentences.append(f"I kept silent {_count_of(sum(silent.values()), 'time')} ({_listed(silent)}).")
-        spent, ceiling = self._standing.ledger.spent(self._clock.monotonic()), self._standing.ledger.ceiling
-        if spent != Spent():
-            figures = [
-                _of(f"{spent.calls:,}", f"{ceiling.calls:,}", "calls of the model"),
-                _of(f"{spent.tokens:,}", f"{ceiling.tokens:,}", "tokens"),
-                _of(f"{spent.spoken_s:.0f}", f"{ceiling.spoken_s:.0f}", "seconds of speech"),
-            ]
-            sentences.append(f"The last hour took {', '.join(figures)}.")
-        sentences.append(f"I speak in the mode {self._standing.voice_mode.value}.")
-        if self._standing.silence.always:
-            sentences.append("A moderator has silenced me.")
-        elif self.silenced:
-            sentences.append("I am silenced for now; /talk lets me speak.")
-        return " ".join(sentences)
-
-
-def _listed(counted: dict[Reason, int]) -> str:
-    return ", ".join(f"{number} {reason.value.replace('_', ' ')}" for reason, number in counted.items())
-
-
-def _of(amount: str, limit: str, what: str) -> str:
-    return f"{amount} {what}" if limit == "0" else f"{amount} of {limit} {what}"
-
-
-def _count_of(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+        return self._figures.told(self._standing, silenced=self.silenced, now=self._clock.monotonic())

@@ -52,7 +52,7 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=100_000,
-            description="Most answers asked of the model in any hour and server; then the bot says so once and is "
+            description="Most calls of the model for answers in any hour and server; then the bot says so once and is "
             "silent until it is less. Default 240: one every quarter of a minute. 0 means no ceiling. Takes effect "
             "at start.",
         ),
