@@ -282,6 +282,7 @@ class Conversation:
             clock=self._clock,
             timeout_s=self._means.brain.reply_timeout_s,
             on_reply=self._on_reply,
+            own_names=(self._means.brain.name, *self._part.wake_names),
             pronunciations=self._means.speaking.pronounced_in(self._place.guild_id),
             blocked_words=self._means.speaking.blocked_in(self._place.guild_id),
             moderator=self._means.moderator,

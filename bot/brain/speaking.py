@@ -52,6 +52,7 @@ class Speaking:
         playback: Playback,
         clock: Clock,
         on_queued: Callable[[], None],
+        own_names: Sequence[str] = (),
         pronunciations: Mapping[str, str] | None = None,
         blocked_words: Sequence[str] = (),
         moderator: Moderator | None = None,
@@ -60,6 +61,7 @@ class Speaking:
         self._playback = playback
         self._clock = clock
         self._on_queued = on_queued
+        self._own_names = own_names
         self._pronunciations = pronunciations
         self._blocked_words = WordList(blocked_words)
         self._pace = Pace()
@@ -67,7 +69,7 @@ class Speaking:
 
     async def speak(self, thoughts: asyncio.Queue[Thought], progress: Progress) -> None:
         """Speak of each sentence what can be spoken, until the end; the next is made while one plays."""
-        spoken = Spoken(self._pronunciations)
+        spoken = Spoken(self._pronunciations, own_names=self._own_names)
         while (item := await thoughts.get()) is not None:
             if not isinstance(item, str):
                 overflow = isinstance(item, ContextOverflowError)
