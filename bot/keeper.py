@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.people import PeopleBook
     from bot.store.prompts import PromptShelf
-    from bot.store.tiers import SegmentShelf, Standing
+    from bot.store.standing import Standing
+    from bot.store.tiers import SegmentShelf
     from compaction.model import SegmentId, SessionId, Turn
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore

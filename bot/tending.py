@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from bot.errors import BotError
 from bot.store.sessions import Sessions
-from bot.store.tiers import SegmentShelf, Standing, record_with
+from bot.store.standing import Standing, record_with
+from bot.store.tiers import SegmentShelf
 from bot.store.turns import SqlTurnStore
 from compaction.context import SessionContext, build_payload
 from compaction.memory.exchange import Queue, queue_of

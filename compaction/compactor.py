@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol, assert_never
 
-from compaction.elliptic import REACH_TURNS
 from compaction.errors import CompletionError, StoreError, SummaryRefusedError
 from compaction.events import Failed, Started, log_fields
-from compaction.model import Seq, Strategy
+from compaction.model import Strategy
 from compaction.rendering import Ledger
+from compaction.requests import batch_again, context_before, due_batch, just_before
 from compaction.segments import closing_segment, folded_segment, repaired_segment
 from compaction.signals import (
     Asked,
@@ -36,7 +36,6 @@ from compaction.signals import (
     WriteLanding,
     Written,
 )
-from compaction.summarisers.port import FoldRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from compaction.settings import CompactionSettings
     from compaction.signals import Signal
     from compaction.state import Run, SessionState
-    from compaction.summarisers.port import Fold, Summariser
+    from compaction.summarisers.port import Fold, FoldRequest, Summariser
     from compaction.timeline import Timeline
 
 # Of a failure's text, for the log.
@@ -297,37 +296,22 @@ class Compactor:
         """Return the batch as it was when it was folded without the model; None after a failure that has been told.
         Its turns may have left memory, so they are read back."""
         try:
-            stored = await self._outbox.turns(_just_before(run.start), run.end)
-            turns = tuple(turn for turn in stored if turn.seq >= run.start)
-            if len(turns) != run.batch_size:
-                raise StoreError(f"Of turns {run.start} to {run.end - 1} only {len(turns)} are stored.")
+            stored = await self._outbox.turns(just_before(run.start), run.end)
+            there = sum(turn.seq >= run.start for turn in stored)
+            if there != run.batch_size:
+                raise StoreError(f"Of turns {run.start} to {run.end - 1} only {there} are stored.")
         except StoreError as exc:
             self._fail(run, Culprit.STORE, exc, str(exc), timeout=False, retryable=True)
             return None
-        before = self._ledger.before(segment_id)
-        rendered = before.render()
-        return FoldRequest(
-            start=run.start,
-            turns=turns,
-            notes=(),
-            previous=None if rendered is None else rendered.text,
-            known=before.known_facts(),
-            before=tuple(turn for turn in stored if turn.seq < run.start),
-            roster=self._ledger.roster | {part.speaker for turn in turns for part in turn.parts},
-            strategy=self._settings.strategy,
-        )
+        return batch_again(run, segment_id, stored, self._ledger, strategy=self._settings.strategy)
 
     def _request(self, run: Run) -> FoldRequest:
-        carried = frozenset(run.note_ids)
-        window = self._timeline.since(run.start)
-        return FoldRequest(
-            start=run.start,
-            turns=self._timeline.between(run.start, run.end),
-            notes=tuple(note for note in self.state.notes.pending if note.id in carried),
-            previous=None if self._rendered is None else self._rendered.text,
-            known=self._ledger.known_facts(),
-            before=self._timeline.between(max(self._timeline.first, _just_before(run.start)), run.start),
-            roster=self._ledger.roster | {part.speaker for turn in window for part in turn.parts},
+        return due_batch(
+            run,
+            self._timeline,
+            self._ledger,
+            rendered=self._rendered,
+            pending=self.state.notes.pending,
             strategy=self._settings.strategy,
         )
 
@@ -426,12 +410,7 @@ class Compactor:
             (*notes.pending, *notes.live),
             session_id=self._session_id,
             known=self._ledger.known_facts(),
-            before=self._timeline.between(max(self._timeline.first, _just_before(start)), start),
+            before=context_before(self._timeline, start),
             degraded=self._summariser.name != self._fallback.name,
             at=self._clock.now(),
         )
-
-
-def _just_before(start: Seq) -> Seq:
-    """Return from where on turns before a batch may be what its bare corrections are about."""
-    return Seq(max(0, start - REACH_TURNS))

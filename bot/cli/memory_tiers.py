@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bot.store.tiers import Standing
+    from bot.store.standing import Standing
     from bot.tending import Overview
     from compaction.memory.tiers import Check
     from config.schema import Settings

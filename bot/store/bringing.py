@@ -17,7 +17,8 @@ from bot.store import rows
 from bot.store.indexing import index_source
 from bot.store.kept import segment_tiers
 from bot.store.schema import add_once, segments, sessions, turns
-from bot.store.tiers import Accesses, Standing, mark_archived, remember, set_last_check
+from bot.store.standing import Accesses, Standing
+from bot.store.tiers import mark_archived, remember, set_last_check
 from compaction.memory.tiers import Kept
 from compaction.model import Segment, SegmentId, Seq, SessionId
 

@@ -18,8 +18,9 @@ from bot.store.indexing import index_source
 from bot.store.kept import landings, person_facts, segment_tiers
 from bot.store.prompts import forget_sent_texts
 from bot.store.schema import notes, segments, turns
+from bot.store.standing import record_values
 from bot.store.summaries import render_anew
-from bot.store.tiers import mark_archived, record_values
+from bot.store.tiers import mark_archived
 from bot.store.vectorshelf import VectorShelf
 from compaction.elliptic import REACH_TURNS
 from compaction.memory.segments import record_of

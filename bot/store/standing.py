@@ -1,0 +1,110 @@
+"""How one segment stands in the store, and the columns that hold it: what `compaction.memory.tiers.Kept` says of it,
+its record, and how often it was retrieved. Nothing is asked of the database here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func
+
+from bot.store.kept import segment_tiers
+from compaction.memory.segments import RecordMetadata, SegmentRecord, compression_ratio
+from compaction.memory.tiers import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Row
+
+    from compaction.model import Segment, SegmentId
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """How often a segment was retrieved, when last (UTC epoch seconds), and how relevant that makes it."""
+
+    count: int
+    last_at: float | None
+    relevance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One segment as the store keeps it, with what `Kept` leaves out. `known`: it has a row of its own already."""
+
+    kept: Kept
+    accesses: Accesses
+    known: bool = False
+
+
+def record_values(record: SegmentRecord) -> dict[str, object]:
+    """Return the columns of a record. What was retrieved before it was compressed stays counted."""
+    return {
+        "compressed_at": record.compressed_at,
+        "topic": record.topic,
+        "compressed_content": record.compressed_content,
+        "original_tokens": record.original_tokens,
+        "compressed_tokens": record.compressed_tokens,
+        "key_decisions": json.dumps(record.key_decisions),
+        "key_files": json.dumps(record.key_files),
+        "contains_code": record.metadata.contains_code,
+        "contains_errors": record.metadata.contains_errors,
+        "task_completed": record.metadata.task_completed,
+        "relevance_score": func.coalesce(segment_tiers.c.relevance_score, record.relevance_score),
+    }
+
+
+def record_with(standing: Standing, record: SegmentRecord) -> SegmentRecord:
+    """Return a segment's record with how often it was retrieved."""
+    accesses = standing.accesses
+    return replace(
+        record,
+        access_count=accesses.count,
+        last_accessed=record.last_accessed if accesses.last_at is None else accesses.last_at,
+        relevance_score=record.relevance_score if accesses.relevance is None else accesses.relevance,
+    )
+
+
+def standing_of(segment: Segment, row: Row[Any] | None, counts: Mapping[SegmentId, int]) -> Standing:
+    """Return how a segment stands by its row; one without a row is new, and `counts` has its messages."""
+    if row is None:
+        fresh = Kept(segment, counts.get(segment.id, 0), max(segment.start, segment.end - 1))
+        return Standing(fresh, Accesses(0, None, None))
+    kept = Kept(
+        segment=segment,
+        message_count=row.message_count,
+        last_mention=row.last_mention,
+        queued_at_turn=row.queued_at_turn,
+        queued_at=row.queued_at,
+        record=_record(segment, row),
+        compressed_at_turn=row.compressed_at_turn,
+        archived_at=row.archived_at,
+        pruned_at=row.pruned_at,
+    )
+    return Standing(kept, Accesses(row.access_count, row.last_accessed, row.relevance_score), known=True)
+
+
+def _record(segment: Segment, row: Row[Any]) -> SegmentRecord | None:
+    if row.compressed_at is None:
+        return None
+    return SegmentRecord(
+        segment_id=segment.id,
+        topic=row.topic,
+        session_id=segment.session_id,
+        start_turn=segment.start,
+        end_turn=segment.end - 1,
+        original_tokens=row.original_tokens,
+        compressed_tokens=row.compressed_tokens,
+        compression_ratio=compression_ratio(row.original_tokens, row.compressed_tokens),
+        compressed_at=row.compressed_at,
+        last_accessed=row.compressed_at if row.last_accessed is None else row.last_accessed,
+        access_count=row.access_count,
+        relevance_score=row.relevance_score,
+        compressed_content=row.compressed_content,
+        key_decisions=tuple(json.loads(row.key_decisions)),
+        key_files=tuple(json.loads(row.key_files)),
+        metadata=RecordMetadata(row.contains_code, row.contains_errors, row.task_completed),
+    )

@@ -1,0 +1,70 @@
+"""What is handed to a summariser: the batch that is due, or one folded without the model, as it was then. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compaction.elliptic import REACH_TURNS
+from compaction.model import Seq
+from compaction.summarisers.port import FoldRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.model import Note, SegmentId, Strategy, Turn
+    from compaction.rendering import Ledger, RenderedSummary
+    from compaction.state import Run
+    from compaction.timeline import Timeline
+
+
+def just_before(start: Seq) -> Seq:
+    """Return from where on turns before a batch may be what its bare corrections are about."""
+    return Seq(max(0, start - REACH_TURNS))
+
+
+def context_before(timeline: Timeline, start: Seq) -> tuple[Turn, ...]:
+    """Return the turns just before `start`, as far as they are in memory."""
+    return timeline.between(max(timeline.first, just_before(start)), start)
+
+
+def due_batch(
+    run: Run,
+    timeline: Timeline,
+    ledger: Ledger,
+    *,
+    rendered: RenderedSummary | None,
+    pending: Sequence[Note],
+    strategy: Strategy,
+) -> FoldRequest:
+    """Return the batch of a run, with the notes it carries of those that are `pending`."""
+    carried = frozenset(run.note_ids)
+    window = timeline.since(run.start)
+    return FoldRequest(
+        start=run.start,
+        turns=timeline.between(run.start, run.end),
+        notes=tuple(note for note in pending if note.id in carried),
+        previous=None if rendered is None else rendered.text,
+        known=ledger.known_facts(),
+        before=context_before(timeline, run.start),
+        roster=ledger.roster | {part.speaker for turn in window for part in turn.parts},
+        strategy=strategy,
+    )
+
+
+def batch_again(
+    run: Run, segment_id: SegmentId, stored: Sequence[Turn], ledger: Ledger, *, strategy: Strategy
+) -> FoldRequest:
+    """Return a batch as it was when it was folded without the model. `stored`: its turns and those just before."""
+    before = ledger.before(segment_id)
+    rendered = before.render()
+    turns = tuple(turn for turn in stored if turn.seq >= run.start)
+    return FoldRequest(
+        start=run.start,
+        turns=turns,
+        notes=(),
+        previous=None if rendered is None else rendered.text,
+        known=before.known_facts(),
+        before=tuple(turn for turn in stored if turn.seq < run.start),
+        roster=ledger.roster | {part.speaker for turn in turns for part in turn.parts},
+        strategy=strategy,
+    )
