@@ -31,8 +31,8 @@ class _Value(BaseModel):
 class AnswerSpec(_Value):
     """What the scripted model answers where the last thing said has all of the words `asked`.
 
-    `tool` with `arguments`: it calls that first. `{found}` in `say` is then what the tool told, as far as the first
-    line that somebody said.
+    `tool` with `arguments`: it calls that first. `{found}` in `say` is then what somebody said that is most about
+    the arguments, of what the tool told.
     """
 
     asked: tuple[str, ...] = Field(min_length=1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rehearsal.evidence import holds
 from rehearsal.servers.chat import Asking, Wanted
+from rehearsal.wer import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,13 +34,14 @@ class Script:
             return self._spec.otherwise
         if found.tool in call.offered and not call.tool_results:
             return Asking((Wanted(found.tool, found.arguments),))
-        return found.say.replace("{found}", _told(call.tool_results))
+        looked_for = set(normalised(" ".join(map(str, found.arguments.values()))).split())
+        return found.say.replace("{found}", _told(call.tool_results, looked_for))
 
     def _found(self, asked: str) -> AnswerSpec | None:
         return next((spec for spec in self._spec.answers if all(holds(asked, word) for word in spec.asked)), None)
 
 
-def _told(results: Iterable[str]) -> str:
-    """Return the words of the first turn that a tool told."""
-    found = (said["words"].rstrip(".") for result in results if (said := _SAID.search(result)))
-    return next(found, NOTHING_FOUND)
+def _told(results: Iterable[str], looked_for: set[str]) -> str:
+    """Return the words that somebody said, of those that tools told the ones that are most about what was wanted."""
+    told = [said["words"].rstrip(".") for result in results for said in _SAID.finditer(result)]
+    return max(told, key=lambda words: len(looked_for & set(normalised(words).split())), default=NOTHING_FOUND)

@@ -13,7 +13,12 @@ from rehearsal.servers.chat import Asking, ChatCall, Wanted
 SPEC = ModelSpec.model_validate(
     {
         "answers": [
-            {"asked": ["lantern", "colour"], "say": "{found}.", "tool": "memory_search", "arguments": {"query": "it"}},
+            {
+                "asked": ["lantern", "colour"],
+                "say": "{found}.",
+                "tool": "memory_search",
+                "arguments": {"query": "lantern"},
+            },
             {"asked": ["lantern"], "say": "By the door."},
         ],
         "otherwise": "SKIP",
@@ -42,16 +47,21 @@ def test_the_first_answer_with_all_its_words_counts(asked: str, answered: str) -
 
 
 def test_what_a_tool_told_is_said() -> None:
-    """The words of the first turn in it, without heading."""
+    """Of the turns in it the one that has most of what was looked for, without heading."""
     messages = ({"role": "user", "content": "Which colour had the lantern?"}, {"role": "tool", "content": TOLD})
     assert Script(SPEC).answer(call(*messages)) == "the lantern is red."
+    other = SPEC.answers[0].model_copy(update={"arguments": {"query": "blue"}})
+    asks_otherwise = SPEC.model_copy(update={"answers": (other,)})
+    assert Script(asks_otherwise).answer(call(*messages)) == "no, blue."
 
 
 def test_a_tool_is_called_first_where_it_is_offered() -> None:
     """Once; a model that may not call it says what it has."""
     messages = ({"role": "user", "content": "Which colour had the lantern?"},)
     offered = {"tools": [{"function": {"name": "memory_search"}}]}
-    assert Script(SPEC).answer(ChatCall(messages, True, offered)) == Asking((Wanted("memory_search", {"query": "it"}),))
+    assert Script(SPEC).answer(ChatCall(messages, True, offered)) == Asking(
+        (Wanted("memory_search", {"query": "lantern"}),)
+    )
     after = (*messages, {"role": "tool", "content": TOLD})
     assert Script(SPEC).answer(ChatCall(after, True, offered)) == "the lantern is red."
     assert Script(SPEC).answer(ChatCall(messages, True, offered | {"tool_choice": "none"})) == "nothing."
