@@ -1,0 +1,51 @@
+"""What was sent is known by its digest, until it is forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.store.database import open_database
+from bot.store.prompts import PromptShelf, forget_sent_texts
+from bot.store.sessions import Sessions
+from bot.store.turns import SqlTurnStore
+from compaction.model import SessionId
+from compaction.payload import text_digest
+from tests.compaction.turn_store_contract import EVENING, fill
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.asyncio
+async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(tmp_path: Path) -> None:
+    """Once each; a session that isn't stored has nothing to explain."""
+    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+        await fill(SqlTurnStore(database, FakeClock()), 1)
+        shelf = PromptShelf(database)
+        await shelf.keep(["You take part.", "You take part."])
+        await shelf.keep_sent(EVENING, ["Ada lives in Lisbon.", "Ada lives in Lisbon."])
+        await shelf.keep_sent(SessionId("nowhere"), ["Hello."])
+        asked = [text_digest(text) for text in ("You take part.", "Ada lives in Lisbon.", "Hello.")]
+        assert await shelf.by_digest(asked) == {asked[0]: "You take part."}
+        assert await shelf.sent(EVENING, asked) == {asked[1]: "Ada lives in Lisbon."}
+        assert await shelf.sent(SessionId("nowhere"), asked) == {}
+        await Sessions(database, FakeClock()).delete(EVENING)
+        assert await shelf.sent(EVENING, asked) == {}
+        assert await shelf.by_digest(asked) == {asked[0]: "You take part."}
+
+
+@pytest.mark.asyncio
+async def test_all_sent_texts_go_when_anything_is_forgotten(tmp_path: Path) -> None:
+    """Whose words are in them can't be told; prompts are nobody's."""
+    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+        await fill(SqlTurnStore(database, FakeClock()), 1)
+        shelf = PromptShelf(database)
+        await shelf.keep(["You take part."])
+        await shelf.keep_sent(EVENING, ["Ada lives in Lisbon."])
+        async with database.writing() as connection:
+            await forget_sent_texts(connection)
+        assert await shelf.sent(EVENING, [text_digest("Ada lives in Lisbon.")]) == {}
+        assert len(await shelf.by_digest([text_digest("You take part.")])) == 1

@@ -1,0 +1,48 @@
+"""A segment's record goes into its columns and comes back; retrievals count for more than what was written first."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from bot.store.standing import Accesses, Standing, record_values, record_with, standing_of
+from compaction.memory.segments import record_of
+from compaction.memory.tiers import Kept
+from tests.compaction.test_rendering import batch, fact
+
+SEGMENT = batch(1, fact(12, "We decided to keep notes.md in the shed."), fact(14, "The build failed with an error."))
+
+
+def row(**changes: object) -> Any:
+    """A row as the database has it: not compressed yet."""
+    empty = dict.fromkeys(
+        ("queued_at_turn", "queued_at", "compressed_at_turn", "compressed_at", "archived_at", "pruned_at")
+    )
+    values = {"message_count": 9, "last_mention": 31, "access_count": 0, "last_accessed": None, "relevance_score": None}
+    return SimpleNamespace(**(empty | values | changes))
+
+
+def test_segment_without_a_row_is_new() -> None:
+    """Last spoken of in its own last turn."""
+    standing = standing_of(SEGMENT, None, {SEGMENT.id: 7})
+    assert (standing.kept.message_count, standing.kept.last_mention, standing.known) == (7, 19, False)
+    assert standing.accesses == Accesses(0, None, None)
+
+
+def test_record_survives_its_columns() -> None:
+    """Whatever was written is read again."""
+    record = record_of(SEGMENT, superseded=frozenset(), task_completed=True, at=50.0)
+    written = record_values(record) | {"compressed_at_turn": 40, "relevance_score": record.relevance_score}
+    standing = standing_of(SEGMENT, row(**written), {})
+    assert standing.kept.record == record
+    assert (standing.kept.compressed_at_turn, standing.known) == (40, True)
+    assert standing_of(SEGMENT, row(), {}).kept.record is None
+
+
+def test_retrievals_are_told_with_the_record() -> None:
+    """How often, when last, and what that makes of its relevance."""
+    record = record_of(SEGMENT, superseded=frozenset(), task_completed=False, at=50.0)
+    read = Standing(Kept(SEGMENT, 9, 31), Accesses(3, 90.0, 0.8))
+    assert (record_with(read, record).access_count, record_with(read, record).last_accessed) == (3, 90.0)
+    assert record_with(read, record).relevance_score == 0.8
+    assert record_with(Standing(Kept(SEGMENT, 9, 31), Accesses(0, None, None)), record) == record

@@ -1,0 +1,58 @@
+"""What a fold is handed: its turns, what it may correct, what was said just before, and only the notes it carries."""
+
+from __future__ import annotations
+
+from compaction.elliptic import REACH_TURNS
+from compaction.model import RunId, SegmentId, Seq, Strategy
+from compaction.rendering import Ledger
+from compaction.requests import batch_again, context_before, due_batch, just_before
+from compaction.state import Run
+from compaction.timeline import Timeline
+from tests.compaction.test_rendering import batch, fact
+from tests.compaction.turn_store_contract import note, turn
+
+LEDGER = Ledger([batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411."))])
+
+
+def run(start: int, *, notes: tuple[str, ...] = ()) -> Run:
+    """A run over ten turns."""
+    return Run(
+        RunId("r"), Seq(start), Seq(start + 10), Seq(start + 50), tuple(note(name).id for name in notes), 1, False, 0.0
+    )
+
+
+def timeline(first: int, total: int) -> Timeline:
+    """Turns from `first` on, in memory."""
+    made, _ = Timeline.restored([turn(seq) for seq in range(first, total)], first=Seq(first), total=total)
+    return made
+
+
+def test_due_batch_has_its_turns_and_those_before_it() -> None:
+    """As many before as a bare correction reaches, as far as they are in memory."""
+    made = due_batch(
+        run(20, notes=("a",)),
+        timeline(0, 81),
+        LEDGER,
+        rendered=LEDGER.render(),
+        pending=(note("a"), note("b")),
+        strategy=Strategy.LEDGER,
+    )
+    assert [each.seq for each in made.turns] == list(range(20, 30))
+    assert [each.seq for each in made.before] == list(range(20 - REACH_TURNS, 20))
+    assert [each.id for each in made.notes] == ["a"]
+    assert [each.ref for each in made.known] == ["s0#0", "s1#0"]
+    assert made.previous is not None
+    assert "Braemar" in made.previous
+    assert context_before(timeline(18, 81), Seq(20)) == (turn(18), turn(19))
+    assert just_before(Seq(3)) == 0
+
+
+def test_batch_made_again_knows_only_what_was_before_it() -> None:
+    """Its own segment and later ones have not been said yet."""
+    stored = [turn(seq) for seq in range(5, 20)]
+    made = batch_again(run(10), SegmentId("s1"), stored, LEDGER, strategy=Strategy.LEDGER)
+    assert [each.seq for each in made.turns] == list(range(10, 20))
+    assert [each.seq for each in made.before] == list(range(5, 10))
+    assert [each.ref for each in made.known] == ["s0#0"]
+    assert made.previous == "Ada: We rent the cabin in Braemar."
+    assert made.notes == ()
