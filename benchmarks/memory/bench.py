@@ -6,11 +6,9 @@ It only arranges: evenings are made in `evenings`, heard in `race`, judged in `j
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
-
-import structlog
 
 from benchmarks.errors import BenchmarkError, PeerError
 from benchmarks.machine import busy_sentence, describe_machine
@@ -31,10 +29,11 @@ from benchmarks.memory.targets import memory_targets
 from benchmarks.peers.process import PeerProcess, peer_process
 from benchmarks.report import Report
 from benchmarks.stubmodel import stub_endpoint
+from benchmarks.unlogged import unlogged
 from compaction.settings import CompactionSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from benchmarks.machine import Machine
@@ -58,7 +57,7 @@ async def run(options: Options, progress: Progress, *, on_part: Callable[[Report
     were brought along that can't be read. Whatever else is missing is a remark.
     """
     measuring = _Measuring(options, progress, Material(options), describe_machine(), on_part)
-    with _quiet():
+    with unlogged():
         async with AsyncExitStack() as stack:
             endpoint = await find_endpoint(options, stack, measuring.remark, progress)
             pythons = await find_pythons(options, stack, measuring.remark, progress)
@@ -203,19 +202,3 @@ class _Measuring:
         if recall.entities_due or recall.questions:
             figures["people"] = recall_scores(recall, searched=False)
         return figures
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Drop the memory's log lines while thousands of folds are measured; writing them would be measured too."""
-    before = structlog.get_config()
-    structlog.configure(processors=[_drop], cache_logger_on_first_use=False)
-    try:
-        yield
-    finally:
-        structlog.configure(**before)
-
-
-def _drop(logger: object, name: str, event: object) -> str:
-    del logger, name, event
-    raise structlog.DropEvent

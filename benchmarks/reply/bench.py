@@ -20,6 +20,7 @@ from benchmarks.reply.pauses import Listener, measure_pauses
 from benchmarks.reply.speakers import measure_speakers
 from benchmarks.reply.targets import reply_targets
 from benchmarks.report import Report
+from benchmarks.unlogged import unlogged
 from config.load import load
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ async def run(options: Options, progress: Progress, *, on_part: Callable[[Report
     measuring.remark(_READ if measuring.material.real else _SYNTHETIC)
     if (busy := busy_sentence()) is not None:
         measuring.remark(busy)
-    await measuring.all_parts()
+    with unlogged():
+        await measuring.all_parts()
     return measuring.report()
 
 

@@ -13,6 +13,7 @@ from benchmarks.reply.material import INTERRUPTION, QUESTION, saying, voiced_aft
 from benchmarks.reply.room import LONG_ANSWER, SHORT_ANSWER, open_room
 from benchmarks.reply.spread import spread
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.errors import PersonError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +48,7 @@ async def measure_interruption(repeats: int, *, settings: Mapping[str, object], 
         troubles = room.troubles
     return {
         "interruptions": repeats,
-        "never_stopped": repeats - len(stopped),
+        "not_measured": repeats - len(stopped),
         "silent_after_ms": spread(stopped),
         "warned_of": [*troubles],
     }
@@ -60,10 +61,13 @@ def _answer(call: ChatCall) -> str:
 
 
 async def _interrupt(room: Room, question: Recording, interruption: Recording, qualifies_s: float) -> float | None:
-    """Return how many milliseconds after the overlap qualified the bot was silent; None if it spoke on."""
+    """Return how many milliseconds after the overlap qualified the bot was silent; None if it spoke on, or never."""
     replies = len(room.record.replies)
     asked = await room.say(question.path)
-    await room.listener.wait_for_sound(ROOMTONE_BOT_ID, since=asked.speech_ended_at, timeout_s=_SOUND_TIMEOUT_S)
+    try:
+        await room.listener.wait_for_sound(ROOMTONE_BOT_ID, since=asked.speech_ended_at, timeout_s=_SOUND_TIMEOUT_S)
+    except PersonError:
+        return None
     await asyncio.sleep(_LISTENS_S)
     said = await room.say(interruption.path)
     qualified_at = said.speech_started_at + qualifies_s

@@ -22,8 +22,8 @@ class Options:
     """
 
     speech: Path | None = None
-    recordings: int = 24
-    crowd_recordings: int = 40
+    recordings: int = 20
+    crowd_recordings: int = 32
     interruptions: int = 10
     pauses_recordings: int = 0
     rooms: int = 10

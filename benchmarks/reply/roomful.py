@@ -61,7 +61,7 @@ class Roomful:
             "discord.gateway": discord["gateway"],
             "discord.ca_file": discord["ca_file"],
         }
-        loaded = load(overrides={**settings, **own}, environ={})
+        loaded = load(overrides={**settings, **own})
         self._parts = BotSettings(**{field.name: getattr(loaded, field.name) for field in fields(BotSettings)})
         self._running = await self._stack.enter_async_context(
             running_bot(self._parts, observe=lambda event: None, rejoin=False, zone=local_zone())

@@ -45,6 +45,24 @@ def test_small_run_writes_its_json(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "Other libraries were left out." in out
 
 
+def test_the_reply_benchmark_measures_the_parts_that_were_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The others are told as not measured; a part that there is not is a plain sentence."""
+    file = tmp_path / "reply.json"
+    words = ["bench", "reply", "--quick", "--only", "deciding", "--only", "pauses", "--json", str(file)]
+    assert run_command_line(words) == 0
+    told = json.loads(file.read_text("utf-8"))
+    assert set(told["ours"]) == {"deciding", "pauses"}
+    assert told["ours"]["pauses"]["recordings"] == 3
+    met = {target["name"]: target["met"] for target in told["targets"]}
+    assert None in met.values()
+    assert {True, False} & set(met.values())
+    assert "not measured" in capsys.readouterr().out
+    assert run_command_line(["bench", "reply", "--only", "everything"]) == 2
+    assert "everything is none of pauses" in " ".join(capsys.readouterr().err.split())
+
+
 def test_dead_endpoint_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is measured with a model that isn't there."""
     assert run_command_line(["bench", "memory", *SMALL, "--no-peers", "--base-url", "http://127.0.0.1:9/v1"]) == 1

@@ -1,0 +1,29 @@
+"""The reply benchmark as a person runs it, the quick way: every part measures something."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.scenarios.program import Program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.rehearsal
+
+
+def test_every_part_measures_something(tmp_path: Path) -> None:
+    """Whatever the figures are on a busy machine, none is missing, and the bot warned of nothing."""
+    file = tmp_path / "reply.json"
+    ran = Program(tmp_path, "bench", "reply", "--quick", "--json", str(file)).wait()
+    assert ran.status == 0, ran.printed
+    told = json.loads(file.read_text("utf-8"))
+    assert {target["name"] for target in told["targets"] if target["met"] is None} == set(), ran.printed
+    ours = told["ours"]
+    assert ours["answers"]["unanswered"] == 0
+    assert ours["four speakers"]["utterances"] >= 4
+    assert ours["interruptions"]["not_measured"] == 0
+    assert all(ours[part]["warned_of"] == [] for part in ("answers", "four speakers", "interruptions")), ours
