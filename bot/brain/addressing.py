@@ -27,25 +27,28 @@ _CLOSINGS = frozenset(
 # How one goes on with somebody who has just answered: 'and on Sunday', 'no, the other one', 'you left out the price'.
 _GOES_ON = frozenset(
     {
-        "and", "but", "or", "nope", "not", "also", "then", "because", "you", "your", "you're", "you've", "you'll",
-        "that", "that's", "it", "it's", "those", "these", "again", "more", "another", "repeat", "continue", "explain",
-        "summarise", "summarize", "translate", "elaborate", "go", "say", "tell", "remind", "read", "write", "post",
-        "add", "remember", "forget", "list", "name", "describe", "compare", "check", "count", "show", "give", "once",
-        "i meant", "i mean", "i said", "i asked", "i thought",
+        "and", "but", "or", "nope", "not", "also", "then", "because", "that", "it", "those", "these", "again", "more",
+        "another", "repeat", "continue", "explain", "summarise", "summarize", "translate", "elaborate", "go", "say",
+        "tell", "remind", "read", "write", "post", "add", "remember", "forget", "list", "name", "describe", "compare",
+        "check", "count", "show", "give", "once", "i meant", "i said", "i asked", "i thought", "you didn't",
+        "you forgot", "you missed", "you said", "you left", "you mean", "you meant", "you skipped", "you mentioned",
+        "you haven't", "you can't", "you don't",
     }
 )  # fmt: skip
+# 'I like this song, who is it?' begins something new.
+_NEWLY_BEGUN = re.compile(r"\W*(?:i|i['’]\w+|we|we['’]\w+|my|our)\b[^,.;!?]*[,.;!]", re.IGNORECASE)
 _OPENINGS = frozenset(
     {"okay", "ok", "well", "hm", "hmm", "ah", "oh", "uh", "um", "sorry", "please", "yes", "yeah", "so"}
 )
 # 'And Ben?' asks about him.
 _CONJUNCTIONS = frozenset({"and", "or", "but"})
-# 'No, the other one' objects; 'no spoilers' does not.
-_OBJECTS = re.compile(r"\W*no\b\s*[,.;:!–—-]", re.IGNORECASE)
+# 'No, the other one' and 'I mean the other one' object; 'no spoilers' and 'I mean, sure' do not.
+_OBJECTS = re.compile(r"\W*(?:no\b\s*[,.;:!–—-]|i mean\b(?!\s*,))", re.IGNORECASE)
 
 
 def goes_on(text: str) -> bool:
     """Return whether `text` goes on with what was just answered: asks, objects, corrects, or wants more of it."""
-    if is_question(text) or _OBJECTS.match(text):
+    if _OBJECTS.match(text) or (is_question(text) and not _NEWLY_BEGUN.match(text)):
         return True
     words = [word.group().casefold().replace("’", "'") for word in _WORD.finditer(text)]
     while len(words) > 1 and words[0] in _OPENINGS:

@@ -41,6 +41,8 @@ _SPELLINGS = tuple(
         (r"(?<=[^aeiouyA-Z])e(?=s?$)", ""),
         (r"(?<=[aeiouAEIOU])h", ""),
         (r"d(?=t)|t(?=d)", ""),
+        # Between m and t lips make a sound that nobody means: 'rumpton'.
+        (r"(?<=m)[pb](?=t)", ""),
         (r"a", "A"),
         (r"e", "E"),
         (r"i|y(?![aeiouAEIOU])", "I"),
@@ -68,7 +70,7 @@ _APART = {
 _MORE = {"h": 0.2, "w": 0.3, "y": 0.3, "s": 0.6, "r": 0.6, "l": 0.6}
 _MORE_CONSONANT = 0.8
 _ADDED_VOWEL = 0.35
-_LOST_VOWEL = 0.7
+_LOST_VOWEL = 1.0
 
 
 @lru_cache(maxsize=4096)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from typing import TYPE_CHECKING
 
 from bot.brain.sounds import apart, sounds
@@ -76,15 +77,17 @@ _DETERMINERS = frozenset(
     }
 )  # fmt: skip
 # 'Room two' and 'room ten' are where one meets.
-_NUMBERS = frozenset({"one", "two", "to", "too", "ten", "twelve", "done", "down"})
+_NUMBERS = frozenset({"one", "two", "to", "too", "ten", "twelve"})
 # A name is heard as at most this many words.
 MOST_WORDS = 3
 # Shorter names have too few sounds to tell a mis-hearing from another word ('Ada', 'Otto').
 FEWEST_SOUNDS = 5
 # 'Need' and 'feed' are no past tense.
 _SHORTEST_PAST = 4
-# For each sound of the name so much may be off: together half a vowel, or a neighbouring consonant and a bit.
+# For each sound of the name so much may be off, together half a vowel or a neighbouring consonant and a bit; where the
+# word stands as a call does ('room time, …') it may be another vowel besides.
 OFF_A_SOUND = 0.11
+OFF_IN_A_CALL = 0.16
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +194,10 @@ def _says(text: str, words: tuple[_Word, ...], first: int, last: int, name: _Nam
         return first == last or not determined
     if determined or any(_pause(text, words, at) for at in range(first, last)):
         return False
-    if not _near(tuple(word.bare for word in stretch), name):
-        return False
-    return first == last or (_NUMBERS.isdisjoint(word.text for word in stretch) and _set_off(text, words, first, last))
+    off = _off(tuple(word.bare for word in stretch), name)
+    if first == last and off <= OFF_A_SOUND:
+        return True
+    return off <= OFF_IN_A_CALL and _NUMBERS.isdisjoint(w.text for w in stretch) and _set_off(text, words, first, last)
 
 
 def _set_off(text: str, words: tuple[_Word, ...], first: int, last: int) -> bool:
@@ -222,9 +226,10 @@ def _names(wake_names: tuple[str, ...]) -> tuple[_Name, ...]:
 
 
 @lru_cache(maxsize=8192)
-def _near(heard: tuple[str, ...], name: _Name) -> bool:
+def _off(heard: tuple[str, ...], name: _Name) -> float:
+    """Return how far the sounds of these words are from the name's, for each of its sounds."""
     if heard == (name.joined + "s",):  # a possessive that lost its apostrophe
-        return True
+        return 0.0
     if len(name.sounds) < FEWEST_SOUNDS:
-        return False
-    return apart("".join(map(sounds, heard)), name.sounds) <= OFF_A_SOUND * len(name.sounds)
+        return inf
+    return apart("".join(map(sounds, heard)), name.sounds) / len(name.sounds)
