@@ -17,6 +17,7 @@ from bot.brain.decider import Waiting
 from bot.brain.reply import Question, Replier, Reply
 from bot.brain.wakeword import is_addressed
 from bot.company import Company
+from bot.headstart import HeadStart, reads_finished
 from bot.hearing import Hearing, SpokenText
 from bot.interruption import Interruption
 from bot.minutes import Minutes
@@ -80,6 +81,7 @@ class Conversation:
         self._keeper = keeper
         self._memory = memory
         self._toolbox = toolbox
+        self._quoting = quoting
         self._company = Company(place)
         self._finishing = False
         self._part = Part(
@@ -111,6 +113,9 @@ class Conversation:
         self._talk = self._new_talk()
         if self._talk is not None:
             self._talk.open(memory, toolbox, quoting)
+        self._head_start = HeadStart(
+            build_context=self._prompting.context, responder=means.new_responder(), clock=means.clock
+        )
         self._hearing = self._new_hearing()
         self._replier = self._new_replier()
         self._interruption = Interruption(
@@ -131,6 +136,7 @@ class Conversation:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._hearing.run(), name="hearing")
             tasks.create_task(self._replier.run(), name="replies")
+            tasks.create_task(self._head_start.run(), name="head-start")
             tasks.create_task(self._interruption.run(), name="interruption")
             tasks.create_task(self._part.run(), name="participation")
             if self._talk is not None:
@@ -224,6 +230,8 @@ class Conversation:
             judge=means.judge,
             urgent=lambda text: is_addressed(text, self._part.wake_names),
             own_words=self.playback.words_between,
+            on_guess=self._on_guess,
+            on_more=lambda utterance_id: self._head_start.drop("went_on", utterance_id),
         )
 
     def _glossary(self) -> tuple[str, ...]:
@@ -257,7 +265,25 @@ class Conversation:
         if decision.answer:
             who = str(spoken.user_id)
             self._ask(Question(turn, spoken.utterance.id, spoken.ended_at, who, decision.reason, decision.may_skip))
+        else:
+            self._head_start.drop("not_answered")
         self._minutes.log_said(moment, turn, moment_at=moment_at, answered=spoken, decision=decision)
+
+    def _on_guess(self, spoken: SpokenText, likely: bool) -> None:
+        """Look ahead for what somebody seems to have said: find what it is about, and perhaps begin to think."""
+        if self._finishing or self._part.excludes(spoken.user_id) or not self._discerning():
+            return
+        decision = self._part.would_answer(spoken)
+        if not decision.answer:
+            return
+        turn = self._minutes.guess(spoken, self._company.name(spoken.user_id))
+        if self._quoting is not None:
+            self._quoting.foresee(turn, self._memory)
+        if self._means.brain.head_start and likely and reads_finished(spoken.text) and not self._replier.busy:
+            who = str(spoken.user_id)
+            self._head_start.begin(
+                Question(turn, spoken.utterance.id, spoken.ended_at, who, decision.reason, decision.may_skip)
+            )
 
     def _working(self) -> Working:
         """Return what the decider looks at of the replier, and whether it would break in."""
@@ -275,8 +301,8 @@ class Conversation:
 
     def _new_replier(self) -> Replier:
         return Replier(
-            build_context=self._prompting.context,
-            responder=self._means.new_responder(),
+            build_context=self._head_start.context,
+            responder=self._head_start,
             synthesizer=self._means.synthesizer,
             playback=self.playback,
             clock=self._clock,

@@ -31,8 +31,9 @@ class Foresight(Generic[HeardT]):
     """Looks ahead in everybody's pauses.
 
     `answer` gets what the judge says of a pause that asks. `recognise` is called in a task for an utterance that may
-    yet turn out to be none, and must not raise; None: nothing is recognised ahead. `pace_s`: what a recognition takes
-    at present. *Ownership*: `run` owns the tasks; before it runs every question is answered with None.
+    yet turn out to be none, and must not raise; None: nothing is recognised ahead. `guessed` gets what it makes of the
+    utterance, and whether the person sounds finished; it must not wait. `pace_s`: what a recognition takes at present.
+    *Ownership*: `run` owns the tasks; before it runs every question is answered with None.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class Foresight(Generic[HeardT]):
         recognise: Callable[[Utterance], Awaitable[HeardT]] | None,
         pace_s: Callable[[], float],
         clock: Clock,
+        guessed: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
     ) -> None:
         self._judge = judge
         self._answer = answer
         self._recognise = recognise
         self._pace_s = pace_s
         self._clock = clock
+        self._guessed = guessed
         self._tasks: asyncio.TaskGroup | None = None
         self._ahead: dict[str, asyncio.Task[HeardT | None]] = {}
 
@@ -97,4 +100,6 @@ class Foresight(Generic[HeardT]):
             return None
         if probability is not None and probability < LIKELY_FINISHED:
             await self._clock.sleep(LATER_S)
-        return await self._recognise(pause.utterance)
+        heard = await self._recognise(pause.utterance)
+        self._guessed(pause.utterance, heard, probability is not None and probability > LIKELY_FINISHED)
+        return heard

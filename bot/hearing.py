@@ -120,8 +120,9 @@ class Hearing:
     `on_moment` gets what was said, one moment at a time: one utterance, or what several people said at the same time
     in the order in which they began. `language`: the code that everybody speaks, or None to detect it for each
     person. `judge` says in pauses who sounds finished; the ears must be made accordingly. `urgent`: whether a text
-    must not wait for others to finish. `own_words`: what the bot was saying between two moments. *Ownership*: `run`
-    is the room's task; `take` is called on the same loop.
+    must not wait for others to finish. `own_words`: what the bot was saying between two moments. `on_guess` gets what
+    somebody seems to have said, in a pause that may be the end, and whether they sound finished; `on_more` the id of an
+    utterance that goes on after all. *Ownership*: `run` is the room's task; `take` is called on the same loop.
     """
 
     def __init__(
@@ -138,6 +139,8 @@ class Hearing:
         judge: TurnJudge | None = None,
         urgent: Callable[[str], bool] = lambda text: False,
         own_words: Callable[[float, float], str] = lambda since, until: "",
+        on_guess: Callable[[SpokenText, bool], None] = lambda *_: None,
+        on_more: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._ears = ears
         self._recognizer = recognizer
@@ -150,6 +153,8 @@ class Hearing:
         self._on_moment = on_moment
         self._urgent = urgent
         self._own_words = own_words
+        self._on_guess = on_guess
+        self._on_more = on_more
         self._pace_s = 0.0  # what a recognition takes, the latest counting most
         self._foresight = Foresight(
             judge=judge,
@@ -157,6 +162,7 @@ class Hearing:
             recognise=self._hear if settings.recognise_ahead else None,
             pace_s=lambda: self._pace_s,
             clock=clock,
+            guessed=self._guessed,
         )
         self._waiting: asyncio.Queue[Utterance] = asyncio.Queue(UTTERANCES_WAITING)
         # Utterances that are complete and not yet text, by id.
@@ -204,6 +210,7 @@ class Hearing:
                     self._foresight.began(event)
                 case PauseEnded():
                     self._foresight.ended(event.utterance_id)
+                    self._on_more(event.utterance_id)
                 case Utterance():
                     self._queue(event)
                 case UtteranceDropped():
@@ -215,6 +222,13 @@ class Hearing:
 
     def _answer(self, pause: PauseBegan, probability: float | None) -> None:
         self._sort(self._ears.answer(pause, probability, self._clock.monotonic()))
+
+    def _guessed(self, utterance: Utterance, heard: _Heard, likely: bool) -> None:
+        """Tell what somebody seems to have said, before it is known to be all, if it is to be believed."""
+        if heard.recognition is None or self._judged(utterance, heard) is not None:
+            return
+        now = self._clock.monotonic()
+        self._on_guess(SpokenText(utterance, heard.recognition, heard.asked_at, now, ahead=True), likely)
 
     # -- sound becomes text ----------------------------------------------------------------------------------
 

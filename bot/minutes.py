@@ -13,7 +13,7 @@ import structlog
 
 from bot import events
 from compaction.errors import StoreError
-from compaction.model import TurnKind, TurnPart
+from compaction.model import Seq, Turn, TurnKind, TurnPart
 from voice.listening.coalesce import is_effect
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.hearing import SpokenText
     from bot.place import Moved, Place
-    from compaction.model import Turn
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
@@ -62,6 +61,12 @@ class Minutes:
         if kind is TurnKind.EFFECT and self._repeats(kind, parts, started_at, within_s=SAME_EFFECT_S):
             return None
         return await self._record(kind, parts, started_at, self._epoch(max(spoken.ended_at for spoken in moment)))
+
+    def guess(self, spoken: SpokenText, name: str) -> Turn:
+        """Return the turn that somebody's words would become now. Nothing is recorded."""
+        started_at, ended_at = self._epoch(spoken.started_at), self._epoch(spoken.ended_at)
+        seq = Seq(self._memory.total_turns)
+        return Turn(seq, TurnKind.SPEECH, started_at, ended_at, _parts([spoken], [name]))
 
     async def moved(self, moved: Moved) -> Turn | None:
         """Record that somebody came or went; None if the turn before says the same."""

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 # Named here too: most of what is set in `bot` is found in one place.
+from bot.brain.settings import BrainSettings as BrainSettings
 from bot.llm.settings import LlmSettings as LlmSettings
 
 
@@ -96,52 +97,6 @@ class RoomSettings(BaseModel):
         "I am listening in this channel: what is said is transcribed and remembered so that I can take part. "
         "Audio is not kept. Use /quiet to silence me, /opt-out if I should not hear you, /leave to send me away."
     )
-
-
-class BrainSettings(BaseModel):
-    """When the bot answers, and how it speaks."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=60,
-            description="The bot's own name, in transcripts and prompts. Takes effect at the next join.",
-        ),
-    ] = "Roomtone"
-    wake_names: Annotated[
-        tuple[str, ...],
-        Field(
-            min_length=1,
-            description="Names that address the bot; mis-hearings close to them count. Takes effect at the next join.",
-        ),
-    ] = ("Roomtone", "Room tone")
-    instructions: Annotated[
-        str,
-        Field(
-            max_length=4000,
-            description="Sentences added to the system prompt: a persona, house rules. Takes effect at the next reply.",
-        ),
-    ] = ""
-    guild_instructions: Annotated[
-        dict[str, Annotated[str, Field(max_length=4000)]],
-        Field(
-            description="Sentences added to the system prompt on one server, by its id: "
-            '{ 123456789012345678 = "Speak German." }. What its moderators set with /persona comes after them. Takes '
-            "effect at start."
-        ),
-    ] = Field(default_factory=dict)
-    reply_timeout_s: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=120,
-            description="Seconds after which a reply that has not begun to sound is given up. Default 20: "
-            "later than that the talk has moved on. Takes effect at the next reply.",
-        ),
-    ] = 20.0
 
 
 class RecallSettings(BaseModel):

@@ -6,6 +6,8 @@ The reply never waits for long and never fails for it. What the model has before
 from __future__ import annotations
 
 import asyncio
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
     from bot.recall import Recall, RoomRecall
     from bot.settings import RecallSettings
     from compaction.memory.quotes import Quote
-    from compaction.model import Turn
+    from compaction.memory.recall import Recalled
+    from compaction.model import Seq, Turn
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
@@ -34,6 +37,10 @@ SURE_SHARE = 0.6
 TURN_OVERHEAD_TOKENS = 16
 # Found for each quote that is wanted: what is in view already is left out of them.
 SEARCHED = 3
+# A search ahead has the time of a pause, and nobody waits for it.
+AHEAD_S = 2.0
+# Texts that share so much of their words are about the same: a recogniser hears an end or a name anew.
+NEAR_SHARE = 0.8
 
 
 class Quoting:
@@ -47,24 +54,60 @@ class Quoting:
         self._settings = settings
         self._max_input_tokens = max_input_tokens
         self._zone = zone
+        self._ahead: _Ahead | None = None
+
+    def foresee(self, question: Turn, memory: SessionMemory) -> None:
+        """Search for what somebody seems to ask, while it is not sure yet that this is all. Returns at once.
+
+        `quotes` takes what is found if that was nearly it. *Ownership*: the newest search is kept, ended by the next
+        one, and bounded in time.
+        """
+        text, sent = _text_of(question), self._sent(question, memory)
+        seen_from = sent[0].seq if sent else question.seq
+        if self._ahead is not None:
+            if self._ahead.fits(text, seen_from):
+                return
+            self._ahead.task.cancel()
+        task = asyncio.create_task(self._search_ahead(text, seen_from), name="recall-ahead")
+        self._ahead = _Ahead(_words(text), seen_from, task)
+
+    def _sent(self, question: Turn, memory: SessionMemory) -> tuple[Turn, ...]:
+        """Return what the model has before it anyway, besides the question."""
+        window = [turn for turn in memory.window if turn.seq != question.seq]
+        return surely_sent(window, max_input_tokens=self._max_input_tokens)
+
+    async def _search_ahead(self, text: str, seen_from: Seq) -> Sequence[Recalled]:
+        try:
+            async with asyncio.timeout(AHEAD_S):
+                return await self._search(text, seen_from, embed_within_s=AHEAD_S / 2)
+        except (TimeoutError, StoreError) as error:
+            log.info("recall_ahead_failed", error_class=type(error).__name__)
+            return ()
+
+    async def _search(self, text: str, seen_from: Seq, *, embed_within_s: float) -> Sequence[Recalled]:
+        return await self._recall.search(
+            text,
+            self._room.scope_beyond(seen_from),
+            limit=SEARCHED * self._settings.quotes,
+            embed_within_s=embed_within_s,
+        )
 
     async def quotes(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
         """Return the quotes for a reply to `question`, best first; none when nothing else is about it, when the
         search took longer than `recall.wait_ms`, or when it failed."""
         settings = self._settings
         within_s = settings.wait_ms / 1000
-        text = " ".join(part.text for part in question.parts)
-        sent = surely_sent(memory.window, max_input_tokens=self._max_input_tokens)
+        text = _text_of(question)
+        sent = self._sent(question, memory)
         seen_from = sent[0].seq if sent else question.seq
+        ahead = self._ahead
         try:
             async with asyncio.timeout(within_s):
-                found = await self._recall.search(
-                    text,
-                    self._room.scope_beyond(seen_from),
-                    limit=SEARCHED * settings.quotes,
+                if ahead is not None and ahead.fits(text, seen_from):
+                    found = await ahead.task
+                else:
                     # The embedding has the first half of the time; without it the full text is ready in the second.
-                    embed_within_s=within_s / 2,
-                )
+                    found = await self._search(text, seen_from, embed_within_s=within_s / 2)
         except TimeoutError:
             log.info("recall_late", within_s=within_s)
             return ()
@@ -76,7 +119,7 @@ class Quoting:
             asked=ask(text),
             session_id=self._room.place.session_id,
             asked_at=question.started_at,
-            in_view=_texts_in_view(memory, sent),
+            in_view=_texts_in_view(memory, (*sent, question)),
             most=settings.quotes,
             max_tokens=settings.quote_tokens,
             zone=self._zone,
@@ -85,6 +128,28 @@ class Quoting:
             "recall_joined", found=len(found), quotes=len(quotes), tokens=sum(each.part.tokens for each in quotes)
         )
         return quotes
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """A search for what somebody seemed to ask."""
+
+    words: frozenset[str]
+    seen_from: Seq
+    task: asyncio.Task[Sequence[Recalled]]
+
+    def fits(self, text: str, seen_from: Seq) -> bool:
+        """Return whether it was for nearly these words, in the same view."""
+        words = _words(text)
+        return seen_from == self.seen_from and len(words & self.words) >= NEAR_SHARE * len(words | self.words)
+
+
+def _text_of(turn: Turn) -> str:
+    return " ".join(part.text for part in turn.parts)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn, ...]:

@@ -206,6 +206,10 @@ class Part:
         self._count(found[1])
         return found
 
+    def would_answer(self, spoken: SpokenText) -> Decision:
+        """Return what would be decided of these words if they were all. Nothing is counted or remembered."""
+        return self._decide(spoken)
+
     def _decide(self, spoken: SpokenText) -> Decision:
         person = self._company.find(spoken.user_id)
         at = spoken.started_at

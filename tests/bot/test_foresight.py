@@ -34,6 +34,7 @@ class Bench:
         self.probability = probability
         self.answers: list[tuple[str, float | None]] = []
         self.begun: list[str] = []
+        self.guesses: list[tuple[str, bool]] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.foresight: Foresight[str] = Foresight(
@@ -42,6 +43,7 @@ class Bench:
             recognise=self._recognise if ahead else None,
             pace_s=lambda: pace_s,
             clock=self.clock,
+            guessed=lambda utterance, heard, likely: self.guesses.append((heard, likely)),
         )
 
     async def judge(self, pcm: Pcm) -> float | None:
@@ -142,3 +144,22 @@ async def test_its_end_ends_what_is_under_way() -> None:
         taking = asyncio.create_task(bench.foresight.take("u1"))
         await asyncio.sleep(0)
     assert await taking is None
+
+
+@pytest.mark.parametrize(("probability", "likely"), [(0.95, True), (0.6, True), (0.4, False), (None, False)])
+async def test_a_guess_is_told_at_once(probability: float | None, likely: bool) -> None:
+    """With whether the person sounds finished; what is thrown away is told to nobody."""
+    bench = Bench(probability)
+    async with bench.running():
+        bench.foresight.began(_pause())
+        if probability == 0.4:
+            await until(lambda: bench.clock.sleeping > 0)
+            bench.clock.advance(LATER_S)
+        await until(lambda: bool(bench.guesses))
+        assert bench.guesses == [("u1", likely)]
+        bench.gate.clear()
+        bench.foresight.began(_pause(2))
+        bench.clock.advance(LATER_S)
+        bench.foresight.ended("u2")
+        await asyncio.sleep(0)
+    assert len(bench.guesses) == 1

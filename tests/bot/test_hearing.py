@@ -58,6 +58,8 @@ class Bench:
         self.seen: list[events.Event] = []
         self.moments: list[tuple[SpokenText, ...]] = []
         self.own_words = ""
+        self.guesses: list[SpokenText] = []
+        self.went_on: list[str] = []
         self.hearing = Hearing(
             ears=Ears(LoudnessDetector(), settings, judged=judge is not None),
             recognizer=self.recognizer,
@@ -70,6 +72,8 @@ class Bench:
             judge=judge,
             urgent=lambda text: "Roomtone" in text,
             own_words=lambda since, until: self.own_words,
+            on_guess=lambda spoken, likely: self.guesses.append(spoken),
+            on_more=self.went_on.append,
         )
 
     async def _keep(self, moment: tuple[SpokenText, ...]) -> None:
@@ -275,6 +279,8 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
         await bench.pass_time(2.5)
         await until(lambda: bool(bench.texts))
     assert [spoken.text for spoken in bench.texts] == ["I think we should go."]
+    assert [guess.text for guess in bench.guesses] == ["I think", "I think we should go."]
+    assert bench.went_on == [bench.guesses[0].utterance.id], "who looked ahead can throw it away"
     assert len([event for event in bench.seen if isinstance(event, events.UtteranceHeard)]) == 1
 
 

@@ -71,8 +71,18 @@ class ToolUse:
         self._toolbox = toolbox
         self._asker = asker
         self._side_effects = 0
+        self._released = asyncio.Event()
+        self._released.set()
         # What may be called; what is not offered may become so meanwhile, and is refused all the same if it may not.
         self.offers = toolbox.offered(asker)
+
+    def hold(self) -> None:
+        """Let calls wait until they are released: nobody has asked yet."""
+        self._released.clear()
+
+    def release(self) -> None:
+        """Let what waits run."""
+        self._released.set()
 
     def keep(self, turn: Seq, steps: Sequence[Exchange]) -> None:
         """Keep what came of the question for those that follow it."""
@@ -80,6 +90,7 @@ class ToolUse:
 
     async def run(self, call: ToolCall) -> str:
         """Carry a call out and return what the model reads: marked as data, and bounded. Never raises."""
+        await self._released.wait()
         begun = time.monotonic()
         tool = next((each for each in self._toolbox.tools() if each.name == call.name), None)
         if tool is None:

@@ -156,3 +156,68 @@ class Forgetful(ExtractiveSummariser):
         """Return a gist alone."""
         del request
         return Fold(gist="They played.", facts=())
+
+
+class Counting(InMemoryRecallIndex):
+    """An index that counts what it is asked, and can be held up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def count(self, terms: Sequence[str]) -> Counts:
+        """Count, when it may."""
+        self.asked += 1
+        await self.gate.wait()
+        return await super().count(terms)
+
+
+@pytest.mark.asyncio
+async def test_a_search_ahead_is_taken_if_that_was_nearly_asked() -> None:
+    """A word more or less is the same question; the reply waits for nothing any more."""
+    async with Room(summariser=Forgetful()) as room:
+        index = Counting()
+        for seq in range(90):
+            await room.say(FACT if seq == 3 else f"Haha, level {seq} again.")
+        for each in await room.store.turns(EVENING, Seq(0), Seq(10_000)):
+            index.tell(EVENING, each, guild_id=1, channel_id=10)
+        await folded(room)
+        own = quoting(index, room)
+        guess = turn(90, "Where is the spare key now")
+        own.foresee(guess, room.memory)
+        own.foresee(guess, room.memory)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        question = await room.say("Where is the spare key now?")
+        index.gate.clear()
+        assert [each.text for each in await own.quotes(question, room.memory)] == [FACT]
+        assert index.asked == 1
+        index.gate.set()
+        other = await room.say("Who plays level 12 again?")
+        await own.quotes(other, room.memory)
+        assert index.asked == 2, "another question is searched for anew"
+
+
+@pytest.mark.asyncio
+async def test_a_search_ahead_that_fails_costs_nothing() -> None:
+    """The reply goes without, as with any other."""
+    async with Room() as room:
+        index = Counting()
+        await talked_into(index, room)
+        own = quoting(index, room)
+        index.gate.clear()
+        own.foresee(turn(5, "Where is the key?"), room.memory)
+        await asyncio.sleep(0)
+        own.foresee(turn(5, "Who sings tonight?"), room.memory)
+        question = await room.say("Who sings tonight?")
+        with capture_logs() as logs:
+            assert await own.quotes(question, room.memory) == ()
+        assert [line["event"] for line in logs] == ["recall_late"]
+
+
+async def talked_into(index: InMemoryRecallIndex, room: Room) -> None:
+    """A few turns."""
+    for seq in range(5):
+        index.tell(EVENING, await room.say(f"Level {seq}."), guild_id=1, channel_id=10)

@@ -1,0 +1,226 @@
+"""A head start: used for the very question it was thought for, and otherwise as if it had never been."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.brain.context import ModelContext
+from bot.brain.reply import Question
+from bot.brain.tools.permission import NOBODY
+from bot.brain.tools.tool import Tool
+from bot.brain.tools.toolbox import Toolbox
+from bot.headstart import HeadStart, reads_finished
+from bot.llm.port import ChatModelError
+from compaction.budget.messages import ToolCall
+from compaction.context import SessionContext
+from compaction.errors import StoreError
+from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
+from tests.fakes.brain import ScriptedResponder, until
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+PART = TurnPart("1", "Ada", "Who brings the lantern?")
+TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (PART,))
+ASKED = Question(TURN, "u1", 1.0, "1")
+
+
+class Desk:
+    """A head start whose contexts and words are scripted."""
+
+    def __init__(self, *pieces: str | Exception | asyncio.Event) -> None:
+        self.responder = ScriptedResponder(*pieces)
+        self.built: list[Question] = []
+        self.error: Exception | None = None
+        self.called: list[str] = []
+        tool = Tool("look", "Looks.", {"type": "object"}, self._look)
+        self.toolbox = Toolbox([tool])
+        self.ahead = HeadStart(build_context=self._context, responder=self.responder, clock=FakeClock())
+
+    async def _look(self, arguments: Mapping[str, object]) -> str:
+        self.called.append("look")
+        return "a map"
+
+    async def _context(self, question: Question) -> ModelContext:
+        self.built.append(question)
+        if self.error is not None:
+            raise self.error
+        session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
+        return ModelContext(
+            session=session, current=question.turn, parts=(), messages=(), now=0.0, tools=self.toolbox.use(NOBODY)
+        )
+
+    async def answer(self, question: Question) -> list[str]:
+        """Answer a question that has come, as the replier does."""
+        context = await self.ahead.context(question)
+        return [piece async for piece in self.ahead.respond(context)]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run it."""
+        async with asyncio.TaskGroup() as tasks:
+            run = tasks.create_task(self.ahead.run(), name="head-start-under-test")
+            await asyncio.sleep(0)
+            yield
+            run.cancel()
+
+
+@pytest.mark.asyncio
+async def test_what_was_thought_ahead_is_the_answer() -> None:
+    """The model is asked once, and has begun before the question came; times of the turn may differ."""
+    desk = Desk("Bo ", "brings it.")
+    async with desk.running():
+        desk.ahead.begin(ASKED)
+        desk.ahead.begin(ASKED)
+        await until(lambda: bool(desk.responder.contexts))
+        with capture_logs() as logs:
+            assert await desk.answer(replace(ASKED, turn=replace(TURN, ended_at=11.5))) == ["Bo ", "brings it."]
+        assert [line["event"] for line in logs] == ["head_start_used"]
+        assert (len(desk.built), len(desk.responder.contexts)) == (1, 1)
+
+
+@pytest.mark.asyncio
+async def test_the_rest_of_the_answer_comes_as_it_is_made() -> None:
+    """The question may come in the middle of it."""
+    thinking = asyncio.Event()
+    desk = Desk("Bo ", thinking, "brings it.")
+    async with desk.running():
+        desk.ahead.begin(ASKED)
+        await until(lambda: bool(desk.responder.contexts))
+        stream = desk.ahead.respond(await desk.ahead.context(ASKED))
+        assert await anext(stream) == "Bo "
+        thinking.set()
+        assert await anext(stream) == "brings it."
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "asked",
+    [
+        replace(ASKED, utterance_id="u2"),
+        replace(ASKED, turn=replace(TURN, seq=Seq(8))),
+        replace(ASKED, turn=replace(TURN, parts=(replace(PART, text="Who brings the lantern and the rope?"),))),
+        replace(ASKED, turn=replace(TURN, parts=(PART, replace(PART, speaker_id="2", speaker="Bo", text="I do.")))),
+        replace(ASKED, asker_id="2"),
+        replace(ASKED, may_skip=True),
+    ],
+)
+async def test_another_question_is_thought_anew(asked: Question) -> None:
+    """More words, somebody else's words between them, another person: nothing of the guess is said."""
+    never = asyncio.Event()
+    desk = Desk(never)
+    async with desk.running():
+        desk.ahead.begin(ASKED)
+        await until(lambda: bool(desk.responder.contexts))
+        desk.responder.pieces = ("Anew.",)
+        assert await desk.answer(asked) == ["Anew."]
+        assert desk.built == [ASKED, asked]
+
+
+@pytest.mark.asyncio
+async def test_who_goes_on_has_it_thrown_away() -> None:
+    """That person's alone; and what is thought ends at once."""
+    never = asyncio.Event()
+    desk = Desk(never)
+    async with desk.running():
+        desk.ahead.begin(ASKED)
+        await until(lambda: bool(desk.responder.contexts))
+        with capture_logs() as logs:
+            desk.ahead.drop("went_on", "u9")
+            desk.ahead.drop("went_on", "u1")
+            desk.ahead.drop("went_on", "u1")
+        assert [(line["event"], line["reason"]) for line in logs] == [("head_start_dropped", "went_on")]
+        desk.responder.pieces = ("Anew.",)
+        assert await desk.answer(ASKED) == ["Anew."]
+        assert len(desk.built) == 2
+
+
+@pytest.mark.asyncio
+async def test_tools_wait_for_the_question() -> None:
+    """Nothing is done for what nobody has asked yet."""
+    desk = Desk("Hm.")
+    async with desk.running():
+        desk.ahead.begin(ASKED)
+        await until(lambda: bool(desk.responder.contexts))
+        tools = desk.responder.contexts[0].tools
+        assert tools is not None
+        calling = asyncio.create_task(tools.run(ToolCall("c", "look", "{}")), name="calling")
+        await asyncio.sleep(0.01)
+        assert desk.called == []
+        await desk.answer(ASKED)
+        assert "a map" in await calling
+
+
+@pytest.mark.asyncio
+async def test_failures_are_those_of_the_answer() -> None:
+    """A model's is met by who takes the answer; a context that could not be built is built again."""
+    desk = Desk("Bo ", ChatModelError("It broke. Try again.", retryable=True))
+    async with desk.running():
+        desk.ahead.begin(ASKED)
+        await until(lambda: bool(desk.responder.contexts))
+        with pytest.raises(ChatModelError, match="It broke"):
+            await desk.answer(ASKED)
+        desk.error = StoreError("The disk is full. Make room.")
+        desk.ahead.begin(ASKED)
+        await until(lambda: len(desk.built) == 2)
+        with pytest.raises(StoreError):
+            await desk.answer(ASKED)
+        desk.ahead.begin(ASKED)
+        await until(lambda: len(desk.built) == 4)
+        desk.error = None
+        desk.responder.pieces = ("Yes.",)
+        assert await desk.answer(ASKED) == ["Yes."]
+
+
+@pytest.mark.asyncio
+async def test_a_broken_off_answer_ends_what_was_thought_ahead() -> None:
+    """By closing the stream, or before it was even read."""
+    never = asyncio.Event()
+    desk = Desk("Bo ", never)
+    async with desk.running():
+        desk.ahead.begin(ASKED)
+        await until(lambda: bool(desk.responder.contexts))
+        stream = desk.ahead.respond(await desk.ahead.context(ASKED))
+        assert await anext(stream) == "Bo "
+        await stream.aclose()
+        desk.ahead.begin(ASKED)
+        await until(lambda: len(desk.responder.contexts) == 2)
+        await desk.ahead.context(ASKED)
+        desk.responder.pieces = ("Next.",)
+        assert await desk.answer(replace(ASKED, utterance_id="u2")) == ["Next."]
+        await until(lambda: len(asyncio.all_tasks()) == 2)
+
+
+@pytest.mark.asyncio
+async def test_before_it_runs_nothing_is_thought_ahead() -> None:
+    """A room that has not begun."""
+    desk = Desk("Yes.")
+    desk.ahead.begin(ASKED)
+    assert await desk.answer(ASKED) == ["Yes."]
+    assert len(desk.built) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "finished"),
+    [
+        ("Who brings it?", True),
+        ("Bo does.", True),
+        ("He said “no.”", True),
+        ("Well...", False),
+        ("And then…", False),
+        ("Bo, Ada,", False),
+        ("so I", False),
+        (".", False),
+        ("", False),
+    ],
+)
+def test_what_reads_finished(text: str, finished: bool) -> None:
+    """A sentence that stands; not one that trails off."""
+    assert reads_finished(text) is finished
