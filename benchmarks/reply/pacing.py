@@ -29,6 +29,8 @@ BLOCK_MS = 40.0
 BLOCK_SHARE = 0.4
 # Joining, and a first answer in a new room, are no part of the steady state.
 _SETTLE_S = 3.0
+# What the models take for their first work is no room's; in this time everybody has spoken twice.
+_WARM_UP_S = 18.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ async def measure_pacing(
         for count in counts:
             while len(opened.arrivals) < count:
                 await opened.open_another(data_dir)
+            if not steps:
+                await asyncio.sleep(_WARM_UP_S)
             await opened.ask(op="busy", block_ms=BLOCK_MS, share=BLOCK_SHARE)
             steps.append(await _steadiness(opened, seconds))
             await opened.ask(op="busy", block_ms=0.0, share=0.0)
