@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import discord
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from bot.chat import ChatError
 from bot.discord.chat import DiscordChat
+from bot.discord.client import connected
+from rehearsal.discord import payloads
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for
+from voice.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -124,3 +131,44 @@ async def test_a_post_mentions_nobody() -> None:
     assert len(sent) == 2_000
     assert (mentions.everyone, mentions.users, mentions.roles) == (False, False, False)
     assert voice.sent == []
+
+
+@pytest.mark.asyncio
+async def test_over_the_wire() -> None:
+    """Through discord.py itself: a file somebody dropped into the voice channel's chat, and a post beside it."""
+
+    async def notes(request: web.Request) -> web.Response:
+        return web.Response(body=b"The gate code is 4411.")
+
+    files = TestServer(_app(notes))
+    async with (
+        files,
+        LocalDiscord() as local,
+        connected(settings_for(local), TransportSettings(), FakeHousehold()) as client,
+    ):
+        channel = local.guild.voice_channels[0]
+        dropped = {"id": "77", "filename": "notes.txt", "size": 22, "url": str(files.make_url("/notes.txt"))}
+        local._world.keep_message(
+            payloads.message(
+                local.guild,
+                message_id=local._world.snowflake(),
+                channel_id=channel.id,
+                author_id=ADA,
+                content="Look!",
+                extra={"attachments": [dropped | {"proxy_url": "", "content_type": "text/plain; charset=utf-8"}]},
+            )
+        )
+        place = client.place(local.guild.id, channel.id)
+        assert place is not None
+        own = place.chat
+        (file,) = await own.files(most=5)
+        assert (file.name, file.size_bytes, file.by) == ("notes.txt", 22, local.guild.member(ADA).name)
+        assert await own.fetch(file, max_bytes=1_000) == b"The gate code is 4411."
+        await own.post("https://maps.example")
+        assert [each.content for each in local._world.messages()] == ["Look!", "https://maps.example"]
+
+
+def _app(notes: Any) -> web.Application:
+    app = web.Application()
+    app.router.add_get("/notes.txt", notes)
+    return app
