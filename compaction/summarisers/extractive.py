@@ -176,6 +176,14 @@ def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidat
         yield _Candidate(claim_of(fact), weight, position)
 
 
+def says_something(text: str, roster: frozenset[str]) -> bool:
+    """Return whether any sentence of a text is worth a look. `roster`: words of the names of those who are there."""
+    # Some writings have no spaces between words, so none can be counted.
+    return (" " not in text and not text.isascii()) or any(
+        not _is_filler(without_preamble(sentence), roster) for sentence in sentences(text)
+    )
+
+
 def _is_filler(text: str, roster: frozenset[str]) -> bool:
     """Return whether a sentence isn't worth a look: too few words that mean something, besides the names of those
     who are there. One without any cue needs more of them."""

@@ -18,10 +18,10 @@ from compaction.prompt_texts import PromptTexts
 from compaction.retelling import RetellingPrompts
 from compaction.summarisers.answer import read_answer
 from compaction.summarisers.claims import claim_of, corrects
-from compaction.summarisers.extractive import FACTS_CHARS, extract, gist_of
+from compaction.summarisers.extractive import FACTS_CHARS, extract, gist_of, says_something
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.summarisers.recursive import Retelling, is_transcript
-from compaction.wording import as_sentence, concepts, plain, sentences, whole_sentences, words
+from compaction.wording import as_sentence, base, concepts, plain, sentences, whole_sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,14 +70,15 @@ class LlmSummariser:
         answer = await self._completion.complete(prompt.request)
         try:
             told = read_answer(answer, request.turns, labels=self._prompts.labels)
+            checked = _checked(told.facts, request, prompt.offered)
+            gist = _checked_gist(told.gist, request)
+            if not gist and not checked:
+                raise SummaryRefusedError("Nothing of the model's answer has a source in what was said.")
         except SummaryRefusedError:
-            # An endpoint without structured output may do better with lines, and the other way round.
+            # Asked the same again, a model without chance in it answers the same. An endpoint without structured output
+            # may do better with lines, too, and the other way round.
             self._structured = not self._structured
             raise
-        checked = _checked(told.facts, request, prompt.offered)
-        gist = _checked_gist(told.gist, request)
-        if not gist and not checked:
-            raise SummaryRefusedError("Nothing of the model's answer has a source in what was said.")
         facts = _joined(checked, request)
         return Fold(
             gist=gist or gist_of(facts, request.turns),
@@ -111,6 +112,9 @@ def _fact(
         return None
     bare = without_speaker(told.text, part, request.roster)
     if bare is None:
+        return None
+    if not says_something(part.text, frozenset(base(word) for name in request.roster for word in words(name))):
+        # Small models make a fact of every turn, also of 'She was fine, really'.
         return None
     text = as_sentence(bare, MAX_FACT_CHARS)
     if not _is_said_in(text, turn) or ungrounded(text, around | turn_ground([turn])):

@@ -177,6 +177,26 @@ def test_what_the_cited_turn_does_not_say_is_dropped(text: str) -> None:
     assert [fact.told for fact in result.facts if fact.turn_seq == 12] == ["Ada: The gate code is 7023 now."]
 
 
+def test_facts_of_turns_that_say_nothing_are_left_out() -> None:
+    """However the model words them."""
+    turns = (turn(10, "She was fine, really."), turn(11, "We rent the cabin in Braemar."))
+    answer = told(10, "The person was fine.")
+    assert [
+        fact.turn_seq for fact in fold(Says("They rent a cabin.", answer), FoldRequest(Seq(10), turns, (), None)).facts
+    ] == [11]
+
+
+def test_refused_answer_is_asked_for_in_another_form() -> None:
+    """Without chance in it a model answers the same to the same."""
+    model = Says("Zebulon went to Inverness.")
+    summariser = LlmSummariser(model, max_output_tokens=700)
+    request = FoldRequest(Seq(10), (turn(10, "We rent the cabin in Braemar."),), (), None)
+    for _ in range(2):
+        with pytest.raises(SummaryRefusedError, match="has a source"):
+            asyncio.run(summariser.fold(request))
+    assert [asked.schema is None for asked in model.requests] == [False, True]
+
+
 def test_writing_without_spaces_is_not_compared_word_by_word() -> None:
     """There are no words to compare."""
     turns = (turn(10, "山小屋を借りることに決めました。"),)
