@@ -36,9 +36,6 @@ class Readers(Protocol):
     async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
         """See `VisionReader.read`."""
 
-    async def text(self, latest: Latest) -> Reading:
-        """Return the text on a screen alone. Raises `VisionError`."""
-
     async def rest(self) -> None:
         """Nobody shares any more: give back what can be made anew."""
 
@@ -54,10 +51,6 @@ class OcrAlone:
     async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
         """Return the screen's text."""
         return await self._ocr.read(latest, urgent=urgent)
-
-    async def text(self, latest: Latest) -> Reading:
-        """Return the screen's text, as soon as may be."""
-        return await self._ocr.read(latest, urgent=True)
 
     async def rest(self) -> None:
         """End the process."""
@@ -90,10 +83,6 @@ class ModelFirst:
                 self._failures = 0
                 return reading
         return await self._ocr.read(latest, urgent=urgent)
-
-    async def text(self, latest: Latest) -> Reading:
-        """Return the screen's text."""
-        return await self._ocr.read(latest, urgent=True)
 
     async def rest(self) -> None:
         """End the process."""

@@ -54,7 +54,6 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
         now += 1
     model.trouble = ""
     assert (await readers.read(lambda: LOOK)).source is Source.MODEL
-    assert (await readers.text(lambda: LOOK)).source is Source.OCR
     assert readers.by_model
     await readers.rest()
 

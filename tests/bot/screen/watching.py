@@ -62,11 +62,6 @@ class FakeReaders:
             return Reading(Source.MODEL, description=self.words)
         return Reading(Source.OCR, self._lines())
 
-    async def text(self, latest: Latest) -> Reading:
-        """Read the text."""
-        self.looks.append(latest())
-        return Reading(Source.OCR, self._lines())
-
     async def rest(self) -> None:
         """Note it."""
         self.rests += 1

@@ -1,0 +1,164 @@
+"""An evening for the browser: a room with people and a real memory, the pages, the real reader, and a game in a tab."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.clock import SystemClock
+from bot.screen.reading import chosen_readers
+from bot.screen.screens import Screens
+from bot.settings import LlmSettings, WebSettings
+from bot.web.server import WebServer
+from compaction.model import Mode, SessionId
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.browser.chromium import GAME, browser
+from tests.fakes.place import ADA, FakePlace
+from tests.fakes.turn_store import InMemoryTurnStore
+from voice.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from playwright.async_api import BrowserContext, Page
+
+    from bot.screen.room import RoomScreens
+    from compaction.model import Note, Turn
+
+GUILD = 10
+# Chromium, the reader's process and the tests share what cores there are.
+PATIENCE_S = 120.0
+LAPTOP, PHONE = (1280, 800), (390, 844)
+# With this a picture of each state is left there, in light and in dark.
+SHOTS = os.environ.get("ROOMTONE_SCREENSHOTS", "")
+EVENING = SessionId("evening")
+
+
+class Evening:
+    """All of it. `complaints` is what the browser's console said was wrong."""
+
+    def __init__(self, web: WebServer, screens: Screens, context: BrowserContext) -> None:
+        self.web = web
+        self.screens = screens
+        self.context = context
+        self.place = FakePlace()
+        self.store = InMemoryTurnStore()
+        self.notes: list[Note] = []
+        self.turns: list[Turn] = []
+        self.complaints: list[str] = []
+        self.memory: SessionMemory
+        self.room: RoomScreens
+        self.game: Page
+        self.page: Page
+
+    def noted(self, note: Note) -> None:
+        """See `Watcher.noted`."""
+        self.notes.append(note)
+
+    def recapped(self, turn: Turn) -> None:
+        """See `Watcher.recapped`."""
+        self.turns.append(turn)
+
+    def link(self) -> str:
+        """Return a new link for Ada."""
+        return self.web.share_link(self.screens.invite(GUILD, ADA.id))
+
+    async def open(self, link: str | None = None) -> Page:
+        """Open our page."""
+        self.page = await self.context.new_page()
+        self.page.set_default_timeout(1000 * PATIENCE_S)
+        self.page.on("console", lambda message: self._complain(message.type, message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        await self.page.goto(link or self.link())
+        return self.page
+
+    def _complain(self, kind: str, text: str) -> None:
+        # A broken connection is an error to the console and everyday business to the page.
+        if kind == "error" and "WebSocket" not in text:
+            self.complaints.append(text)
+
+    async def state(self, state: str, shot: str = "") -> str:
+        """Wait until the page is in a state; return what it says. `shot`: leave pictures of it under that name."""
+        await self.page.wait_for_selector(f"body[data-state={state}]")
+        if SHOTS and shot:
+            for scheme in ("light", "dark"):
+                await self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+                for name, (width, height) in (("laptop", LAPTOP), ("phone", PHONE)):
+                    await self.page.set_viewport_size({"width": width, "height": height})
+                    await self.page.screenshot(path=Path(SHOTS) / f"{shot}-{scheme}-{name}.png", full_page=True)
+            await self.page.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
+        return await self.page.inner_text("main")
+
+    async def share(self) -> None:
+        """Open our page, share the game, and wait for the first note."""
+        await self.open()
+        await self.state("ready")
+        await self.page.click("#choose")
+        await self.state("sharing")
+        await until(lambda: self.notes)
+
+    async def show(self, where: str, text: str) -> None:
+        """Write something somewhere in the game."""
+        await self.game.evaluate(
+            "([where, text]) => { document.getElementById(where).textContent = text }", [where, text]
+        )
+
+    async def scene(self, colour: str, text: str) -> None:
+        """Go to another scene of the game."""
+        await self.game.evaluate(
+            "([colour, text]) => { document.body.style.background = colour;"
+            " document.getElementById('map').textContent = text }",
+            [colour, text],
+        )
+
+    def saw(self, text: str) -> bool:
+        """Return whether a note tells of it, whatever spaces the reader saw."""
+        bare = text.replace(" ", "")
+        return any(bare in note.what.replace(" ", "") for note in self.notes)
+
+
+async def until(met: Callable[[], object]) -> None:
+    """Wait until something is true."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not met():  # noqa: ASYNC110 - neither a browser nor a reader says when it is done
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def evening(*switches: str, public_url: str = "", script: str = "") -> AsyncIterator[Evening]:
+    """Open all of it. `switches`: more for the browser; `script`: what each page runs first."""
+    clock, settings = SystemClock(), ScreenSettings()
+    async with (
+        chosen_readers(settings, LlmSettings(), monotonic=clock.monotonic) as readers,
+        browser(*switches) as chromium,
+    ):
+        screens = Screens(settings, readers, clock=clock, bot_name="Roomtone", reading="By the bot alone.")
+        async with WebServer(WebSettings(port=0, public_url=public_url), screens) as web:
+            await web.start()
+            context = await chromium.new_context(viewport={"width": LAPTOP[0], "height": LAPTOP[1]})
+            if script:
+                await context.add_init_script(script)
+            here = Evening(web, screens, context)
+            async with SessionMemory.open(
+                EVENING,
+                store=here.store,
+                summariser=ExtractiveSummariser(),
+                fallback=ExtractiveSummariser(),
+                settings=CompactionSettings(),
+                mode=Mode.SUMMARY,
+                clock=clock,
+            ) as here.memory:
+                with screens.room_for(EVENING, here.place, memory=here.memory, watcher=here) as here.room:
+                    running = asyncio.create_task(here.room.run())
+                    try:
+                        here.game = await context.new_page()
+                        await here.game.set_content(GAME)
+                        yield here
+                    finally:
+                        running.cancel()
+                        await asyncio.wait({running})

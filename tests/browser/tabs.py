@@ -1,0 +1,104 @@
+"""Chromium without Playwright, which makes every page believe that it is in front: tabs that really are hidden.
+
+It speaks as much of the browser's own protocol as that takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tempfile
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+from tests.browser.chromium import SWITCHES, executable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_START_TIMEOUT_S = 60.0
+_ANSWER_TIMEOUT_S = 60.0
+_PORT = re.compile(rb"DevTools listening on (ws://127\.0\.0\.1:\d+)/")
+
+
+class Tab:
+    """One tab. One request at a time."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._number = 0
+
+    async def ask(self, method: str, **parameters: object) -> Any:
+        """Send a request and return its result."""
+        self._number += 1
+        await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
+        async with asyncio.timeout(_ANSWER_TIMEOUT_S):
+            while (told := await self._socket.receive_json()).get("id") != self._number:
+                pass
+        assert "error" not in told, told
+        return told["result"]
+
+    async def evaluate(self, script: str) -> Any:
+        """Run something as if the person did it, and return what it comes to."""
+        result = await self.ask("Runtime.evaluate", expression=script, userGesture=True, returnByValue=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
+
+    async def until(self, script: str) -> None:
+        """Wait until something is true in the page."""
+        async with asyncio.timeout(_ANSWER_TIMEOUT_S):
+            while not await self.evaluate(script):  # noqa: ASYNC110 - the page is another process
+                await asyncio.sleep(0.05)
+
+    async def to_front(self) -> None:
+        """Bring the tab to the front, and so the other one behind it."""
+        await self.ask("Page.bringToFront")
+
+
+class Tabs:
+    """A browser with one window."""
+
+    def __init__(self, http: aiohttp.ClientSession, base: str, stack: AsyncExitStack) -> None:
+        self._http = http
+        self._base = base
+        self._stack = stack
+
+    async def open(self, url: str) -> Tab:
+        """Open a tab."""
+        async with self._http.put(f"{self._base}/json/new", params={"url": "about:blank"}) as answer:
+            told = await answer.json(content_type=None)
+        socket = await self._stack.enter_async_context(
+            self._http.ws_connect(told["webSocketDebuggerUrl"], max_msg_size=0)
+        )
+        tab = Tab(socket)
+        await tab.ask("Page.navigate", url=url)
+        return tab
+
+
+@asynccontextmanager
+async def tabs() -> AsyncIterator[Tabs]:
+    """Start Chromium without Playwright."""
+    async with AsyncExitStack() as stack:
+        profile = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        process = await asyncio.create_subprocess_exec(
+            executable(),
+            *SWITCHES,
+            "--remote-debugging-port=0",
+            f"--user-data-dir={profile}",
+            "--no-first-run",
+            "about:blank",
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        try:
+            async with asyncio.timeout(_START_TIMEOUT_S):
+                while (found := _PORT.search(await process.stderr.readline())) is None:
+                    assert process.returncode is None, "Chromium did not start"
+            http = await stack.enter_async_context(aiohttp.ClientSession())
+            yield Tabs(http, found[1].decode().replace("ws://", "http://"), stack)
+        finally:
+            process.terminate()
+            await asyncio.wait_for(process.communicate(), _START_TIMEOUT_S)
