@@ -174,7 +174,11 @@ class LocalChatServer:
             return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
         answer = "" if self.conduct.mode is ChatMode.EMPTY else self.conduct.answer(call)
         if call.stream:
-            return await self._stream(request, answer, tells_usage="stream_options" in body)
+            try:
+                return await self._stream(request, answer, tells_usage="stream_options" in body)
+            except ConnectionResetError:
+                # The client has hung up, as it does when nobody wants the answer any more.
+                return web.Response(status=499)
         return web.json_response(_whole(answer if isinstance(answer, str) else answer.words, self.conduct))
 
     async def _stream(self, request: web.Request, answer: Answer, *, tells_usage: bool) -> web.StreamResponse:
