@@ -94,7 +94,7 @@ class _Measuring:
             self._found(
                 "pauses",
                 await measure_pauses(
-                    said.first(options.pauses_recordings),
+                    said.some(options.pauses_recordings),
                     models=self.settings.models,
                     listening=self.settings.listening,
                     progress=self.progress,
@@ -104,7 +104,7 @@ class _Measuring:
             self._found(
                 "answers",
                 await measure_latency(
-                    said.first(options.recordings),
+                    said.some(options.recordings),
                     listener=Listener(self.settings.models, self.settings.listening),
                     settings={},
                     first_token_ms=options.first_token_ms,
@@ -112,7 +112,7 @@ class _Measuring:
                 ),
             )
         if options.wants("speakers"):
-            recordings = said.first(options.crowd_recordings)
+            recordings = said.some(options.crowd_recordings)
             self._found("four speakers", await measure_speakers(recordings, settings={}, progress=self.progress))
         if options.wants("interruption"):
             self._found(

@@ -83,6 +83,8 @@ async def measure_latency(
         "unanswered": unanswered,
         "answered_before_the_end": part_of(cut, len(recordings)),
         "model_server_first_token_ms": first_token_ms,
+        # As `pauses` tells it of all: whether these recordings are like the rest.
+        "end_known_after_without_network_ms": spread([(one.end_known_s - one.end_s) * 1000 for one in ends.values()]),
         "total_ms": spread([each.total_ms for each in samples]),
         "to_text_ms": spread([each.to_text_ms for each in samples]),
         "stages_ms": {stage: spread([each.stages[stage] for each in samples]) for stage in STAGES},

@@ -36,17 +36,19 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """All recordings of a run, dealt evenly over their speakers. `real`: people's, and no synthetic voices'."""
+    """All recordings of a run, a round of their speakers after the other. `real`: people's, no synthetic voices'."""
 
     recordings: tuple[Recording, ...]
     real: bool
 
-    def first(self, count: int) -> tuple[Recording, ...]:
-        """Return so many of them, from the beginning again if there are fewer; all for 0."""
-        if not count:
-            return self.recordings
-        times = -(-count // len(self.recordings))
-        return (self.recordings * times)[:count]
+    def some(self, count: int) -> tuple[Recording, ...]:
+        """Return so many of them, evenly out of all; from the beginning again if there are fewer; all for 0."""
+        every = self.recordings
+        if not count or count == len(every):
+            return every
+        if count > len(every):
+            return (every * -(-count // len(every)))[:count]
+        return tuple(every[int((number + 0.5) * len(every) / count)] for number in range(count))
 
 
 def material(speech: Path | None) -> Material:

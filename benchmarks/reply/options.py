@@ -22,7 +22,7 @@ class Options:
     """
 
     speech: Path | None = None
-    recordings: int = 20
+    recordings: int = 24
     crowd_recordings: int = 32
     interruptions: int = 10
     pauses_recordings: int = 0

@@ -9,13 +9,17 @@ from benchmarks.reply.material import INTERRUPTION, QUESTION, material, saying, 
 
 
 def test_the_bundled_sound_serves_by_default() -> None:
-    """Enough of it, from the beginning again where more is wanted; all of it for 0."""
+    """Enough of it, evenly out of all, from the beginning again where more is wanted; all of it for 0."""
     said = material(None)
     assert not said.real
     assert len(said.recordings) >= 25
-    assert said.first(0) == said.recordings
-    assert len(said.first(100)) == 100
-    assert said.first(100)[len(said.recordings)] == said.recordings[0]
+    assert said.some(0) == said.recordings
+    assert len(said.some(100)) == 100
+    assert said.some(100)[len(said.recordings)] == said.recordings[0]
+    few = said.some(5)
+    places = [said.recordings.index(one) for one in few]
+    assert places == sorted(set(places))
+    assert places[-1] > len(said.recordings) // 2
     assert all(one.path.is_file() for one in said.recordings)
 
 

@@ -37,7 +37,7 @@ def test_a_patient_listener_cuts_nothing_and_knows_the_end_late(tmp_path: Path) 
 async def test_a_hasty_listener_cuts_some(tmp_path: Path) -> None:
     """Both are told, over all recordings, and so is that no model was asked."""
     figures = await measure_pauses(
-        material(None).first(6), models=ModelsSettings(directory=tmp_path), listening=HASTY, progress=Silence()
+        material(None).some(6), models=ModelsSettings(directory=tmp_path), listening=HASTY, progress=Silence()
     )
     assert figures["recordings"] == 6
     assert figures["end_of_turn_model"] is False

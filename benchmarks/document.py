@@ -1,0 +1,137 @@
+"""Writes the kept results into docs/benchmarks.md: `python -m benchmarks.document`.
+
+What stands between the two marks there is made of the JSON files in docs/benchmarks/, which are as `roomtone bench`
+wrote them; no figure of it is typed by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from benchmarks.report import Json
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = DOCS / "benchmarks.md"
+RESULTS = DOCS / "benchmarks"
+BEGIN = "<!-- kept results: made by `python -m benchmarks.document` -->"
+END = "<!-- end of the kept results -->"
+_MET = {True: "met", False: "**not met**", None: "not measured"}
+_SHARES = {
+    "kept": "kept",
+    "stale": "stale",
+    "speaker_right": "speaker right",
+    "entities": "entities",
+    "in_segments": "in segments",
+}
+
+
+def documented(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
+    """Return the page with these results, by file name, between its marks. Raises ValueError where they are missing."""
+    head, begin, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"The page lacks {BEGIN} or {END}.")
+    told = [line for name in sorted(results) for line in _result(name, results[name])]
+    return "\n".join([f"{head}{BEGIN}", "", *told, f"{END}{tail}"])
+
+
+def kept_results(folder: Path = RESULTS) -> dict[str, dict[str, Json]]:
+    """Return the kept results by file name."""
+    return {path.name: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
+
+
+def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:
+    machine = _entry(report, "machine")
+    yield f"### [{name}](benchmarks/{name})"
+    yield ""
+    yield (
+        f"{_cell(machine.get('cpu'))}, {_cell(machine.get('cores'))} cores, {_cell(machine.get('memory_gb'))} GB, "
+        f"Python {_cell(machine.get('python'))}; load of the machine at the start {_cell(machine.get('load_1m'))}."
+    )
+    yield ""
+    targets = report.get("targets")
+    rows = [each for each in targets if isinstance(each, dict)] if isinstance(targets, list) else []
+    yield from _table(
+        ("target", "goal", "measured", ""),
+        ((_cell(each["name"]), _cell(each["goal"]), _cell(each["value"]), _met(each["met"])) for each in rows),
+    )
+    yield from _comparisons({**_entry(report, "ours"), **_entry(report, "peers")})
+    remarks = report.get("remarks")
+    if isinstance(remarks, list) and remarks:
+        yield from (f"- {_cell(remark)}" for remark in remarks)
+        yield ""
+
+
+def _comparisons(entries: Mapping[str, Json]) -> Iterator[str]:
+    """Yield a table a set of conversations: who had kept what after how many folds."""
+    names = dict.fromkeys(
+        name
+        for entry in entries.values()
+        if isinstance(entry, dict)
+        for name, figures in entry.items()
+        if isinstance(figures, dict) and "after_folds" in figures
+    )
+    for name in names:
+        rows = [
+            row
+            for who, entry in entries.items()
+            if isinstance(entry, dict)
+            for row in _contender(who, _entry(entry, name), _cell(_entry(entry, name).get("version") or ""))
+        ]
+        yield f"Evenings of the set `{name}`:" if name in {"tuning", "held_out"} else f"Conversations of {name}:"
+        yield ""
+        yield from _table(("who", "folds", "facts", *_SHARES.values(), "invented", "s a fold"), rows)
+
+
+def _contender(who: str, figures: Mapping[str, Json], version: str) -> Iterator[tuple[str, ...]]:
+    invented = [figures.get(each) for each in ("invented_names", "invented_numbers")]
+    counted = sum(len(each) for each in invented if isinstance(each, list))
+    seconds = _cell(_entry(figures, "cost").get("fold_p50_s"))
+    after = _entry(figures, "after_folds")
+    for number, (folds, at) in enumerate(after.items()):
+        found = at if isinstance(at, dict) else {}
+        last = number == len(after) - 1
+        yield (
+            (f"{who} ({version})" if version else who) if number == 0 else "",
+            folds,
+            _cell(found.get("facts")),
+            *(_share(found.get(each)) for each in _SHARES),
+            str(counted) if last else "",
+            seconds if last else "",
+        )
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    columns = tuple(head)
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+    yield ""
+
+
+def _entry(report: Mapping[str, Json], name: str) -> dict[str, Json]:
+    entry = report.get(name)
+    return entry if isinstance(entry, dict) else {}
+
+
+def _met(value: Json) -> str:
+    return _MET[value if isinstance(value, bool) else None]
+
+
+def _share(value: Json) -> str:
+    return f"{value:.0%}" if isinstance(value, int | float) else "-"
+
+
+def _cell(value: Json) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(documented(PAGE.read_text("utf-8"), kept_results()), "utf-8")

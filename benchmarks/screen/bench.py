@@ -1,0 +1,83 @@
+"""`roomtone bench screen`: what is noticed of a shared screen, what is read of it, how fast, and what an hour costs."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.report import Report, at_least, at_most
+from benchmarks.screen.hour import measure_hour
+from benchmarks.screen.options import Options
+from benchmarks.screen.pictures import jpeg, scene
+from benchmarks.screen.reading import measure_latency, measure_reading
+from benchmarks.screen.transitions import measure_gate
+from benchmarks.unlogged import unlogged
+from voice.screen.frame import check_frame
+from voice.screen.gate import judge
+
+if TYPE_CHECKING:
+    from benchmarks.progress import Progress
+    from benchmarks.report import Json, Target
+
+__all__ = ["Options", "run"]
+
+_MADE_UP = "The screens are made up: a head-up display over scenes of different unrest. Real games are harder to read."
+_SIMULATED = "The hour is simulated by the second; both ways of looking see the same one, and no model is asked."
+
+
+async def run(options: Options, progress: Progress) -> Report:
+    """Measure everything. Raises nothing of its own: a reader that is missing shows as text that is not read."""
+    machine = describe_machine()
+    remarks = [_MADE_UP, _SIMULATED]
+    if (busy := busy_sentence()) is not None:
+        remarks.append(busy)
+    with unlogged():
+        gate = measure_gate(options.scenes, options.seed, progress)
+        gate["check_and_compare_ms"] = _cost_ms()
+        reading = await measure_reading(options.readings, options.seed, progress)
+        latency = await measure_latency(options.events, options.seed, progress)
+        looks, peers = measure_hour(options.hours, options.seed, progress)
+    ours: dict[str, Json] = {"gate": gate, "reading": reading, "latency": latency, "hour": looks}
+    return Report(
+        bench="screen",
+        machine=machine,
+        ours=ours,
+        peers=peers,
+        targets=_targets(gate, reading, latency, looks, peers),
+        remarks=tuple(remarks),
+    )
+
+
+def _targets(
+    gate: dict[str, Json],
+    reading: dict[str, Json],
+    latency: dict[str, Json],
+    looks: dict[str, Json],
+    peers: dict[str, Json],
+) -> tuple[Target, ...]:
+    ten = peers["every 10 s"]
+    assert isinstance(ten, dict)
+    calls, theirs = _number(looks["model_calls_per_hour"]), _number(ten["model_calls_per_hour"])
+    fewer = None if calls is None or not theirs else calls / theirs
+    return (
+        at_least("transitions judged right", ">= 0.97", _number(gate["right"]), 0.97),
+        at_least("lines of text read", ">= 0.95", _number(reading["lines_read"]), 0.95),
+        at_most("a new line is a note after, P50", "<= 1.3 s", _number(latency["event_to_note_s_p50"]), 1.3),
+        at_most("model calls, beside looking every 10 s", "<= 0.9", fewer, 0.9),
+        at_most("a change of scene is seen after, P95", "<= 4 s", _number(looks["cut_seen_after_s_p95"]), 4.0),
+    )
+
+
+def _cost_ms() -> float:
+    """Return the processor time of checking and comparing one picture."""
+    data = jpeg(scene(1))
+    before = check_frame(data).luma
+    began = time.process_time()
+    for _ in range(20):
+        judge(before, check_frame(data).luma)
+    return round(1000 * (time.process_time() - began) / 20, 2)
+
+
+def _number(value: Json) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

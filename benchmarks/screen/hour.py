@@ -1,0 +1,107 @@
+"""An hour of sharing, simulated: how many looks of a model it takes, and how long what happens waits to be seen.
+
+Ours looks when something has changed, by how much; others look at a fixed interval, whether anything has or not.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.figures import percentile
+from voice.screen.gate import WHOLE, Change
+from voice.screen.pace import Pace, Pending
+from voice.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from benchmarks.progress import Progress
+    from benchmarks.report import Json
+
+HOUR_S = 3_600
+# What somebody does with a screen for a while: the changes that a second of it brings, and how likely each is.
+_PHASES: dict[str, dict[Change, float]] = {
+    "plays": {Change.VISUAL: 0.8, Change.CUT: 0.01, Change.TEXT: 0.1},
+    "reads": {Change.TEXT: 0.08, Change.VISUAL: 0.01},
+    "writes": {Change.TEXT: 0.6},
+    "looks at a menu": {Change.TEXT: 0.3, Change.CUT: 0.05},
+    "is away": {},
+}
+_PHASE_S = (20, 240)
+# What fixed-interval watchers use.
+INTERVALS_S = (5, 10, 30)
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What one way of looking came to: the looks of an hour, and how long each cut waited to be seen."""
+
+    looks: int
+    cut_waits_s: tuple[float, ...]
+
+
+def hour(rng: random.Random) -> list[Change]:
+    """Return what changes in each second of an hour."""
+    seconds = [Change.FIRST]
+    while len(seconds) < HOUR_S:
+        phase = _PHASES[rng.choice(tuple(_PHASES))]
+        seconds.append(Change.CUT)
+        for _ in range(rng.randint(*_PHASE_S)):
+            draw = rng.random()
+            for change, chance in phase.items():
+                draw -= chance
+                if draw < 0:
+                    seconds.append(change)
+                    break
+            else:
+                seconds.append(Change.SAME)
+    return seconds[:HOUR_S]
+
+
+def ours(seconds: list[Change], pace: Pace) -> Looks:
+    """Return what our own way comes to."""
+    pending, looked_at, looks = Pending(), float("-inf"), 0
+    unseen: list[int] = []
+    waits: list[float] = []
+    for second, change in enumerate(seconds):
+        if change is not Change.SAME:
+            pending = pending.together(Pending(change, (WHOLE,)))
+        if change is Change.CUT:
+            unseen.append(second)
+        due_at = pending.due_at(looked_at, pace)
+        if due_at is not None and due_at <= second:
+            pending, looked_at, looks = Pending(), float(second), looks + 1
+            waits += [float(second - at) for at in unseen]
+            unseen.clear()
+    return Looks(looks, tuple(waits))
+
+
+def fixed(seconds: list[Change], every_s: int) -> Looks:
+    """Return what looking at an interval comes to."""
+    waits = [float(-second % every_s) for second, change in enumerate(seconds) if change is Change.CUT]
+    return Looks(len(seconds) // every_s, tuple(waits))
+
+
+def measure_hour(hours: int, seed: int, progress: Progress) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Return our figures and the others', by name."""
+    settings = ScreenSettings()
+    pace = Pace(active_s=settings.active_interval_s, idle_s=settings.idle_interval_s)
+    progress.step("hours", total=hours)
+    our: list[Looks] = []
+    peers: dict[int, list[Looks]] = {every_s: [] for every_s in INTERVALS_S}
+    for number in range(hours):
+        seconds = hour(random.Random(seed * 1_000 + number))  # noqa: S311 - a simulation, no secret
+        our.append(ours(seconds, pace))
+        for every_s, found in peers.items():
+            found.append(fixed(seconds, every_s))
+        progress.advance()
+    return _figures(our), {f"every {every_s} s": _figures(found) for every_s, found in peers.items()}
+
+
+def _figures(found: list[Looks]) -> dict[str, Json]:
+    waits = [wait for each in found for wait in each.cut_waits_s]
+    return {
+        "model_calls_per_hour": round(sum(each.looks for each in found) / len(found), 1),
+        "cut_seen_after_s_p50": percentile(waits, 0.5),
+        "cut_seen_after_s_p95": percentile(waits, 0.95),
+    }

@@ -1,0 +1,64 @@
+"""The kept results stand in the documentation as they are in their files."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.document import BEGIN, END, PAGE, documented, kept_results
+
+REPORT = {
+    "bench": "memory",
+    "machine": {"cpu": "Some CPU", "cores": 2, "memory_gb": 24.7, "python": "3.11.7", "load_1m": 0.5},
+    "ours": {
+        "ledger": {
+            "held_out": {
+                "after_folds": {
+                    "5": {"facts": 3, "kept": 1.0, "stale": None},
+                    "20": {"facts": 9, "kept": 0.8889, "stale": 0.5, "speaker_right": 1.0, "entities": 0.9444},
+                },
+                "invented_names": [],
+                "invented_numbers": ["17"],
+                "cost": {"fold_p50_s": 21.088},
+            }
+        }
+    },
+    "peers": {"langchain": {"held_out": {"after_folds": {"20": {"facts": 9, "kept": 0.1}}, "version": "1.4.7"}}},
+    "targets": [
+        {"name": "facts", "goal": ">= 2", "value": 2.25, "met": True},
+        {"name": "time", "goal": "<= 1 ms", "value": 4.0, "met": False},
+        {"name": "other", "goal": "0", "value": "not measured", "met": None},
+    ],
+    "remarks": ["The language model was a small one."],
+}
+
+
+def test_a_result_is_told_in_tables() -> None:
+    """Targets with what was reached, who kept what, remarks; what stood there before is gone, the rest stays."""
+    page = documented(f"Before.\n{BEGIN}\nold\n{END}\nAfter.\n", {"memory.json": REPORT})
+    assert page.startswith(f"Before.\n{BEGIN}\n\n### [memory.json](benchmarks/memory.json)\n")
+    assert page.endswith(f"- The language model was a small one.\n\n{END}\nAfter.\n")
+    assert "old" not in page
+    for line in (
+        "Some CPU, 2 cores, 24.7 GB, Python 3.11.7; load of the machine at the start 0.5.",
+        "| facts | >= 2 | 2.25 | met |",
+        "| time | <= 1 ms | 4 | **not met** |",
+        "| other | 0 | not measured | not measured |",
+        "Evenings of the set `held_out`:",
+        "| ledger | 5 | 3 | 100% | - | - | - | - |  |  |",
+        "|  | 20 | 9 | 89% | 50% | 100% | 94% | - | 1 | 21.1 |",
+        "| langchain (1.4.7) | 20 | 9 | 10% | - | - | - | - | 0 | - |",
+    ):
+        assert line in page
+    assert documented(page, {"memory.json": REPORT}) == page
+
+
+def test_a_page_without_its_marks_is_left_alone() -> None:
+    """Rather than written somewhere."""
+    with pytest.raises(ValueError, match="lacks"):
+        documented("Nothing.", {})
+
+
+def test_documentation_tells_what_the_files_tell() -> None:
+    """Run `python -m benchmarks.document` after keeping a result."""
+    page = PAGE.read_text("utf-8")
+    assert documented(page, kept_results()) == page
