@@ -95,6 +95,7 @@ class DiscordPlace:
             settings=self._transport,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
             on_event=_log_event,
+            metronome=self._metronome,
         ) as link:
             link.play(source)
             yield _Line(link)

@@ -1,0 +1,47 @@
+"""A voice channel as rooms know it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from bot.discord import place as module
+from bot.discord.place import DiscordPlace
+from voice.settings import TransportSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+class Opened:
+    """A link that was opened with these."""
+
+    def __init__(self, **given: Any) -> None:
+        self.given = given
+        self.played: object = None
+
+    def play(self, source: object) -> None:
+        self.played = source
+
+
+@pytest.mark.asyncio
+async def test_what_is_said_goes_by_the_process_that_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The link is handed the metronome that the bot runs, and everybody who is not to be heard."""
+    links: list[Opened] = []
+
+    @asynccontextmanager
+    async def opened(_channel: object, **given: Any) -> AsyncIterator[Opened]:
+        links.append(Opened(**given))
+        yield links[-1]
+
+    monkeypatch.setattr(module.VoiceLink, "open", opened)
+    metronome, source = cast("Any", object()), cast("Any", object())
+    channel: Any = type("Channel", (), {"guild": type("Guild", (), {"get_member": lambda self, _: None})()})()
+    place = DiscordPlace(channel, channel, TransportSettings(), metronome)
+    async with place.connect(source, lambda _: None, excludes={7}.__contains__):
+        (link,) = links
+    assert link.given["metronome"] is metronome
+    assert (link.given["is_excluded"](7), link.given["is_excluded"](8)) == (True, False)
+    assert link.played is source
