@@ -35,6 +35,8 @@ log = structlog.get_logger()
 
 # How often the room is asked whether it has been quiet for long.
 LOOK_S = 5.0
+# Sentences that wait for Discord; more would be somebody playing with it.
+NOTICES_WAITING = 8
 HUSHED = "I am silent now and go on listening. /talk lets me speak again."
 TALKING = "I may speak again."
 CEILING = (
@@ -90,7 +92,7 @@ class Part:
             every_s=60 * settings.quiet_thought_every_minutes,
             now=clock.monotonic(),
         )
-        self._notices: asyncio.Queue[tuple[str, int | None]] = asyncio.Queue()
+        self._notices: asyncio.Queue[tuple[str, int | None]] = asyncio.Queue(NOTICES_WAITING)
         self._figures = Figures()
         self._prompt_tokens = 0
 
@@ -128,6 +130,13 @@ class Part:
         finally:
             if self._standing.voice is self:
                 self._standing.voice = None
+
+    def _notice(self, sentence: str, *, silenced_by: int | None = None) -> None:
+        """Have a sentence written, and a silence stored that somebody laid on or lifted aloud."""
+        try:
+            self._notices.put_nowait((sentence, silenced_by))
+        except asyncio.QueueFull:
+            log.warning("notice_not_written", waiting=NOTICES_WAITING)
 
     async def _tell(self) -> None:
         while True:
@@ -189,10 +198,10 @@ class Part:
             self._engagement.ends_for_all()
             self._stop()
             if not held_for_now:
-                self._notices.put_nowait((HUSHED, user_id))
+                self._notice(HUSHED, silenced_by=user_id)
         elif named and held_for_now and asks_to_talk(request):
             self._standing.silence = silence.lifted(by_moderator=False)
-            self._notices.put_nowait((TALKING, user_id))
+            self._notice(TALKING, silenced_by=user_id)
 
     def judge(self, moment: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
         """Return what of a moment is to be answered, the last of it first, and why; or the last thing said."""
@@ -253,7 +262,7 @@ class Part:
         standing.ceiling_told_at = now
         minutes = max(1, round(standing.ledger.free_in_s(now) / 60))
         log.warning("ceiling_reached", guild_id=standing.guild_id, free_in_minutes=minutes)
-        self._notices.put_nowait((CEILING.format(time="a minute" if minutes == 1 else f"{minutes} minutes"), None))
+        self._notice(CEILING.format(time="a minute" if minutes == 1 else f"{minutes} minutes"))
 
     # -- what the bot does -----------------------------------------------------------------------------------
 
