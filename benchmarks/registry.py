@@ -49,6 +49,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         duration="9 minutes, most of which people speak",
         module="benchmarks.reply.bench",
     ),
+    Benchmark(
+        name="screen",
+        title="What is noticed of a shared screen, what is read of it, how fast, and what an hour costs",
+        duration="2 minutes, on this machine alone",
+        module="benchmarks.screen.bench",
+    ),
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Sequence
 
 SIZE = (1280, 720)
@@ -18,9 +18,16 @@ SIZE = (1280, 720)
 QUALITY = 70
 _NAMES = ("Ada", "Ben", "Cleo", "Dev", "Esme")
 _SAID = (
-    "push the payload now", "healer is down", "who has the key", "wait for the timer", "nice shot", "back to the bridge",
-    "two on the left", "need ammo", "heading north", "the gate is open",
-)  # fmt: skip
+    "push the payload now",
+    "healer is down",
+    "who has the key",
+    "wait for the timer",
+    "nice shot",
+    "back to the bridge",
+    "two on the left",
+    "heading north",
+    "the gate is open",
+)
 _PLACES = ("Tokyo 2099", "Hell's Heaven", "Castle Yard", "Symbiotic Surface", "Royal Palace", "Klyntar")
 _HEROES = ("Winter Soldier", "Luna Snow", "Rocket", "Magneto", "Groot", "Storm")
 

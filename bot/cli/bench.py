@@ -166,6 +166,24 @@ def reply(
     _tell(report, json_file)
 
 
+@app.command()
+def screen(
+    json_file: JsonFile = None,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same screens and hours.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Some seconds of everything, to see that it works.")] = False,
+) -> None:
+    """What is noticed of a shared screen, what is read of it, how fast, and what an hour of it costs."""
+    from dataclasses import replace
+
+    from benchmarks.screen.bench import run
+    from benchmarks.screen.options import Options
+
+    options = replace(Options.quick() if quick else Options(), seed=seed)
+    with _shown() as progress:
+        report = asyncio.run(_until_stopped(run(options, progress)))
+    _tell(report, json_file)
+
+
 async def _until_stopped(measuring: Coroutine[object, object, Report]) -> Report:
     """Return the report, or end what was started for it (a model's server, other libraries) at SIGINT or SIGTERM."""
     stop = asyncio.Event()

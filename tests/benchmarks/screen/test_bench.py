@@ -1,0 +1,45 @@
+"""The screen benchmark, small: its parts measure what they say."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from benchmarks.progress import Silence
+from benchmarks.screen.bench import run
+from benchmarks.screen.hour import HOUR_S, fixed, hour, ours
+from benchmarks.screen.options import Options
+from benchmarks.screen.transitions import measure_gate, transitions
+from voice.screen.gate import Change
+from voice.screen.pace import Pace
+
+
+def test_transitions_are_labelled_and_the_same_again() -> None:
+    """Every kind on every scene; a seed makes the same pictures."""
+    pairs = list(transitions(2, 1))
+    assert len({each.kind for each in pairs}) * 2 == len(pairs)
+    assert [each.after for each in transitions(2, 1)] == [each.after for each in pairs]
+    assert measure_gate(2, 1, Silence())["right"] == 1.0
+
+
+def test_an_hour_is_looked_at_both_ways() -> None:
+    """Ours looks at the first second and at nothing that stands still; a cut waits for its next look."""
+    seconds = hour(random.Random(1))
+    assert len(seconds) == HOUR_S
+    still = [Change.FIRST, *[Change.SAME] * 99]
+    pace = Pace(active_s=10, idle_s=30)
+    assert ours(still, pace).looks == 1
+    assert fixed(still, 10).looks == 10
+    cut = [Change.FIRST, Change.SAME, Change.CUT, *[Change.SAME] * 20]
+    assert ours(cut, pace).cut_waits_s == (1.0,)
+    assert fixed(cut, 10).cut_waits_s == (8.0,)
+
+
+@pytest.mark.asyncio
+async def test_a_small_run_has_a_whole_report() -> None:
+    """With the real reader."""
+    report = (await run(Options.quick(), Silence())).as_dict()
+    assert report["bench"] == "screen"
+    assert set(report["ours"]) == {"gate", "reading", "latency", "hour"}  # type: ignore[arg-type]
+    assert all(target["met"] is not None for target in report["targets"])  # type: ignore[union-attr,index,call-overload]
