@@ -48,7 +48,8 @@ async def test_the_models_words_are_spoken_and_heard(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_failing_model_is_told_and_nobody_is_lost(tmp_path: Path) -> None:
-    """A model that stalls, babbles, breaks or is away costs its answers alone, and the room is told."""
+    """A model that breaks or is away from the first word on costs its answers alone, and the room is told; one that is
+    slow, stalls, babbles and recovers in the midst of the talk is the scenario `model-trouble`."""
 
     async def failing(mode: ChatMode) -> Outcome:
         async with LocalChatServer(ChatConduct(answer=lambda call: ANSWER, mode=mode)) as server:
@@ -59,8 +60,7 @@ async def test_a_failing_model_is_told_and_nobody_is_lost(tmp_path: Path) -> Non
             gone = server.base_url
         return await hello_with(gone, tmp_path / "away")
 
-    modes = (ChatMode.STALL, ChatMode.GARBAGE_STREAM, ChatMode.BROKEN)
-    for played in await asyncio.gather(away(), *(failing(mode) for mode in modes)):
+    for played in await asyncio.gather(away(), failing(ChatMode.BROKEN)):
         assert_nobody_was_lost(played)
         assert_apologised(played)
 

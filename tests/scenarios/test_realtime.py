@@ -41,10 +41,36 @@ def assert_all_were_heard(played: Outcome) -> None:
     assert "Traceback" not in played.printed
 
 
+async def passes(folder: Path, name: str, *options: str) -> Outcome:
+    """Play a scenario and return how it went, every promise kept."""
+    played = await asyncio.to_thread(Program.rehearse(folder / name, name, *options).wait)
+    assert played.status == 0, played.printed
+    assert "Traceback" not in played.printed
+    return played
+
+
 @pytest.mark.asyncio
-async def test_a_session_that_expires_in_mid_sentence_goes_on(tmp_path: Path) -> None:
-    """Answered aloud by the model, transcripts of both sides, and a new session that knows what was said in the old."""
-    played, server = await hello_by_speech(tmp_path, RealtimeConduct(expires_in_response=2))
+async def test_the_scenarios_of_speech_to_speech_keep_their_promises(tmp_path: Path) -> None:
+    """A session that ends in mid-sentence, people who speak over the model, a tool, several voices as one sound."""
+    _, over, looked_up, _ = await asyncio.gather(
+        passes(tmp_path, "realtime-expiry"),
+        passes(tmp_path, "realtime-interrupted"),
+        passes(tmp_path, "realtime-look-it-up"),
+        passes(tmp_path, "hello", "--realtime", "--set", "realtime.mode=mixed"),
+    )
+    whole, broken_off = over.report["bot_turns"][:2]
+    assert len(broken_off["text"]) < len(whole["text"]) / 2
+    assert len(over.report["servers"]["heard_ms"]) == 1
+    assert [use["name"] for use in looked_up.report["servers"]["tools"]] == ["memory_search"]
+
+
+@pytest.mark.asyncio
+async def test_a_new_session_knows_what_was_said_in_the_old(tmp_path: Path) -> None:
+    """What the server was told when it had expired in mid-sentence; and when it is away the room answers otherwise."""
+    (played, server), (without, away) = await asyncio.gather(
+        hello_by_speech(tmp_path / "expires", RealtimeConduct(expires_in_response=2)),
+        hello_by_speech(tmp_path / "away", RealtimeConduct(mode=RealtimeMode.WRONG_KEY)),
+    )
     assert_all_were_heard(played)
     assert played.status == 0, played.printed
     assert server.sessions == 2
@@ -57,12 +83,6 @@ async def test_a_session_that_expires_in_mid_sentence_goes_on(tmp_path: Path) ->
     answers = [turn["text"] for turn in played.report["bot_turns"]]
     assert answers[1].startswith("I heard you, Ada.")
     assert answers[1].endswith("if you ask me.")
-
-
-@pytest.mark.asyncio
-async def test_when_it_is_away_the_room_answers_otherwise(tmp_path: Path) -> None:
-    """The own recogniser, responder and voice serve, and the people are told."""
-    played, server = await hello_by_speech(tmp_path, RealtimeConduct(mode=RealtimeMode.WRONG_KEY))
-    assert_all_were_heard(played)
-    assert not server.asked
-    assert any("Speech-to-speech is gone" in str(message) for message in played.report["messages"])
+    assert_all_were_heard(without)
+    assert not away.asked
+    assert any("Speech-to-speech is gone" in str(message) for message in without.report["messages"])
