@@ -144,7 +144,7 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
             "listening.end_silence_s in DIR/roomtone.toml line 4 must be a number, but is 'soon'. "
             "For example: end_silence_s = 0.7"
         ),
-        "asr.cpu_threads in an override must be at most 64, but is 400. For example: cpu_threads = 1",
+        "asr.cpu_threads in an override must be at most 64, but is 400. For example: cpu_threads = 2",
         (
             "asr.beam_size in ROOMTONE_ASR__BEAM_SIZE (the environment) must be a whole number, but is 'many'. "
             "For example: ROOMTONE_ASR__BEAM_SIZE=1"
