@@ -1,0 +1,182 @@
+"""Shared screens in a whole room: what is seen stands before the model, is remarked upon, and outlives the share."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot import events
+from bot.brain.tools.screen import screen_tool
+from bot.brain.tools.toolbox import Toolbox
+from bot.room import Room
+from bot.screen.screens import Screens
+from compaction.model import TurnKind
+from tests.bot.screen.watching import PICTURES, FakeReaders
+from tests.bot.test_room import House, a_house, ended, settle
+from tests.fakes.brain import ScriptedResponder
+from tests.fakes.place import ADA, BO
+from voice.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.screen.screens import PageLine
+
+GUILD = 10
+REMARK = "Winter Soldier is nearly gone, Ada."
+
+
+class Cinema:
+    """A room in which screens are shared."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.readers = FakeReaders()
+        self.responder = ScriptedResponder(REMARK)
+        house.new_responder = lambda: self.responder
+        house.discerning = True
+        self.screens = Screens(
+            ScreenSettings(), self.readers, clock=house.clock, bot_name="Roomtone", reading="Read here."
+        )
+
+    @asynccontextmanager
+    async def living(self) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
+        """Run the room."""
+        room = Room(self.house.place, replace(self.house.means(), screens=self.screens))
+        task = asyncio.create_task(room.run(), name="room-under-test")
+        try:
+            await settle(lambda: room.opened.is_set() or task.done())
+            yield room, task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def share(self) -> PageLine:
+        """Ada opens her link and shares a window."""
+        line = await self.screens.admit(self.screens.invite(GUILD, ADA.id))
+        line.start("window")
+        return line
+
+    async def see(self, line: PageLine, name: str, *texts: str) -> None:
+        """A picture comes, and is noted."""
+        before = len(self.noted)
+        self.readers.texts = list(texts)
+        assert await line.picture(PICTURES[name]) == "taken"
+        await settle(lambda: len(self.noted) > before)
+
+    @property
+    def noted(self) -> list[str]:
+        """Return the notes so far."""
+        return [event.note.what for event in self.house.seen if isinstance(event, events.ScreenNoted)]
+
+
+@asynccontextmanager
+async def a_cinema(folder: Path) -> AsyncIterator[Cinema]:
+    """Open a house with screens."""
+    async with a_house(folder) as house:
+        yield Cinema(house)
+
+
+@pytest.mark.asyncio
+async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
+    """Alone with one person the bot may speak of what it sees: once, with the note before the model."""
+    async with a_cinema(tmp_path) as cinema:
+        house = cinema.house
+        house.place.people = [ADA]
+        async with cinema.living():
+            await house.say(ADA.id, "Roomtone, watch this with me.")
+            await house.reply(1)
+            line = await cinema.share()
+            await cinema.see(line, "dark", "Winter Soldier", "HP 12")
+            await house.pass_time(4)
+            reply = await house.reply(2)
+            assert reply.text == REMARK
+            prompt = "\n".join(str(message.content) for message in cinema.responder.contexts[-1].messages)
+            assert "On Ada's screen: a window, just shared. It reads “Winter Soldier · HP 12”" in prompt
+            assert "shared screen has changed" in prompt
+            await cinema.see(line, "bright", "Victory")
+            await house.pass_time(6)
+            assert len(house.of(events.ReplySpoken)) == 2
+
+
+@pytest.mark.asyncio
+async def test_company_is_left_in_peace(tmp_path: Path) -> None:
+    """Where nobody talks with the bot it only remembers."""
+    async with a_cinema(tmp_path) as cinema, cinema.living():
+        await cinema.house.say(BO.id, "I painted the old fence green.")
+        line = await cinema.share()
+        await cinema.see(line, "dark", "Winter Soldier", "HP 12")
+        await cinema.house.pass_time(20)
+        assert cinema.house.of(events.ReplySpoken) == []
+        assert len(cinema.noted) == 1
+
+
+@pytest.mark.asyncio
+async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
+    """The page is told, the recap is a turn, and the closing segment carries every note."""
+    async with a_cinema(tmp_path) as cinema:
+        house = cinema.house
+        async with cinema.living() as (room, task):
+            line = await cinema.share()
+            await cinema.see(line, "dark", "Winter Soldier has 87 health")
+            assert cinema.screens.room(GUILD) is not None
+            room.close("left")
+            waiting = asyncio.create_task(_last(line))
+            while not task.done():
+                await house.pass_time(1)
+                await asyncio.sleep(0.001)
+            assert await ended(house, task) == "left"
+            assert await waiting == "closed"
+        assert cinema.screens.room(GUILD) is None
+        (turn,) = [turn for turn in house.turns if turn.kind is TurnKind.MEMBERSHIP]
+        assert turn.parts[0].text.startswith("Ada stopped sharing a window")
+        opened = house.of(events.RoomOpened)[0]
+        assert isinstance(opened, events.RoomOpened)
+        stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
+        assert len(stored.segments[-1].note_ids) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_crash_ends_the_share_and_keeps_the_notes(tmp_path: Path) -> None:
+    """The page is told to ask for a new link; the next room finds the notes and lets them be folded."""
+    async with a_cinema(tmp_path) as cinema:
+        async with cinema.living():
+            line = await cinema.share()
+            await cinema.see(line, "dark", "Winter Soldier has 87 health")
+        assert await _last(line) == "closed"
+        opened = cinema.house.of(events.RoomOpened)[0]
+        assert isinstance(opened, events.RoomOpened)
+        session_id = opened.session_id
+        assert len((await cinema.house.store.load(session_id)).live_notes) == 1  # type: ignore[arg-type]
+        async with cinema.living():
+            for _ in range(2000):
+                stored = await cinema.house.store.load(session_id)  # type: ignore[arg-type]
+                if not stored.live_notes:
+                    break
+                await asyncio.sleep(0.001)
+            assert len(stored.state.pending_notes) == 1
+
+
+@pytest.mark.asyncio
+async def test_the_model_may_look(tmp_path: Path) -> None:
+    """The tool is there while somebody shares, and sees the latest picture."""
+    async with a_cinema(tmp_path) as cinema, cinema.living():
+        view = cinema.screens.room(GUILD)
+        assert view is not None
+        toolbox = Toolbox([screen_tool(view)])
+        assert [tool for tool in toolbox.tools() if tool.available()] == []
+        line = await cinema.share()
+        await cinema.see(line, "dark", "Winter Soldier", "HP 12")
+        (tool,) = [tool for tool in toolbox.tools() if tool.available()]
+        assert "HP 12" in await tool.call({"question": "How is the health?"})
+
+
+async def _last(line: PageLine) -> str:
+    async with asyncio.timeout(20):
+        messages = [message async for message in line.messages()]
+    return str(messages[-1]["reason"])
