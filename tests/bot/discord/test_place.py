@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from bot.discord import place as module
 from bot.discord.place import DiscordPlace
 from voice.settings import TransportSettings
 
@@ -36,7 +35,7 @@ async def test_what_is_said_goes_by_the_process_that_sends(monkeypatch: pytest.M
         links.append(Opened(**given))
         yield links[-1]
 
-    monkeypatch.setattr(module.VoiceLink, "open", opened)
+    monkeypatch.setattr("bot.discord.place.VoiceLink.open", opened)
     metronome, source = cast("Any", object()), cast("Any", object())
     channel: Any = type("Channel", (), {"guild": type("Guild", (), {"get_member": lambda self, _: None})()})()
     place = DiscordPlace(channel, channel, TransportSettings(), metronome)
