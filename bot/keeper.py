@@ -87,6 +87,8 @@ class Keeper:
         self._context_tokens = 0
         self._new_prompts: dict[str, str] = {}
         self._kept_prompts: set[str] = set()
+        # How often words were forgotten behind the session's back: what was found of them before is no longer so.
+        self.refreshed = 0
         self._new_texts: dict[str, str] = {}
         # Those of the last payload: a text comes again at once or never.
         self._kept_texts: set[str] = set()
@@ -197,6 +199,7 @@ class Keeper:
             self._subjects, self._read_segments = Subjects(), 0
             self._kept_texts.clear()
             self._newcomers |= self._known
+            self.refreshed += 1
 
     async def _greet(self) -> None:
         newcomers = set(self._newcomers)

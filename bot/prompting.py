@@ -49,12 +49,14 @@ class Prompting:
         self._quoting = quoting
         self._toolbox = toolbox
         self._part = part
+        self._refreshed = 0
         self._report = report
 
     async def context(self, question: Question) -> ModelContext:
         """Return what is sent to answer `question`. Raises `CompactionError`."""
         means = self._means
         terms = await self._terms()
+        self._let_go_of_forgotten()
         quotes = () if self._quoting is None else await self._quoting.quotes(question.turn, self._memory)
         context = build_context_messages(
             self._memory,
@@ -74,6 +76,12 @@ class Prompting:
         self._part.sent(sum(part.tokens for part in context.parts))
         means.observe(events.ContextBuilt(context.parts, question.turn.seq, means.clock.monotonic()))
         return context
+
+    def _let_go_of_forgotten(self) -> None:
+        """Forget what tools found when somebody's words were forgotten: they may be in it."""
+        if self._keeper is not None and self._keeper.refreshed != self._refreshed:
+            self._refreshed = self._keeper.refreshed
+            self._toolbox.exchanges.clear()
 
     def _instructions(self, terms: Terms | None) -> str:
         """Return what the model is told in every answer on this server."""

@@ -77,6 +77,7 @@ class McpConnection:
             try:
                 async with self.open():
                     failures = 0
+                    log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self._tools))
                     await self._look_after()
             except Exception as error:  # noqa: BLE001 - whatever a server or its program does, it costs its tools alone
                 failures += 1
@@ -100,7 +101,6 @@ class McpConnection:
             limit.reschedule(None)
             self._client = client
             self.connected.set()
-            log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self._tools))
             try:
                 yield
             finally:

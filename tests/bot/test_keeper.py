@@ -336,6 +336,7 @@ async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
             await evening.keeper.tend()
             await evening.keeper.tend()
         assert [line["event"] for line in logs if line["event"] == "memory_refreshed"] == ["memory_refreshed"]
+        assert evening.keeper.refreshed == 1
         sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
         assert "Zanzibar" not in str([part.content for part in sent.parts])
         assert "Ada" not in str([part.content for part in sent.parts])

@@ -52,6 +52,10 @@ class Exchanges:
         while len(self._by_turn) > MOST_QUESTIONS:
             del self._by_turn[next(iter(self._by_turn))]
 
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._by_turn.clear()
+
     def steps(self, turn: Seq) -> int:
         """Return how many steps the answer to a turn took besides the last, as far as that is kept."""
         return len(self._by_turn.get(turn, ()))

@@ -34,6 +34,14 @@ def test_the_newest_are_kept() -> None:
     assert sorted(exchanges.within(1_000, turns={3, 15}, cost=lambda message: 1)) == [15]
 
 
+def test_everything_can_be_let_go() -> None:
+    """When somebody's words were forgotten."""
+    exchanges = _kept(1, 2)
+    exchanges.clear()
+    assert exchanges.within(100, turns={1, 2}, cost=lambda message: 1) == {}
+    assert exchanges.steps(Seq(1)) == 0
+
+
 def test_a_question_without_calls_leaves_nothing() -> None:
     """Most have none."""
     exchanges = Exchanges()
