@@ -103,13 +103,14 @@ def counts_up_to(rooms: int) -> list[int]:
 
 
 def growth_mb(steps: Sequence[Steadiness]) -> float | None:
-    """Return the memory that each further room took, by the line through all steps; None for a single one."""
+    """Return the memory that each further room took, by the last two steps; None for a single one.
+
+    What the models take once, when they first have work of several rooms at a time, is in the steps before.
+    """
     if len(steps) < 2:
         return None
-    mean_rooms = sum(step.rooms for step in steps) / len(steps)
-    mean_mb = sum(step.rss_mb for step in steps) / len(steps)
-    risen = sum((step.rooms - mean_rooms) * (step.rss_mb - mean_mb) for step in steps)
-    return round(risen / sum((step.rooms - mean_rooms) ** 2 for step in steps), 2)
+    before, after = steps[-2:]
+    return round((after.rss_mb - before.rss_mb) / (after.rooms - before.rooms), 2)
 
 
 async def _steadiness(opened: ManyRooms, seconds: float) -> Steadiness:

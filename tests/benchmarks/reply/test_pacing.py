@@ -18,7 +18,7 @@ def test_rooms_become_more_in_usual_steps() -> None:
 
 
 def test_the_growth_is_what_each_further_room_took() -> None:
-    assert growth_mb([step(1, 300.0), step(2, 302.0), step(5, 308.0), step(10, 318.0)]) == pytest.approx(2.0)
+    assert growth_mb([step(1, 300.0), step(2, 402.0), step(5, 408.0), step(10, 418.0)]) == pytest.approx(2.0)
     assert growth_mb([step(1, 300.0)]) is None
 
 
