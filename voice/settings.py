@@ -544,6 +544,13 @@ class ScreenSettings(BaseModel):
         description="Seconds between looks of the vision model while little changes; a screen that stands still is not "
         "looked at again. Takes effect at the next share.",
     )
+    max_looks_per_hour: int = Field(
+        default=400,
+        ge=0,
+        le=100_000,
+        description="Most looks of the vision model in any hour, of all rooms together; then the screen's text is read "
+        "instead. Default 400: one screen that moves all the time. 0 means no limit. Takes effect at start.",
+    )
     busy_share: float = Field(
         default=0.3,
         ge=0.05,

@@ -32,6 +32,7 @@ from bot.cli.checkup import (
     check_turns,
     check_voice,
 )
+from bot.cli.screen_checkup import check_screens
 from config.errors import ConfigError
 from config.load import load
 from config.schema import Settings
@@ -78,6 +79,7 @@ def examine_all() -> list[Finding]:
         check_discord(settings.discord),
         *asyncio.run(_check_language_models(settings)),
         *asyncio.run(_check_mcp(settings)),
+        check_screens(settings.screen, settings.web, installed=find_spec("rapidocr") is not None),
         check_data_dir(settings.storage),
         check_database(settings.storage.database_path),
         check_ports(),

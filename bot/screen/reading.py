@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ log = structlog.get_logger()
 # A model that failed is let alone so long, doubled for each further failure in a row up to the second.
 FIRST_REST_S = 20.0
 LONGEST_REST_S = 600.0
+HOUR_S = 3_600.0
 
 
 class Readers(Protocol):
@@ -58,20 +60,28 @@ class OcrAlone:
 
 
 class ModelFirst:
-    """A model describes the screen; while it fails, its text is read."""
+    """A model describes the screen; while it fails, or has cost enough, its text is read."""
 
     by_model = True
 
-    def __init__(self, model: VisionReader, ocr: OcrReader, *, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, model: VisionReader, ocr: OcrReader, *, monotonic: Callable[[], float], most_per_hour: int = 0
+    ) -> None:
+        """`most_per_hour`: looks of the model in any hour; 0 means no limit."""
         self._model = model
         self._ocr = ocr
         self._monotonic = monotonic
+        self._most_per_hour = most_per_hour
+        self._looked_at: deque[float] = deque()
+        self._told_ceiling = False
         self._failures = 0
         self._rested_at = float("-inf")
 
     async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
         """Ask the model, else read the text. Raises `VisionError` when that fails too."""
-        if self._monotonic() >= self._rested_at:
+        now = self._monotonic()
+        if now >= self._rested_at and self._may_cost(now):
+            self._looked_at.append(now)
             try:
                 reading = await self._model.read(latest, urgent=urgent)
             except VisionError as error:
@@ -83,6 +93,16 @@ class ModelFirst:
                 self._failures = 0
                 return reading
         return await self._ocr.read(latest, urgent=urgent)
+
+    def _may_cost(self, now: float) -> bool:
+        """Return whether the model may be asked once more within this hour."""
+        while self._looked_at and now - self._looked_at[0] >= HOUR_S:
+            self._looked_at.popleft()
+        may = not self._most_per_hour or len(self._looked_at) < self._most_per_hour
+        if not may and not self._told_ceiling:
+            log.warning("screen_model_ceiling_reached", looks_per_hour=self._most_per_hour)
+        self._told_ceiling = not may
+        return may
 
     async def rest(self) -> None:
         """End the process."""
@@ -124,4 +144,4 @@ async def chosen_readers(
             timeout_s=screen.model_timeout_s,
         )
         async with OpenAIVision(endpoint) as model:
-            yield ModelFirst(model, ocr, monotonic=monotonic)
+            yield ModelFirst(model, ocr, monotonic=monotonic, most_per_hour=screen.max_looks_per_hour)

@@ -95,6 +95,8 @@ class RoomScreens:
         self._clock = clock
         self._recorded = recorded
         self._noted = noted
+        # Pages talk to the room from tasks that know nothing of its session.
+        self._log = log.bind(session_id=session_id, guild_id=place.guild_id)
         self._sharers: dict[int, Sharer] = {}
         self._starting: asyncio.Queue[Sharer] = asyncio.Queue()
         self._tasks: asyncio.TaskGroup | None = None
@@ -133,8 +135,8 @@ class RoomScreens:
         """Run one share; its crash ends no other."""
         try:
             await share.run()
-        except Exception:
-            log.exception("screen_share_crashed", user_id=sharer.person.id)
+        except Exception:  # noqa: BLE001 - it is logged, and one share's crash ends no other
+            self._log.exception("screen_share_crashed", user_id=sharer.person.id)
             await self.end(sharer, Ending.BROKEN)
 
     async def _look_after(self) -> None:
@@ -189,7 +191,7 @@ class RoomScreens:
             on_note=note,
             on_trouble=lambda sentence: sharer.tell(t="trouble", sentence=sentence),
         )
-        log.info("screen_share_started", user_id=sharer.person.id, surface=sharer.share.surface)
+        self._log.info("screen_share_started", user_id=sharer.person.id, surface=sharer.share.surface)
         self._starting.put_nowait(sharer)
 
     async def picture(self, sharer: Sharer, data: bytes) -> str:
@@ -237,7 +239,7 @@ class RoomScreens:
         if not any(each.share is not None for each in self._sharers.values()):
             await self._retire()
             await self._readers.rest()
-        log.info(
+        self._log.info(
             "screen_share_ended",
             user_id=sharer.person.id,
             reason=ending.value,
@@ -282,8 +284,8 @@ class RoomScreens:
             await self._memory.add_note(note)
         except CompactionError as error:
             # It is in memory and stored with the next write, or the session has ended.
-            log.warning("note_not_stored", problem=str(error))
-        log.info(
+            self._log.warning("note_not_stored", problem=str(error))
+        self._log.info(
             "screen_noted", note_id=note.id, why=note.why.value, source=note.source.value, char_count=len(note.what)
         )
         self._noted(note)
@@ -294,7 +296,7 @@ class RoomScreens:
         try:
             turn = await self._memory.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
         except CompactionError as error:
-            log.warning("recap_not_stored", problem=str(error))
+            self._log.warning("recap_not_stored", problem=str(error))
             return
         self._recorded(turn)
 
@@ -302,7 +304,7 @@ class RoomScreens:
         try:
             await self._memory.retire_live_notes()
         except CompactionError as error:
-            log.warning("notes_not_retired", problem=str(error))
+            self._log.warning("notes_not_retired", problem=str(error))
 
     # -- who asks (`ScreenView`) ------------------------------------------------------------------------------
 

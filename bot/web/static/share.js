@@ -164,6 +164,7 @@
     const hello = page.resume ? { resume: page.resume } : firstHello();
     if (!hello) return;
     if (page.state === "sharing") say("trouble", "The connection broke; nothing is sent now. Trying again…");
+    else if (page.state === "opening") at("opening-lead").textContent = "The bot cannot be reached yet. Trying again…";
     else announce("The connection broke. Trying again.");
     const wait = Math.min(1000 * 2 ** page.attempts++, 15_000);
     setTimeout(() => { if (!page.socket) connect(hello); }, wait);

@@ -67,6 +67,7 @@ def test_json_holds_every_finding() -> None:
         "voice",
         "discord",
         "language model",
+        "screens",
         "data",
         "database",
         "network",

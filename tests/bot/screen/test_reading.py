@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.errors import SetupError
-from bot.screen.reading import FIRST_REST_S, ModelFirst, OcrAlone, chosen_readers
+from bot.screen.reading import FIRST_REST_S, ModelFirst, OcrAlone, chosen_readers, told
 from bot.settings import LlmSettings
+from tests.fakes.clock import FakeClock
 from voice.screen.ocr import OcrReader
 from voice.screen.port import Look, Reading, Source, VisionError
 from voice.settings import ScreenSettings
@@ -56,6 +57,32 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
     assert (await readers.read(lambda: LOOK)).source is Source.MODEL
     assert readers.by_model
     await readers.rest()
+
+
+@pytest.mark.asyncio
+async def test_an_hour_has_so_many_looks() -> None:
+    """Then the text is read, until an hour after the first of them."""
+    clock, model, ocr = FakeClock(), Stub(Source.MODEL), Stub()
+    readers = ModelFirst(model, ocr, monotonic=clock.monotonic, most_per_hour=2)
+    for wait_s, source in (
+        (0, Source.MODEL),
+        (10, Source.MODEL),
+        (10, Source.OCR),
+        (3_579, Source.OCR),
+        (1, Source.MODEL),
+        (5, Source.OCR),
+        (5, Source.MODEL),
+    ):
+        clock.advance(wait_s)
+        assert (await readers.read(lambda: LOOK)).source is source
+
+
+def test_who_shares_is_told_who_looks() -> None:
+    """The bot's own machine, or which model where."""
+    assert "Pictures go nowhere else" in told(ScreenSettings(), LlmSettings())
+    eyes = ScreenSettings(model="eyes", base_url="https://models.example.org/v1")
+    assert "eyes at models.example.org" in told(eyes, LlmSettings())
+    assert "eyes at OpenAI" in told(ScreenSettings(model="eyes"), LlmSettings())
 
 
 @pytest.mark.asyncio
