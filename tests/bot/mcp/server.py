@@ -1,4 +1,4 @@
-"""A real MCP server of the SDK's own, for tests: `python -m tests.bot.mcp.server`, on stdio or an HTTP port."""
+"""A real MCP server of the SDK's own, for tests, in a process of its own: on stdio, or on the HTTP port it is given."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 
     from bot.mcp.servers import McpServers
 
+SERVER = Path(__file__).with_name("server.py")
 ADA = Asker(1, "Ada", "Please create a note: milk.", present=True)
 
 
 def desk(**settings: object) -> McpServerSettings:
     """The settings of the server in this folder."""
-    values = {"command": sys.executable, "args": ["-m", "tests.bot.mcp.server"], "tools": ["*"], "timeout_s": 5}
+    values = {"command": sys.executable, "args": [str(SERVER)], "tools": ["*"], "timeout_s": 5}
     return McpServerSettings.model_validate({"name": "desk", **values, **settings})
 
 
@@ -125,9 +127,7 @@ async def test_ending_while_it_still_connects() -> None:
 @pytest.mark.asyncio
 async def test_a_server_over_http() -> None:
     """The same tools over streamable HTTP."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.bot.mcp.server", "0", stderr=asyncio.subprocess.PIPE
-    )
+    process = await asyncio.create_subprocess_exec(sys.executable, str(SERVER), "0", stderr=asyncio.subprocess.PIPE)
     try:
         assert process.stderr is not None
         url = ""
