@@ -54,10 +54,10 @@ class Metronome:
                 self._messages.send(message)
             else:
                 socket.send_fds(self._messages, [message], [lend])
-        except BlockingIOError:
-            _log.warning("datagram_not_handed_over")
         except OSError as error:
+            # Gone, or stuck with some seconds of sound before it, which must not come later all at once.
             self._gone = True
+            self._worker.kill()
             _log.error("metronome_lost", error_class=type(error).__name__)
 
     def close(self) -> None:

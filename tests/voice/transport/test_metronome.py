@@ -91,6 +91,19 @@ def test_its_end_is_noticed_and_nothing_breaks() -> None:
         line.close()
 
 
+def test_one_that_is_stuck_is_given_up() -> None:
+    """It takes nothing any more: the rooms send for themselves, and what it holds is never sent late."""
+    with metronome() as running, wire() as (here, _):
+        line = running.line(here)
+        os.kill(running._worker.pid, signal.SIGSTOP)
+        for _ in range(100_000):
+            line.send(bytes(300), at=0.0)
+            if not running.alive:
+                break
+        assert not running.alive
+        assert running._worker.wait(PATIENCE_S) == -signal.SIGKILL
+
+
 def test_it_ends_with_its_owner() -> None:
     """Closed, or simply gone with the process that held the other end."""
     with metronome() as running:
