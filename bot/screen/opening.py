@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+
+from bot.errors import SetupError
 from bot.screen.desk import WatchDesk
 from bot.screen.reading import chosen_readers, told
 from bot.screen.screens import Screens
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.participation.standing import Participation
     from bot.sections import BotSettings
+
+log = structlog.get_logger()
 
 
 async def open_screens(
@@ -34,5 +39,9 @@ async def open_screens(
     )
     web = await stack.enter_async_context(WebServer(settings.web, screens))
     if settings.web.enabled and settings.web.public_url:
-        await web.start()
+        try:
+            await web.start()
+        except SetupError as error:
+            # People can talk all the same; who asks for a link is told then.
+            log.warning("web_not_listening", problem=str(error))
     return screens, WatchDesk(screens, web, participation)

@@ -20,7 +20,7 @@ from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, Tur
 from voice.screen.port import VisionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from bot.clock import Clock
     from bot.place import Person, Place
@@ -71,7 +71,8 @@ class Sharer:
 class RoomScreens:
     """One room's. Implements `bot.brain.tools.screen.ScreenView`.
 
-    `recorded` is told of turns that are written here, `noted` of notes. *Ownership*: `run` is the room's task; end it
+    `recorded` is told of turns that are written here, `noted` of notes; `idle` is called when nobody shares here any
+    more. *Ownership*: `run` is the room's task; end it
     by `finish`. *Cancellation* of `run`: shares stop, what was noted is stored already.
     """
 
@@ -86,6 +87,7 @@ class RoomScreens:
         clock: Clock,
         recorded: Callable[[Turn], None] = lambda _: None,
         noted: Callable[[Note], None] = lambda _: None,
+        idle: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.session_id = session_id
         self.place = place
@@ -95,6 +97,7 @@ class RoomScreens:
         self._clock = clock
         self._recorded = recorded
         self._noted = noted
+        self._idle = readers.rest if idle is None else idle
         # Pages talk to the room from tasks that know nothing of its session.
         self._log = log.bind(session_id=session_id, guild_id=place.guild_id)
         self._sharers: dict[int, Sharer] = {}
@@ -228,6 +231,19 @@ class RoomScreens:
 
     async def _conclude(self, sharer: Sharer, share: Share, ending: Ending) -> None:
         """Let a share's last note be taken, tell of it in the timeline, and retire what was live of it."""
+        try:
+            await self._close(sharer, share)
+        except Exception:  # noqa: BLE001 - it is logged, and one share's end ends no room
+            self._log.exception("screen_share_not_closed", user_id=sharer.person.id)
+        self._log.info(
+            "screen_share_ended",
+            user_id=sharer.person.id,
+            reason=ending.value,
+            duration_s=round(self._clock.monotonic() - share.began_at, 1),
+            **{f"{name}_count": count for name, count in sorted(share.counts.items())},
+        )
+
+    async def _close(self, sharer: Sharer, share: Share) -> None:
         if sharer.task is not None:
             sharer.task.cancel()
             await asyncio.wait({sharer.task})
@@ -238,14 +254,7 @@ class RoomScreens:
         await self._record(sharer.person, told)
         if not any(each.share is not None for each in self._sharers.values()):
             await self._retire()
-            await self._readers.rest()
-        self._log.info(
-            "screen_share_ended",
-            user_id=sharer.person.id,
-            reason=ending.value,
-            duration_s=round(self._clock.monotonic() - share.began_at, 1),
-            **{f"{name}_count": count for name, count in sorted(share.counts.items())},
-        )
+            await self._idle()
 
     def sharers(self) -> list[Sharer]:
         """Return everybody who shares, or has only opened the page."""

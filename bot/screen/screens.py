@@ -91,6 +91,7 @@ class Screens:
             clock=self._clock,
             recorded=watcher.recapped,
             noted=watcher.noted,
+            idle=self._rest,
         )
         self._rooms[place.guild_id] = room
         try:
@@ -98,6 +99,11 @@ class Screens:
         finally:
             if self._rooms.get(place.guild_id) is room:
                 del self._rooms[place.guild_id]
+
+    async def _rest(self) -> None:
+        """Let the readers rest when nobody shares in any room."""
+        if not any(room.sharing() for room in self._rooms.values()):
+            await self._readers.rest()
 
     def room(self, guild_id: int) -> RoomScreens | None:
         """Return the room of a server, or None."""

@@ -52,7 +52,7 @@ class WebServer:
     """
 
     def __init__(self, settings: WebSettings, host: Host) -> None:
-        """Raises `SetupError` for proxies that are no addresses."""
+        """Raises `SetupError` for an address or for proxies that are none."""
         self._settings = settings
         self._host = host
         try:
@@ -63,7 +63,10 @@ class WebServer:
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
         self._port = settings.port
-        self._site = Site.of(settings.public_url, port=settings.port)
+        try:
+            self._site = Site.of(settings.public_url, port=settings.port)
+        except ValueError as error:
+            raise SetupError("web.public_url is no address. Set it to one like https://watch.example.org.") from error
         self._sockets: dict[web.WebSocketResponse, str] = {}
 
     async def __aenter__(self) -> Self:

@@ -31,6 +31,8 @@ SEND_TIMEOUT_S: Final = 10.0
 MAX_TEXT_CHARS: Final = 2_000
 # Words that mean nothing, such as a later version of the page may say, are let pass; a flood of them is not.
 MAX_TEXTS_PER_CONNECTION: Final = 20_000
+# Pictures in a row that nobody wants: before the person has shared, or long after.
+MAX_STRAYS: Final = 100
 # How the page makes pictures, so that both sides go by the same figures.
 LIMITS: Final = {
     "max_side_px": MAX_SIDE_PX,
@@ -115,13 +117,17 @@ async def _tell_news(socket: web.WebSocketResponse, line: Line) -> None:
 
 async def _listen(socket: web.WebSocketResponse, line: Line) -> None:
     """Take what the page sends, until it or its share ends."""
-    texts = 0
+    texts = strays = 0
     while True:
         message = await socket.receive(timeout=SILENCE_TIMEOUT_S)
         try:
             match message.type:
                 case WSMsgType.BINARY:
                     fate = await line.picture(message.data)
+                    strays = strays + 1 if fate == "dropped" else 0
+                    if strays > MAX_STRAYS:
+                        await line.stop()
+                        return
                     if fate not in {"taken", "dropped"}:
                         await _tell(socket, {"t": "refused", "reason": fate})
                 case WSMsgType.TEXT:

@@ -148,6 +148,23 @@ async def test_what_ends_a_share_is_told_to_its_page() -> None:
 
 
 @pytest.mark.asyncio
+async def test_the_reader_rests_when_nobody_shares_anywhere() -> None:
+    """One room's end takes the reader from no other room."""
+    watching = Watching()
+    other = Watching()
+    other.screens = watching.screens
+    other.place.guild_id = GUILD + 1
+    async with watching.room() as room, other.room() as elsewhere:
+        here, there = await room.welcome(ADA, "n1"), await elsewhere.welcome(BO, "n2")
+        room.start(here, "window")
+        elsewhere.start(there, "window")
+        await room.end(here, Ending.STOPPED)
+        assert watching.readers.rests == 0
+        await elsewhere.end(there, Ending.STOPPED)
+        assert watching.readers.rests == 1
+
+
+@pytest.mark.asyncio
 async def test_rooms_do_not_mix() -> None:
     """A link of one server opens nothing in another; a bot gets none."""
     watching = Watching()

@@ -290,6 +290,18 @@ async def test_a_refused_picture_is_told(page: Page) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_flood_of_pictures_that_nobody_wants_is_ended(page: Page) -> None:
+    """Before the person has shared anything, say."""
+    socket = await page.admitted()
+    page.host.line.fate = "dropped"
+    for _ in range(socket_module.MAX_STRAYS + 1):
+        await socket.send_bytes(b"x")
+    assert (await told(socket))["t"] == "ended"
+    await closed(socket)
+    assert page.host.line.heard[-1] == "stop"
+
+
+@pytest.mark.asyncio
 async def test_a_share_that_is_over_hangs_up(page: Page) -> None:
     """Ended from this side, with its reason; and when the page goes on all the same."""
     socket = await page.admitted()
@@ -367,6 +379,8 @@ async def test_what_keeps_it_from_listening_is_a_sentence(page: Page) -> None:
     async with WebServer(WebSettings(enabled=False), page.host) as off:
         with pytest.raises(SetupError, match=r"web\.enabled"):
             await off.start()
+    with pytest.raises(SetupError, match=r"web\.public_url"):
+        WebServer(WebSettings(public_url="https://watch.example.org:99999"), page.host)
     with pytest.raises(SetupError, match=r"web\.trusted_proxies"):
         WebServer(WebSettings(trusted_proxies=("proxy",)), page.host)
 
