@@ -1,0 +1,63 @@
+"""What shared screens need, made out of the settings: pages listen at once only where they have a public address."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+from structlog.testing import capture_logs
+
+from bot.participation.settings import ParticipationSettings
+from bot.participation.standing import Participation
+from bot.screen.opening import open_screens
+from bot.sections import BotSettings
+from config.schema import Settings
+from tests.fakes.choices import FakeChoices, FakeOptOuts
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.screen.desk import WatchDesk
+    from bot.screen.screens import Screens
+
+
+@asynccontextmanager
+async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchDesk]]:
+    """Open them with these settings of the pages."""
+    settings = Settings.model_validate({"web": web})
+    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    participation = Participation(
+        FakeChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
+    )
+    async with AsyncExitStack() as stack:
+        yield await open_screens(stack, parts, participation, FakeClock())
+
+
+@pytest.mark.asyncio
+async def test_pages_with_a_public_address_listen_at_once() -> None:
+    """So that the proxy in front finds them, and a page that was open before finds them again."""
+    with capture_logs() as logs:
+        async with opened(port=0, public_url="https://watch.example.org") as (_, desk):
+            (port,) = [line["port"] for line in logs if line["event"] == "web_listening"]
+            assert not desk.is_local
+            async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{port}/share") as answer:
+                assert answer.status == 200
+
+
+@pytest.mark.asyncio
+async def test_others_wait_until_somebody_needs_them() -> None:
+    """And whatever keeps the pages from listening keeps the bot from nothing."""
+    with capture_logs() as logs:
+        async with opened(port=0) as (screens, desk):
+            assert desk.is_local
+            assert screens.room(10) is None
+        assert [line["event"] for line in logs] == []
+        async with opened(port=0, public_url="https://a.example", host="192.0.2.1"):
+            pass
+    (line,) = logs
+    assert line["event"] == "web_not_listening"
+    assert "web.port" in line["problem"]
