@@ -23,7 +23,7 @@ from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
     from types import TracebackType
 
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
@@ -203,10 +203,11 @@ class OpenAIChat:
                     extra_body={self._cap_name: max_output_tokens} | usage | offered,
                 )
             except openai.APIStatusError as error:
-                if not (
-                    self._renames_cap(error) or self._tells_no_usage(error) or self._takes_no_tools(error, offered)
-                ):
+                if self._renames_cap(error) or self._tells_no_usage(error):
+                    continue
+                if not offered or not self._refuses_tools(error, learns=tools.callable_now):
                     raise
+                tools = NO_TOOLS
 
     def _renames_cap(self, error: openai.APIStatusError) -> bool:
         """Learn that this endpoint wants `max_completion_tokens`. Return whether a second try is worth it."""
@@ -224,13 +225,19 @@ class OpenAIChat:
             return True
         return False
 
-    def _takes_no_tools(self, error: openai.APIStatusError, offered: Mapping[str, object]) -> bool:
-        """Learn that this model can't call tools. Return whether a second try is worth it."""
-        if offered and error.status_code in REFUSED_STATUSES and "tool" in str(error).lower():
-            log.warning("tools_refused", model=self.model, status=error.status_code)
-            self._takes_tools = False
-            return True
-        return False
+    def _refuses_tools(self, error: openai.APIStatusError, *, learns: bool) -> bool:
+        """Return whether the endpoint minds the tools, so that a try without is worth it.
+
+        It learns from that: at once that a model has none, after some times that something about ours is wrong.
+        """
+        told = str(error).lower()
+        if error.status_code not in REFUSED_STATUSES or "tool" not in told:
+            return False
+        if learns:
+            self._confused = MOST_CONFUSED if "support" in told else self._confused + 1
+            self._takes_tools = self._takes_tools and self._confused < MOST_CONFUSED
+        log.warning("tools_refused", model=self.model, gives_up=not self._takes_tools, problem=told[:200])
+        return True
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.

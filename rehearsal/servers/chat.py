@@ -107,8 +107,8 @@ class ChatConduct:
     `response_format` shapes it takes (`json_object_schema`, `json_schema`, `json_object`); another one is
     refused with 400. `cap_name`: what it wants the token cap called; the other name is refused. `prompt_tokens`: what
     it says each prompt cost. `takes_stream_options`: it tells what a stream cost when asked; else it refuses that.
-    `takes_tools`: else it refuses a request that offers any, as Ollama does for models without. `call_style`: how it
-    streams calls of tools.
+    `takes_tools`: else it refuses a request that offers any, as Ollama does for models without. `minds_tools`: it
+    finds something wrong with those offered. `call_style`: how it streams calls of tools.
     """
 
     answer: Callable[[ChatCall], Answer]
@@ -121,6 +121,7 @@ class ChatConduct:
     prompt_tokens: int = 11
     takes_stream_options: bool = True
     takes_tools: bool = True
+    minds_tools: bool = False
     call_style: CallStyle = CallStyle.OPENAI
 
 
@@ -233,6 +234,8 @@ def _refusal(conduct: ChatConduct, call: ChatCall) -> web.Response | None:
             return _error(400, f"Unsupported parameter: '{name}'. Use '{conduct.cap_name}' instead.")
     if "stream_options" in call.body and not conduct.takes_stream_options:
         return _error(400, "Unknown parameter: 'stream_options'.")
+    if "tools" in call.body and conduct.minds_tools:
+        return _error(400, "Invalid schema for tools[0].function.")
     if "tools" in call.body and not conduct.takes_tools:
         return _error(400, f"{call.body.get('model')} does not support tools")
     wanted = call.body.get("response_format")

@@ -51,7 +51,7 @@ def refusal(tool: Tool, asker: Asker) -> str | None:
     if not allowed or (tool.side_effects and not asker.present):
         return f"{tool.name} is not allowed for who asked. Say so, and go on without it."
     if tool.side_effects and not asks_for(tool, asker.said):
-        return f"{asker.name or 'Nobody'} did not ask for {tool.name}. Only who asks the question can ask for it."
+        return f"Who asks did not ask for {tool.name}, and nobody else can. Say so, and go on without it."
     return None
 
 

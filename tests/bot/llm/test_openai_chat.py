@@ -314,3 +314,15 @@ async def test_tools_never_cost_the_answer() -> None:
         for _ in range(4):
             assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
         assert [bool(call.offered) for call in server.calls] == [True, False] * 3 + [False]
+
+
+@pytest.mark.asyncio
+async def test_tools_that_an_endpoint_minds_are_left_out() -> None:
+    """One bad schema costs one reply its tools; only after some times none are offered. At a last step nothing is
+    learnt."""
+    async with endpoint() as (chat, server):
+        server.conduct.minds_tools = True
+        last = Tools(LOOK.offers, callable_now=False)
+        for tools in (last, last, last, LOOK, LOOK, LOOK, LOOK):
+            assert "".join(map(str, (await streamed(chat, tools))[:-1])) == WORDS
+        assert ["tools" in call.body for call in server.calls] == [True, False] * 6 + [False]
