@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 OPENAI_URL = "https://api.openai.com/v1"
 # A TCP connection that takes longer is a wrong address or a dead host.
 CONNECT_TIMEOUT_S = 5.0
-# Three minutes of 24 kHz PCM. A sentence is seconds; what sends more is no voice.
+# A sentence is seconds; what sends more is no voice. Of Opus three minutes are a tenth of the bytes.
+MAX_SOUND_S = 180.0
+# The same in 24 kHz PCM, for what is no sound at all.
 MAX_BYTES = 9_000_000
 _QUOTED_CHARS = 120
 
@@ -113,7 +115,7 @@ class OpenAISynthesizer:
     async def _sounds(self, text: str) -> AsyncGenerator[Sound, None]:
         """Ask, and yield what comes, in pieces worth passing on."""
         endpoint = self._endpoint
-        received = 0
+        received, sounded_s = 0, 0.0
         async with self._client.audio.speech.with_streaming_response.create(
             # No JSON holds a lone surrogate.
             input=text.encode("utf-8", "replace").decode("utf-8"),
@@ -127,9 +129,10 @@ class OpenAISynthesizer:
             try:
                 async for piece in response.iter_bytes():
                     received += len(piece)
-                    if received > MAX_BYTES:
+                    if received > MAX_BYTES or sounded_s > MAX_SOUND_S:
                         raise SynthesisError(f"{endpoint.where} sent sound without end. Check speaking.base_url.")
                     for sound in body.feed(piece):
+                        sounded_s += sound.duration_s
                         yield sound
                 for sound in body.end():
                     yield sound

@@ -103,6 +103,16 @@ async def test_sound_is_passed_on_while_the_rest_is_made(audio_format: str) -> N
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("audio_format", ["pcm", "opus"])
+async def test_sound_without_end_is_ended(audio_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its length, whatever it is packed into: nobody's memory is filled."""
+    monkeypatch.setattr("voice.speaking.openai.MAX_SOUND_S", 1.0)
+    async with endpoint(audio_format=audio_format) as (voice, _):
+        with pytest.raises(SynthesisError, match="without end"):
+            await whole(voice, " ".join(["word"] * 60))
+
+
+@pytest.mark.asyncio
 async def test_nobody_there_is_said() -> None:
     """A refused connection names the address and what to check."""
     async with endpoint() as (voice, server):

@@ -306,7 +306,7 @@ async def test_the_bot_is_heard_through_the_metronome_on_each_connection(tmp_pat
                 await ada.wait_for_sound(BOT, since=began, timeout_s=10.0)
                 await ada.wait_for_quiet(BOT, quiet_s=0.4, timeout_s=10.0)
                 assert len(arrivals) == 30
-                assert arrivals[-1].at - arrivals[0].at == pytest.approx(29 * 0.02, abs=0.2)
+                assert arrivals[-1].at - arrivals[0].at > 28 * 0.02
                 await room.link.stop()
                 arrivals.clear()
                 if endpoint == 1:
