@@ -27,6 +27,8 @@ WAIT_TIMEOUT_S = 30.0
 # `after` may name these instead of a step.
 AFTER_REPLY = "reply"
 AFTER_HEARD = "heard"
+AFTER_VOICE = "voice"
+AFTER_EVENTS = (AFTER_REPLY, AFTER_HEARD, AFTER_VOICE)
 
 
 class _Value(BaseModel):

@@ -15,8 +15,7 @@ from rehearsal.history_file import read_history
 from rehearsal.mistakes import sentence, sentences_of
 from rehearsal.props import CONDUCTS, EXPIRE, ServersSpec
 from rehearsal.scenario import (
-    AFTER_HEARD,
-    AFTER_REPLY,
+    AFTER_EVENTS,
     FIRST_PERSON_ID,
     STEP_KINDS,
     BotSpec,
@@ -148,7 +147,7 @@ class _Reader:
             if step is None:
                 followed[""] = False
                 continue
-            if step.id and (step.id in followed or step.id in (AFTER_REPLY, AFTER_HEARD)):
+            if step.id and (step.id in followed or step.id in AFTER_EVENTS):
                 self._wrong(f"{place}.id", f'"{step.id}" is already taken', example='id = "ask-island"')
             followed[step.id] = followed[""] = isinstance(step, Say)
             found.append(step)
@@ -182,7 +181,7 @@ class _Reader:
             return
         if not followed and (after or "overlap_s" in row):
             self._wrong(place, "the first step cannot follow another", example="at = 1.0")
-        elif after and after not in followed and after not in (AFTER_REPLY, AFTER_HEARD):
+        elif after and after not in followed and after not in AFTER_EVENTS:
             known = 'after = "reply" or an id above'
             self._wrong(f"{place}.after", f'no earlier step has the id "{after}"', example=known)
         elif "overlap_s" in row and not followed.get(after, False):

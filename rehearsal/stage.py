@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 ENTER_TIMEOUT_S = 30.0
 # The room is quiet when nothing was reported for this long.
 QUIET_S = 2.5
+# How often it is looked whether the bot's voice is to be heard.
+VOICE_LOOK_S = 0.05
 
 
 async def play(
@@ -170,10 +172,15 @@ class _Run:
             await self._sleep_until(spoken_until - step.overlap_s)
             return
         await self._cues[before].ended()
-        if step.after == "reply":
-            await self._wait_for_reply(number, step.timeout_s)
-        elif step.after == "heard":
-            await self._wait_for_text(number, step.timeout_s)
+        match step.after:
+            case "reply":
+                await self._wait_for_reply(number, step.timeout_s)
+            case "heard":
+                await self._wait_for_text(number, step.timeout_s)
+            case "voice":
+                await self._wait_for_voice(number, step.timeout_s)
+            case _:
+                pass
         await self._sleep_until(self._loop.time() + _gap_s(step))
 
     def _before(self, number: int, step: Step) -> int:
@@ -293,13 +300,26 @@ class _Run:
                     self._waited_in_vain(number, f"no compaction reached cursor {cursor}", step.timeout_s)
 
     async def _wait_for_reply(self, number: int, timeout_s: float) -> None:
-        asked = max((other for other in self.record.spoken if other < number), default=None)
-        since = self.record.spoken[asked].voice_started_at if asked is not None else self.record.live_at
+        since = self._asked_at(number)
         answered = await self.record.until(
             lambda: any(reply.first_audio_at >= since for reply in self.record.replies), timeout_s=timeout_s
         )
         if not answered:
             self._waited_in_vain(number, "the bot did not speak", timeout_s)
+
+    async def _wait_for_voice(self, number: int, timeout_s: float) -> None:
+        """Wait until somebody receives the bot's voice. What is being said is told when it is over, so it is looked."""
+        since, deadline = self._asked_at(number), self._loop.time() + timeout_s
+        while (now := self._loop.time()) < deadline:
+            if any(self._venue.voiced(user_id, since, now) for user_id in self.record.present(now, now)):
+                return
+            await asyncio.sleep(VOICE_LOOK_S)
+        self._waited_in_vain(number, "nobody heard the bot's voice", timeout_s)
+
+    def _asked_at(self, number: int) -> float:
+        """Return when the last thing said before this step began."""
+        asked = max((other for other in self.record.spoken if other < number), default=None)
+        return self.record.spoken[asked].voice_started_at if asked is not None else self.record.live_at
 
     async def _wait_for_text(self, number: int, timeout_s: float) -> None:
         if not await self.record.until(self._all_heard, timeout_s=timeout_s):

@@ -369,6 +369,22 @@ def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
     assert 9.0 < played(scenario(say("mira", "hello"), settle_s=30.0), react=murmurs)[0].duration_s - begun < 12.0
 
 
+def test_somebody_speaks_when_the_bots_voice_is_heard() -> None:
+    """However late it begins; where it never does, the wait is a broken promise and the run goes on."""
+
+    def murmurs(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        now = asyncio.get_running_loop().time()
+        bot.venue.murmur = bot.venue.murmur or (now + 7.0, now + 20.0)
+
+    steps = (say("mira", "Roomtone, hello", seconds=2.0), say("jonas", "wait", after="voice", gap_s=1.5))
+    report, venue = played(scenario(*steps), react=murmurs)
+    assert report.passed, failed(report)
+    (asked,), (broke_in,) = moments(venue, "11 speaks"), moments(venue, "12 speaks")
+    assert broke_in - asked == pytest.approx(2.0 + 0.5 + 7.0 + 1.5, abs=0.1)
+    silent, _ = played(scenario(*steps), react=lambda bot, heard: None)
+    assert failed(silent) == {"wait": "step 3: nobody heard the bot's voice within 30 s"}
+
+
 def test_an_ear_that_fails_costs_one_answer_not_the_report() -> None:
     """The recogniser belongs to somebody else."""
     made = scenario(
