@@ -1,0 +1,116 @@
+"""A head start in a whole room: used when that was all, thrown away when somebody goes on, and never heard before."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.settings import BrainSettings
+from tests.bot.test_room import House, a_house, living, settle
+from tests.fakes.brain import ScriptedResponder
+from tests.fakes.hearing import speech
+from tests.fakes.place import ADA
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from pathlib import Path
+
+    from bot.means import Means
+    from voice.audio import Pcm
+
+
+class Judge:
+    """Says of every pause how finished it sounds."""
+
+    def __init__(self, probability: float) -> None:
+        self.probability = probability
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """See `TurnJudge.judge`."""
+        return self.probability
+
+
+@asynccontextmanager
+async def a_judged_house(
+    folder: Path, *, probability: float = 0.9, head_start: bool = True
+) -> AsyncIterator[tuple[House, ScriptedResponder]]:
+    """A house whose room hears how finished people sound, with a model that says one thing."""
+    async with a_house(folder) as house:
+        responder = ScriptedResponder("Bo brings it.")
+        house.new_responder, house.discerning = lambda: responder, True
+        plain = house.means
+
+        def means() -> Means:
+            return replace(plain(), judge=Judge(probability), brain=BrainSettings(head_start=head_start))
+
+        house.means = means  # type: ignore[method-assign]
+        yield house, responder
+
+
+def _told(logs: Sequence[Mapping[str, object]]) -> list[object]:
+    return [line["event"] for line in logs if str(line["event"]).startswith("head_start")]
+
+
+@pytest.mark.asyncio
+async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None:
+    """The model is asked once, before the turn is recorded, and nothing sounds before it is."""
+    async with a_judged_house(tmp_path) as (house, responder), living(house):
+        house.recognizer.texts.append("Roomtone, who brings the lantern?")
+        with capture_logs() as logs:
+            await house.pass_time(2.0)
+            house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
+            await house.pass_time(0.4)
+            await settle(lambda: bool(responder.contexts))
+            assert house.turns == []
+            assert house.voice.spoken == []
+            await house.pass_time(1.2)
+            reply = await house.reply(1)
+        assert reply.text == "Bo brings it."
+        assert _told(logs) == ["head_start_used"]
+        assert len(responder.contexts) == 1
+        assert responder.contexts[0].current.parts == house.turns[0].parts
+        assert [turn.seq for turn in house.turns] == [0, 1]
+
+
+@pytest.mark.asyncio
+async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
+    """What was thought of the half is thrown away."""
+    async with a_judged_house(tmp_path) as (house, responder), living(house):
+        house.recognizer.texts += ["Roomtone, who brings it.", "Roomtone, who brings it on Saturday?"]
+        with capture_logs() as logs:
+            await house.pass_time(2.0)
+            started = house.clock.monotonic() - 2.0
+            house.place.links[-1].hear(speech(ADA.id, at=started, seconds=1.5))
+            await house.pass_time(0.4)
+            await settle(lambda: bool(responder.contexts))
+            house.place.links[-1].hear(speech(ADA.id, at=started + 2.3, seconds=1.0))
+            await house.pass_time(2.6)
+            await house.reply(1)
+        assert _told(logs) == ["head_start_dropped", "head_start_used"]
+        assert [part.text for part in responder.contexts[-1].current.parts] == ["Roomtone, who brings it on Saturday?"]
+        assert len(house.turns) == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("text", "probability", "head_start"),
+    [
+        ("Roomtone, who brings the lantern?", 0.4, True),
+        ("Roomtone, who brings the", 0.9, True),
+        ("Bo, who brings the lantern?", 0.9, True),
+        ("Roomtone, who brings the lantern?", 0.9, False),
+    ],
+)
+async def test_when_nothing_is_thought_ahead(tmp_path: Path, text: str, probability: float, head_start: bool) -> None:
+    """Who sounds or reads unfinished, who is not talking to the bot, and where the operator does not want it."""
+    async with (
+        a_judged_house(tmp_path, probability=probability, head_start=head_start) as (house, _),
+        living(house),
+    ):
+        with capture_logs() as logs:
+            await house.say(ADA.id, text)
+        assert _told(logs) == []
