@@ -42,9 +42,10 @@ def keeps_record_in_lines(call: ChatCall) -> str:
 def retells(call: ChatCall) -> str:
     """Answer with the summary so far and the batch's first turn."""
     prompt = call.messages[-1]["content"]
-    previous = prompt.split("\n")[1]
+    heading, previous = prompt.split("\n")[:2]
     _, said = NUMBERED.findall(prompt)[0]
-    kept = "" if previous.startswith("Nothing") else f"{previous} "
+    # The first fold has no summary to take up, so its prompt has no such section.
+    kept = f"{previous} " if heading.startswith("Previous summary") else ""
     return f"Summary: {kept}Ada: {said}"
 
 
