@@ -332,8 +332,13 @@ def _with_items(own: Recognition, item_ids: tuple[str, ...], conversation: int) 
     )
 
 
-def talks(settings: RealtimeSettings, *, api_key: str, clock: Clock) -> Callable[..., RealtimeTalk] | None:
-    """Return what makes a room's speech-to-speech out of the room's own parts; None where it is off."""
+def talks(
+    settings: RealtimeSettings, *, api_key: str, language: str, clock: Clock
+) -> Callable[..., RealtimeTalk] | None:
+    """Return what makes a room's speech-to-speech out of the room's own parts; None where it is off.
+
+    `language`: what everybody speaks, as `asr.language` has it, so that the endpoint writes that down; `auto` is any.
+    """
     if not settings.enabled:
         return None
     # Imported where it is needed: the library takes a second to load.
@@ -345,7 +350,13 @@ def talks(settings: RealtimeSettings, *, api_key: str, clock: Clock) -> Callable
         run_tool: ToolRunner,
     ) -> tuple[Realtime, Life]:
         session = RealtimeSession(
-            settings, api_key=api_key, brief=brief, clock=clock, on_event=on_event, run_tool=run_tool
+            settings,
+            api_key=api_key,
+            brief=brief,
+            clock=clock,
+            on_event=on_event,
+            run_tool=run_tool,
+            language=None if language == "auto" else language,
         )
         return session, session.run
 

@@ -18,7 +18,7 @@ from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.hearing import SpokenText
-from bot.realtime import FALLEN_BACK, RealtimeTalk
+from bot.realtime import FALLEN_BACK, RealtimeTalk, talks
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import Recalled
@@ -27,10 +27,12 @@ from compaction.payload import PartKind, coverage, part
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
+from tests.bot.test_room import settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer
 from tests.fakes.realtime import FakeRealtime
 from tests.fakes.turn_store import InMemoryTurnStore
+from tests.rehearsal.servers.realtime_client import FakeMind, served
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.listening.utterance import Utterance
 from voice.realtime.port import ToolCall
@@ -340,6 +342,36 @@ async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: 
     async with desk() as room:
         assert room.session.tools == ("echo",)
         assert told in await room.session.run_tool(ToolCall("c", name, arguments))
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("language", "told"), [("de", "de"), ("auto", None)])
+async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: str | None) -> None:
+    """So a lone 'mm-hm' is not written down in another language; where anything may be spoken it is not told."""
+    async with served(FakeMind("ja")) as server:
+        settings = RealtimeSettings.model_validate({"enabled": True, "base_url": server.base_url})
+        clock = FakeClock()
+        new_talk = talks(settings, api_key="k", language=language, clock=clock)
+        assert new_talk is not None
+        talk = new_talk(
+            instructions=Instructions("Roomtone"),
+            recognizer=ScriptedRecognizer(),
+            name_of=str,
+            asker_of=lambda question: NOBODY,
+            present=list,
+            write=None,
+            mind="",
+            max_input_tokens=8_000,
+            zone=UTC,
+            observe=events.nobody,
+        )
+        living = asyncio.create_task(talk.run(), name="talk-under-test")
+        await settle(lambda: bool(server.of("session.update")))
+        living.cancel()
+        await asyncio.gather(living, return_exceptions=True)
+        (update,) = server.of("session.update")
+    assert update["session"]["audio"]["input"]["transcription"].get("language") == told
+    assert talks(RealtimeSettings(), api_key="", language="auto", clock=clock) is None
 
 
 @pytest.mark.asyncio
