@@ -15,19 +15,30 @@ UV := $(shell command -v uv 2>/dev/null || echo $(UV_HOME)/bin/uv)
 SYNCED := $(VENV)/.synced
 SOURCES := benchmarks bot compaction config rehearsal tests voice
 
-.PHONY: run test setup models lint types clean
+.PHONY: run test setup models lint types browser test-models clean
 .DEFAULT_GOAL := run
 
 run: setup
 	$(BIN)/roomtone run
 
-test: setup lint types
+test: setup browser test-models lint types
 	$(BIN)/python -m pytest
 
 setup: $(SYNCED) models
 
 models: $(SYNCED)
 	$(BIN)/roomtone models pull
+
+# The embeddings are for who asks for them, and the tests do.
+test-models: $(SYNCED)
+	$(BIN)/roomtone models pull embed
+
+# The page that shares a screen is tried in a real browser, which needs some font to write with.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	    command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; \
+	} || { echo "The tests need Chromium. Install it (Debian, Ubuntu: sudo apt install chromium)." >&2; exit 1; }
 
 lint: $(SYNCED)
 	$(BIN)/ruff format --check $(SOURCES)

@@ -39,7 +39,7 @@ def executable() -> str:
     for name in NAMES:
         if (found := shutil.which(name)) is not None:
             return found
-    raise AssertionError("There is no Chromium here. Install it (Debian: apt-get install chromium), or run .ci/run.")
+    raise AssertionError("There is no Chromium here. Install it (Debian: apt install chromium).")
 
 
 @asynccontextmanager
