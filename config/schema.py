@@ -143,6 +143,25 @@ def is_section(key: Key) -> bool:
     return key not in SETTINGS and any(each[: len(key)] == key for each in SETTINGS)
 
 
+def secrets_in(value: object) -> Iterator[str]:
+    """Yield every secret that is set in `value`, however deep: what must appear in no log."""
+    match value:
+        case SecretStr():
+            if value.get_secret_value():
+                yield value.get_secret_value()
+        case BaseModel():
+            for name in type(value).model_fields:
+                yield from secrets_in(getattr(value, name))
+        case dict():
+            for each in value.values():
+                yield from secrets_in(each)
+        case tuple() | list() | set() | frozenset():
+            for each in value:
+                yield from secrets_in(each)
+        case _:
+            pass
+
+
 def _mentions(annotation: Any, wanted: type) -> bool:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return any(_mentions(field.annotation, wanted) for field in annotation.model_fields.values())

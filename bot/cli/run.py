@@ -41,11 +41,10 @@ async def _run(settings: Settings) -> None:
     from bot.events import nobody
     from bot.logs import writing_logs
     from bot.sections import BotSettings
+    from config.schema import secrets_in
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
-    secrets = [
-        secret.get_secret_value() for secret in (settings.discord.token, settings.llm.api_key) if secret is not None
-    ]
+    secrets = tuple(secrets_in(settings))
     stop = asyncio.Event()
     with (
         writing_logs(settings.logs, data_dir=settings.storage.data_dir, secrets=secrets) as logs,

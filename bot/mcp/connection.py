@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from bot.mcp.settings import McpServerSettings
 
 log = structlog.get_logger()
+# What the library logs of messages that it cannot read is their text. Ours say what happened.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 # A program that is fetched first (uvx, npx) takes its time.
 CONNECT_TIMEOUT_S = 30.0

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from config.errors import ConfigError
 from config.load import load
-from config.schema import SETTINGS, Settings
+from config.schema import SETTINGS, Settings, secrets_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -291,3 +291,15 @@ def test_any_file_is_taken_or_told(tmp_path_factory: pytest.TempPathFactory, con
     finally:
         (directory / ".env").unlink()
     assert told
+
+
+def test_every_secret_is_found(tmp_path: Path) -> None:
+    """Also those of servers and models in lists: whoever writes logs keeps them out."""
+    (tmp_path / "roomtone.toml").write_text(
+        '[discord]\ntoken = "token-1"\n[llm]\napi_key = "key-2"\n[[llm.fallback_models]]\nmodel = "b"\n'
+        'base_url = "http://b/v1"\napi_key = "key-3"\n[[mcp.servers]]\nname = "x"\nurl = "https://x/mcp"\n'
+        'headers = { Authorization = "key-4" }\nenv = { A = "key-5" }\n[recall]\napi_key = ""\n',
+        "utf-8",
+    )
+    found = set(secrets_in(load(directory=tmp_path, environ={})))
+    assert found == {"token-1", "key-2", "key-3", "key-4", "key-5"}
