@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from bot.cli.rehearse import parse_settings
+from bot.cli.rehearse import bundled, parse_settings
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,13 @@ from bot.cli.rehearse import parse_settings
 def test_a_setting_is_a_key_and_a_value(word: str, key: str, value: object) -> None:
     """Values are read as TOML where they are TOML, and taken as they stand elsewhere."""
     assert parse_settings([word]) == {key: value}
+
+
+def test_the_bundled_scenarios_are_listed() -> None:
+    """By the name to type and the title, one a line."""
+    lines = bundled()
+    assert ["hush", "Be quiet"] in [line.split(maxsplit=1) for line in lines]
+    assert [line.split()[0] for line in lines] == sorted(line.split()[0] for line in lines)
 
 
 def test_a_word_without_a_value_is_refused() -> None:
