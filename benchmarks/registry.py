@@ -52,7 +52,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark(
         name="screen",
         title="What is noticed of a shared screen, what is read of it, how fast, and what an hour costs",
-        duration="2 minutes, on this machine alone",
+        duration="5 minutes, half of which somebody speaks",
         module="benchmarks.screen.bench",
     ),
 )

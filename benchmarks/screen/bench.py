@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.machine import busy_sentence, describe_machine
 from benchmarks.report import Report, at_least, at_most
+from benchmarks.screen.beside import measure_beside
 from benchmarks.screen.hour import measure_hour
 from benchmarks.screen.options import Options
 from benchmarks.screen.pictures import jpeg, scene
@@ -27,7 +28,8 @@ _SIMULATED = "The hour is simulated by the second; both ways of looking see the 
 
 
 async def run(options: Options, progress: Progress) -> Report:
-    """Measure everything. Raises nothing of its own: a reader that is missing shows as text that is not read."""
+    """Measure everything. A reader that is missing shows as text that is not read; for the answers the bot's other
+    models must be there, and what it raises without them is raised."""
     machine = describe_machine()
     remarks = [_MADE_UP, _SIMULATED]
     if (busy := busy_sentence()) is not None:
@@ -37,14 +39,17 @@ async def run(options: Options, progress: Progress) -> Report:
         gate["check_and_compare_ms"] = _cost_ms()
         reading = await measure_reading(options.readings, options.seed, progress)
         latency = await measure_latency(options.events, options.seed, progress)
+        beside = await measure_beside(options.answers, progress) if options.answers else {}
         looks, peers = measure_hour(options.hours, options.seed, progress)
     ours: dict[str, Json] = {"gate": gate, "reading": reading, "latency": latency, "hour": looks}
+    if beside:
+        ours["answers"] = beside
     return Report(
         bench="screen",
         machine=machine,
         ours=ours,
         peers=peers,
-        targets=_targets(gate, reading, latency, looks, peers),
+        targets=(*_targets(gate, reading, latency, looks, peers), _answers(beside)),
         remarks=tuple(remarks),
     )
 
@@ -67,6 +72,14 @@ def _targets(
         at_most("model calls, beside looking every 10 s", "<= 0.9", fewer, 0.9),
         at_most("a change of scene is seen after, P95", "<= 4 s", _number(looks["cut_seen_after_s_p95"]), 4.0),
     )
+
+
+def _answers(beside: dict[str, Json]) -> Target:
+    """Return the target of the answers that are given while a screen is shared."""
+    figures = beside.get("beside a share")
+    spread = figures.get("besides_the_model_server_ms") if isinstance(figures, dict) else None
+    p95 = _number(spread.get("p95")) if isinstance(spread, dict) else None
+    return at_most("beside a share: end of speech to first voiced sound, P95 ms", "<= 1.5 s", p95, 1_500)
 
 
 def _cost_ms() -> float:

@@ -42,4 +42,6 @@ async def test_a_small_run_has_a_whole_report() -> None:
     report = (await run(Options.quick(), Silence())).as_dict()
     assert report["bench"] == "screen"
     assert set(report["ours"]) == {"gate", "reading", "latency", "hour"}  # type: ignore[arg-type]
-    assert all(target["met"] is not None for target in report["targets"])  # type: ignore[union-attr,index,call-overload]
+    met = [target["met"] for target in report["targets"]]  # type: ignore[union-attr,index,call-overload]
+    # Answers take the bot's other models; a small run leaves them out.
+    assert [each is None for each in met] == [False] * 5 + [True]
