@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptShelf
+from compaction.contextrecord import note_ids, quoted_from
 from compaction.memory.passage import PassageKind
 from compaction.model import Note, Seq, Turn
 from compaction.payload import text_digest
-from compaction.provenance import Kept, note_ids, quoted_from, rebuild, sources
+from compaction.provenance import Kept, rebuild, sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bot.store.database import Database
+    from compaction.contextrecord import ContextRecord
     from compaction.model import Segment, SessionId
     from compaction.ports import TurnStore
-    from compaction.provenance import ContextRecord, Rebuilt, Source
+    from compaction.provenance import Rebuilt, Source
 
 
 @dataclass(frozen=True, slots=True)

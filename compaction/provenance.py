@@ -7,21 +7,20 @@ word for word the one that was sent; where it is not, `lost` says what is missin
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from compaction.context import SessionContext, build_payload
-from compaction.memory.passage import PassageKind, source_text
+from compaction.memory.passage import source_text
 from compaction.memory.people import told_part
 from compaction.memory.quotes import Cited, quote_part, read_ref
-from compaction.model import Mode, Note, NoteId, Seq, SessionId, Turn
+from compaction.model import Mode, Note, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, as_sent, part, payload_digest
 from compaction.rendering import Ledger, RenderedSentence, RenderedSummary, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import tzinfo
 
+    from compaction.contextrecord import ContextRecord
     from compaction.memory.people import PersonFact
     from compaction.model import Segment
 
@@ -40,83 +39,6 @@ _REBUILT = frozenset(
         PartKind.CONTINUITY,
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ContextRecord:
-    """One `model_context_built` line, read. `at`: UTC epoch seconds; the fields are `payload.context_built_fields`."""
-
-    session_id: SessionId
-    at: float
-    mode: str
-    seq_from: int | None
-    seq_to: int | None
-    answer_to: int | None
-    cursor: int | None
-    summary_revision: int
-    tokens: Mapping[str, int]
-    max_input_tokens: int | None
-    evicted: tuple[int, int] | None
-    eviction: str | None
-    system: tuple[str, ...]
-    note_ids: tuple[str, ...]
-    participants: tuple[str, ...]
-    recall: tuple[str, ...]
-    utc_offset_s: float
-    digest: str | None
-    # Kind and digest of what was kept as it was sent.
-    texts: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def spoken(self) -> bool:
-        """Return whether it is of a spoken conversation: its instructions, and the window as items of it."""
-        return PartKind.CURRENT.value not in self.tokens and bool(self.texts or self.answer_to is not None)
-
-    @property
-    def total_tokens(self) -> int:
-        """Return what the whole payload cost."""
-        return sum(self.tokens.values())
-
-    @property
-    def zone(self) -> tzinfo:
-        """Return the clock by which its times were told."""
-        return timezone(timedelta(seconds=self.utc_offset_s))
-
-
-def read_record(event: Mapping[str, object]) -> ContextRecord | None:
-    """Return what a `model_context_built` event says, or None when it is none or is broken."""
-    if event.get("event") != "model_context_built" or not isinstance(event.get("session_id"), str):
-        return None
-    tokens = event.get("tokens")
-    revision = event.get("summary_revision")
-    if not isinstance(tokens, dict) or not isinstance(revision, int):
-        return None
-    evicted = event.get("evicted")
-    offset = event.get("utc_offset_s")
-    digest = event.get("digest")
-    eviction = event.get("eviction")
-    return ContextRecord(
-        session_id=SessionId(str(event["session_id"])),
-        at=_moment(event.get("timestamp")),
-        mode=str(event.get("compaction_mode") or Mode.SUMMARY.value),
-        seq_from=_number(event.get("seq_from")),
-        seq_to=_number(event.get("seq_to")),
-        # A line of an earlier version has the current turn as its last one.
-        answer_to=_number(event.get("answer_to", event.get("seq_to"))),
-        cursor=_number(event.get("cursor", event.get("seq_from"))),
-        summary_revision=revision,
-        tokens={str(kind): cost for kind, cost in tokens.items() if isinstance(cost, int)},
-        max_input_tokens=_number(event.get("max_input_tokens")),
-        evicted=(evicted[0], evicted[1]) if isinstance(evicted, list) and len(evicted) == 2 else None,
-        eviction=eviction if isinstance(eviction, str) else None,
-        system=_texts(event.get("system")),
-        note_ids=_texts(event.get("note_ids")),
-        participants=_texts(event.get("participants")),
-        recall=_texts(event.get("recall")),
-        utc_offset_s=float(offset) if isinstance(offset, int | float) else 0.0,
-        digest=digest if isinstance(digest, str) else None,
-        texts=_pairs(event.get("as_sent")),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,16 +275,6 @@ def _recalled(record: ContextRecord, kept: Kept, lost: list[str]) -> list[Payloa
     return made
 
 
-def quoted_from(refs: Iterable[str]) -> tuple[tuple[str, PassageKind, SessionId, str], ...]:
-    """Return (ref, kind, session, seq or note id) of the quotes of a record: what to read from the store."""
-    return tuple((ref, cited.kind, cited.session_id, cited.key) for ref in refs if (cited := read_ref(ref)) is not None)
-
-
-def note_ids(record: ContextRecord) -> tuple[NoteId, ...]:
-    """Return the ids of the notes that were sent."""
-    return tuple(NoteId(note_id) for note_id in record.note_ids)
-
-
 def _speaker(source: Turn | Note) -> str:
     if isinstance(source, Note):
         return source.who
@@ -389,23 +301,3 @@ def _place_of_eviction(payload: Sequence[PayloadPart]) -> int:
 def _listed(seqs: Sequence[int]) -> str:
     told = [str(seq) for seq in seqs[:8]]
     return ", ".join(told) + (f" and {len(seqs) - 8} more" if len(seqs) > 8 else "")
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _pairs(value: object) -> tuple[tuple[str, str], ...]:
-    pairs = (each.partition(":") for each in _texts(value))
-    return tuple((kind, digest) for kind, _, digest in pairs)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
-
-
-def _moment(stamp: object) -> float:
-    try:
-        return datetime.fromisoformat(str(stamp)).timestamp()
-    except ValueError:
-        return 0.0

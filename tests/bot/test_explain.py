@@ -25,9 +25,9 @@ from bot.store.search import SqlRecallIndex
 from bot.store.turns import SqlTurnStore
 from bot.store.vectorshelf import VectorShelf
 from bot.transcript import NoteLine, SaidLine
+from compaction.contextrecord import read_record
 from compaction.model import Mode, Note, NoteId, TurnKind
 from compaction.payload import PartKind, PayloadPart
-from compaction.provenance import read_record
 from compaction.settings import CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, Evening

@@ -20,9 +20,9 @@ from bot.store.prompts import PromptShelf
 from bot.store.sessions import Sessions
 from bot.store.tiers import SegmentShelf
 from bot.store.turns import SqlTurnStore
+from compaction.contextrecord import read_record
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
-from compaction.provenance import read_record
 from compaction.settings import PeopleSettings, TierSettings
 from tests.bot.test_room import House, living, settle
 from tests.fakes.clock import FakeClock

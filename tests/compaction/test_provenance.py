@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.context import SessionContext, build_payload
+from compaction.contextrecord import read_record
 from compaction.model import Mode, Seq
 from compaction.payload import PartKind, as_sent, context_built_fields, part, text_digest
-from compaction.provenance import Kept, read_record, rebuild, sources
+from compaction.provenance import Kept, rebuild, sources
 from compaction.rendering import render
 from tests.compaction.test_rendering import batch, fact
 from tests.compaction.turn_store_contract import EVENING, note, turn
@@ -104,40 +104,6 @@ def test_parts_of_another_kind_are_told_as_lost() -> None:
     record = read_record(line)
     assert record is not None
     assert rebuild(record, kept(made)).lost == ("What was sent as tool is not stored.",)
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        {},
-        {"event": "turn_recorded", "session_id": "e"},
-        {"event": "model_context_built"},
-        {"event": "model_context_built", "session_id": "e", "tokens": 7, "summary_revision": 1},
-        {"event": "model_context_built", "session_id": "e", "tokens": {}, "summary_revision": None},
-    ],
-)
-def test_what_is_no_record_is_none(event: dict[str, object]) -> None:
-    """Other events, and lines that somebody broke."""
-    assert read_record(event) is None
-
-
-def test_a_line_of_an_earlier_version_is_read_as_far_as_it_goes() -> None:
-    """It has ranges and costs alone; the last turn was the one answered."""
-    record = read_record(
-        {
-            "event": "model_context_built",
-            "session_id": "e",
-            "timestamp": "nonsense",
-            "seq_from": 10,
-            "seq_to": 61,
-            "summary_revision": 1,
-            "tokens": {"turn": 5, "current": "?"},
-            "evicted": [0, 9],
-        }
-    )
-    assert record is not None
-    assert (record.answer_to, record.cursor, record.evicted, record.digest) == (61, 10, (0, 9), None)
-    assert (record.tokens, record.total_tokens, record.at) == ({"turn": 5}, 5, 0.0)
 
 
 def test_sentences_have_their_sources_also_when_a_segment_was_made_again() -> None:

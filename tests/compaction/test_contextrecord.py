@@ -1,0 +1,65 @@
+"""A log line is read as far as it goes, and is none when it is broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.contextrecord import note_ids, quoted_from, read_record
+from compaction.memory.passage import PassageKind
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"event": "turn_recorded", "session_id": "e"},
+        {"event": "model_context_built"},
+        {"event": "model_context_built", "session_id": "e", "tokens": 7, "summary_revision": 1},
+        {"event": "model_context_built", "session_id": "e", "tokens": {}, "summary_revision": None},
+    ],
+)
+def test_what_is_no_record_is_none(event: dict[str, object]) -> None:
+    """Other events, and lines that somebody broke."""
+    assert read_record(event) is None
+
+
+def test_a_line_of_an_earlier_version_is_read_as_far_as_it_goes() -> None:
+    """It has ranges and costs alone; the last turn was the one answered."""
+    record = read_record(
+        {
+            "event": "model_context_built",
+            "session_id": "e",
+            "timestamp": "nonsense",
+            "seq_from": 10,
+            "seq_to": 61,
+            "summary_revision": 1,
+            "tokens": {"turn": 5, "current": "?"},
+            "evicted": [0, 9],
+        }
+    )
+    assert record is not None
+    assert (record.answer_to, record.cursor, record.evicted, record.digest) == (61, 10, (0, 9), None)
+    assert (record.tokens, record.total_tokens, record.at) == ({"turn": 5}, 5, 0.0)
+
+
+def test_spoken_lines_say_so_and_what_was_kept_as_sent() -> None:
+    """They have no current turn among their parts, and may name the one that was answered."""
+    line = {
+        "event": "model_context_built",
+        "session_id": "e",
+        "summary_revision": 0,
+        "tokens": {"system": 5, "turn": 9},
+        "answer_to": 12,
+        "as_sent": ["note:00ff", "broken", 7],
+        "note_ids": ["a"],
+        "recall": ["turn:e#3@0", "nonsense"],
+    }
+    record = read_record(line)
+    assert record is not None
+    assert record.spoken
+    assert record.texts == (("note", "00ff"),)
+    assert note_ids(record) == ("a",)
+    assert quoted_from(record.recall) == (("turn:e#3@0", PassageKind.TURN, "e", "3"),)
+    written = read_record({**line, "tokens": {"current": 3}})
+    assert written is not None
+    assert not written.spoken
