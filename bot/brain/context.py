@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import structlog
+
 from bot.brain.tools.exchanges import placed
 from bot.brain.tools.permission import NOBODY
 from bot.llm.budget import MEMORY_SEARCH, offers_tokens
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.toolbox import Toolbox, ToolUse
+    from bot.llm.port import ToolOffer
     from bot.policy import Terms
     from compaction.context import SessionContext
     from compaction.memory.quotes import Quote
@@ -30,10 +33,14 @@ if TYPE_CHECKING:
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
 
+log = structlog.get_logger()
+
 # What is left out is mostly folded soon; until then half a summary stands for it.
 CONDENSED_CHARS = 600
 # What tools answered before takes at most this part of a prompt.
 EXCHANGES_SHARE = 4
+# So do the tools themselves: servers describe theirs at length, and a prompt is for the talk.
+OFFERS_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,8 @@ def build_context_messages(
     """
     count = estimate_text_tokens if terms is None else terms.count
     tools = None if toolbox is None else toolbox.use(asker)
+    if tools is not None:
+        tools.offers = _affordable(tools.offers, max_input_tokens // OFFERS_SHARE, count)
     offers = () if tools is None else tools.offers
     exchanged: dict[int, list[ChatMessage]] = {}
     if toolbox is not None:
@@ -126,6 +135,19 @@ def _exchanged(told: Sequence[ChatMessage], count: Callable[[str], int]) -> Payl
     lines += [f"{message.name}: {message.content}" for message in told if message.role is Role.TOOL]
     made = as_sent(part("tool", PartKind.TOOL, "\n".join(lines)))
     return replace(made, tokens=sum(message_tokens(message, count) for message in told))
+
+
+def _affordable(offers: Sequence[ToolOffer], room: int, count: Callable[[str], int]) -> tuple[ToolOffer, ...]:
+    """Return the tools that may be told of in `room` tokens, the first of them first."""
+    kept: list[ToolOffer] = []
+    for offer in offers:
+        cost = offers_tokens([offer], count)
+        if cost <= room:
+            kept.append(offer)
+            room -= cost
+    if len(kept) < len(offers):
+        log.warning("tools_left_out", left_out=[offer.name for offer in offers if offer not in kept])
+    return tuple(kept)
 
 
 def _message(part: PayloadPart) -> ChatMessage:

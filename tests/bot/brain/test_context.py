@@ -235,7 +235,7 @@ async def _nothing(arguments: Mapping[str, object]) -> str:
     return ""
 
 
-MANY = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(20)}}
+MANY = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(16)}}
 SEARCH = Tool(MEMORY_SEARCH, "Finds what was said.", MANY, _nothing)
 STEP = Exchange((ToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under the pot.",))
 
@@ -297,3 +297,17 @@ async def test_tools_and_their_outputs_cost_room() -> None:
     results = [message for message in context.messages if message.role is Role.TOOL]
     assert len(results) == 1, "a quarter of the room at most"
     assert any(MEMORY_SEARCH in part.content for part in context.parts if part.kind is PartKind.EVICTION_NOTE)
+
+
+@pytest.mark.asyncio
+async def test_tools_take_a_quarter_of_the_room_at_most() -> None:
+    """What a server says at length is left out before the talk is; ours stand first."""
+    long = Tool("hub_all", "Does everything. " * 300, {"type": "object"}, _nothing)
+    short = Tool("hub_one", "Does one thing.", {"type": "object"}, _nothing)
+    async with a_talk() as talk:
+        question = await talk.say("Ada", "Well?")
+        with capture_logs() as logs:
+            context = _with_tools(talk, question, Toolbox([SEARCH, long, short]), max_input_tokens=4_000)
+    assert context.tools is not None
+    assert [offer.name for offer in context.tools.offers] == [MEMORY_SEARCH, "hub_one"]
+    assert [line["left_out"] for line in logs if line["event"] == "tools_left_out"] == [["hub_all"]]
