@@ -1,7 +1,7 @@
 """How often a pause inside speech is taken for its end, and how late a real end is known: faster than it is spoken.
 
-The listener of a room with its models, fed frame by frame; the clock is the sound's own, so the figures are the same
-on every machine and however busy it is.
+The listener of a room with its models, fed frame by frame with what Opus leaves of the recording; the clock is the
+sound's own, so the figures are the same on every machine and however busy it is.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from benchmarks.reply.spread import spread
 from bot.listening import open_detector
 from bot.models.catalogue import TURN_SMART
 from bot.models.shelf import ModelShelf
-from rehearsal.people.clip import read_sound
+from rehearsal.people.clip import Clip, read_sound
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.listening.ears import Ears
 from voice.listening.turn import SmartTurn
 from voice.listening.utterance import PauseBegan, Utterance
-from voice.speaking.resample import to_rate
+from voice.listening.vad import WINDOW_SAMPLES
 from voice.transport.heard import SpeechFrames
+from voice.transport.opus import Decoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 _FRAME_S = 0.02
 # Room tone behind a recording: longer than any silence that ends speech.
 _SILENCE_S = 2.0
-_RATE_HZ = 48_000
+# Each recording is heard twice, the second time with its windows half a window later: where they begin decides about
+# two pauses in seventy.
+_LEADS = (0, WINDOW_SAMPLES // 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +78,13 @@ async def measure_pauses(
     listener = Listener(models, listening)
     heard: list[Heard] = []
     for recording in recordings:
-        heard.append(await asyncio.to_thread(listener.hear, recording.path))
+        for lead in _LEADS:
+            heard.append(await asyncio.to_thread(listener.hear, recording.path, lead_samples=lead))
         progress.advance()
     inside, cuts = sum(one.inside for one in heard), sum(one.cuts for one in heard)
     return {
         "recordings": len(recordings),
+        "passes": len(_LEADS),
         "end_of_turn_model": listener.has_turn_model,
         "pauses_inside": inside,
         "cut": cuts,
@@ -103,11 +108,12 @@ class Listener:
         """Whether pauses are judged by their sound, and not by their length alone."""
         return self._turn is not None
 
-    def hear(self, path: Path) -> Heard:
-        """Return how a recording is cut. Blocking: ten seconds of it take a quarter of a second."""
-        sound = read_sound(path)
-        silence = np.zeros(round(_SILENCE_S * LISTEN_RATE_HZ), np.int16)
-        pcm = np.concatenate([to_rate(sound, _RATE_HZ, LISTEN_RATE_HZ), silence])
+    def hear(self, path: Path, *, lead_samples: int = 0) -> Heard:
+        """Return how a recording is cut, behind so much silence. Blocking: ten seconds take a quarter of a second."""
+        decoder = Decoder(rate_hz=LISTEN_RATE_HZ)
+        frames = [decoder.decode(packet) for packet in Clip.load(path).packets]
+        lead, silence = np.zeros(lead_samples, np.int16), np.zeros(round(_SILENCE_S * LISTEN_RATE_HZ), np.int16)
+        pcm = np.concatenate([lead, *frames, silence])
         ears = Ears(self._detector, self._listening, judged=self.has_turn_model)
         utterances: list[Utterance] = []
         # Every pause that began, with what was said of it; those that went on, or were cut, were inside.
@@ -130,6 +136,6 @@ class Listener:
         return Heard(
             utterances=sum(not one.cut for one in utterances),
             pauses=tuple((likely, ended_at >= last.ended_at) for likely, ended_at in asked),
-            end_s=min(voice_end_s(sound), last.ended_at),
+            end_s=min(voice_end_s(read_sound(path)) + lead_samples / LISTEN_RATE_HZ, last.ended_at),
             end_known_s=last.closed_at,
         )

@@ -30,7 +30,7 @@ HEARD_S = 8
 INT16_FULL_SCALE = 32_768.0
 # Added to the variance before the root, as in the model's training.
 VARIANCE_FLOOR = 1e-7
-# An answer takes 30 ms. Four people who pause at once are served within the 220 ms that an answer has; a fifth is
+# An answer takes 30 ms. Four people who pause at once are served within the 280 ms that an answer has; a fifth is
 # better off without than late.
 MOST_WAITING = 4
 # After this the silence without an answer (0.7 s) is as good as over, and waiting for one would only add to it.

@@ -154,7 +154,7 @@ def test_going_on_ends_the_pause() -> None:
 
 
 def test_who_sounds_finished_has_finished_sooner() -> None:
-    """With an answer over 0.95 some 0.44 s of silence end it, with a lower one a second, without one 0.7 s."""
+    """With an answer over 0.95 half a second of silence ends it, with a lower one a second, without one 0.7 s."""
     for probability, silence in ((0.96, FINISHED), (0.95, UNFINISHED), (0.1, UNFINISHED), (None, END)):
         endpointing = Endpointing(SETTINGS, judged=True)
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE)
@@ -164,7 +164,7 @@ def test_who_sounds_finished_has_finished_sooner() -> None:
 
 
 def test_where_the_answer_decides_it_is_waited_for() -> None:
-    """At 0.44 s of silence nothing further can be said without it; then it decides at once, or time goes on."""
+    """At half a second of silence nothing further can be said without it; then it decides at once, or time goes on."""
     finished, unfinished = Endpointing(SETTINGS, judged=True), Endpointing(SETTINGS, judged=True)
     for endpointing in (finished, unfinished):
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * (FINISHED - 1))
