@@ -78,8 +78,7 @@ async def measure_pauses(
     listener = Listener(models, listening)
     heard: list[Heard] = []
     for recording in recordings:
-        for lead in _LEADS:
-            heard.append(await asyncio.to_thread(listener.hear, recording.path, lead_samples=lead))
+        heard += [await asyncio.to_thread(listener.hear, recording.path, lead_samples=lead) for lead in _LEADS]
         progress.advance()
     inside, cuts = sum(one.inside for one in heard), sum(one.cuts for one in heard)
     return {
