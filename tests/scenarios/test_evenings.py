@@ -23,7 +23,7 @@ RUNS = {
     "good": (),
     "rough": ("--loss", "0.05", "--padding", "0.05", "--reorder", "0.05"),
     "off": ("--set", "compaction.mode=off"),
-    "by_speech": ("--realtime",),
+    "by_speech": ("--realtime", "--set", "realtime.session_s=40", "--set", "realtime.renew_patience_s=10"),
 }
 
 
@@ -97,12 +97,14 @@ def test_a_rough_network_loses_nobody(evenings: dict[str, Program]) -> None:
 
 def test_a_speech_to_speech_model_knows_what_was_folded(evenings: dict[str, Program]) -> None:
     """The same evening answered by a model that hears and speaks: the summary reaches its instructions when it lands,
-    and the fact of the folded turns is heard out of it alone."""
+    and the fact of the folded turns is heard out of it alone. Its session is renewed twice on the way, unnoticed."""
     by_speech = evenings["by_speech"].wait()
     assert by_speech.status == 0, by_speech.printed
     assert by_speech.expectation("fact_only_in_summary ask-town")["passed"]
     told = next(part for part in by_speech.report["bot_turns"][-1]["payload"] if part["kind"] == "summary")
     assert told["content"].startswith("Session conversation summary:")
+    assert by_speech.report["servers"]["realtime_sessions"] >= 3
+    assert by_speech.report["problems"] == []
 
 
 def test_without_compaction_the_past_is_gone(evenings: dict[str, Program]) -> None:
