@@ -259,3 +259,22 @@ async def test_tools_take_of_the_prompts_room() -> None:
     assert "memory_search" in endpoint.sent[0][1].content
     assert logs[-1]["estimated_prompt_tokens"] == estimate_tokens(endpoint.sent[0]) + budget.cost_of(tools)
     assert (logs[-1]["finish_reason"], logs[-1]["tool_call_count"]) == ("stop", 0)
+
+
+@pytest.mark.asyncio
+async def test_what_tools_answered_ages_on_its_way() -> None:
+    """Long outputs keep head and tail; after five answers of the model one is a placeholder; calls keep results."""
+    endpoint = Recorder()
+    call = ToolCall("c-1", "read_page", '{"at": 1}')
+    exchange = [
+        ChatMessage(Role.ASSISTANT, "", tool_calls=(call,)),
+        ChatMessage(Role.TOOL, "line of it\n" * 3_000, tool_call_id="c-1", name="read_page"),
+    ]
+    talk = [ChatMessage(role, f"{role} {number}") for number in range(7) for role in (Role.USER, Role.ASSISTANT)]
+    model = BudgetedModel(endpoint, Budget(BudgetSettings()))
+    await heard(model, [*said(1), *exchange, ChatMessage(Role.USER, "And now?")])
+    await heard(model, [*said(1), *exchange, *talk, ChatMessage(Role.USER, "And now?")])
+    fresh, old = ([message for message in sent if message.role is Role.TOOL] for sent in endpoint.sent)
+    assert "characters left out" in fresh[0].content
+    assert old[0].content.startswith("[Output of read_page, ")
+    assert [message.tool_call_id for message in (*fresh, *old)] == ["c-1", "c-1"]
