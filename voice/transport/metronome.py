@@ -7,6 +7,7 @@ socket to another process; where that is missing, or the process is gone, rooms 
 
 from __future__ import annotations
 
+import errno
 import itertools
 import socket
 import subprocess
@@ -55,6 +56,10 @@ class Metronome:
             else:
                 socket.send_fds(self._messages, [message], [lend])
         except OSError as error:
+            if error.errno == errno.EBADF and lend is not None:
+                # The socket was closed while it was being lent: its connection is over, and nothing else.
+                _log.debug("closed_socket_not_lent")
+                return
             # Gone, or stuck with some seconds of sound before it, which must not come later all at once.
             self._gone = True
             self._worker.kill()

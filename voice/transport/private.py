@@ -459,11 +459,12 @@ class ReceivingClient(discord.VoiceClient):
         if sock is MISSING or sock.fileno() < 0:
             return
         if self._metronome is not None and self._metronome.alive:
-            if self._line is None or self._line.sock is not sock:
+            line = self._line
+            if line is None or line.sock is not sock:
                 # Every connection has a socket of its own.
                 self._close_line()
-                self._line = self._metronome.line(sock)
-            self._line.send(datagram, at=at)
+                line = self._line = self._metronome.line(sock)
+            line.send(datagram, at=at)
             return
         try:
             self._connection.send_packet(datagram)
@@ -471,9 +472,9 @@ class ReceivingClient(discord.VoiceClient):
             _log.debug("datagram_not_sent", error_class=type(error).__name__)
 
     def _close_line(self) -> None:
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
 
     def set_speaking(self, speaking: bool) -> None:
         """Tell the room whether we speak (op 5). Any thread may call; it is not waited for."""

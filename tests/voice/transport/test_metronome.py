@@ -91,6 +91,17 @@ def test_its_end_is_noticed_and_nothing_breaks() -> None:
         line.close()
 
 
+def test_a_socket_that_is_closed_while_it_is_lent_costs_that_line_alone() -> None:
+    """A room's connection may end at any moment; the others go on."""
+    with metronome() as running, wire() as (here, there), wire() as (other, _):
+        other.close()
+        broken = running.line(other)
+        broken.send(b"lost", at=0.0)
+        assert running.alive
+        running.line(here).send(b"heard", at=0.0)
+        assert there.recv(100) == b"heard"
+
+
 def test_one_that_is_stuck_is_given_up() -> None:
     """It takes nothing any more: the rooms send for themselves, and what it holds is never sent late."""
     with metronome() as running, wire() as (here, _):
