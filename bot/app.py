@@ -175,9 +175,7 @@ async def running_bot(
             moderator=await _open_moderator(stack, settings.speaking, settings.llm),
             mind=f"the language model {model.model}" if model else "what I heard, without a language model",
             judge=judge,
-            talk=talks(
-                settings.realtime, api_key=_realtime_key(settings), language=settings.asr.language, clock=clock
-            ),
+            talk=talks(settings.realtime, api_key=_realtime_key(settings), language=settings.asr.language, clock=clock),
             keeping=keepers(settings, database, store, people, accesses, clock),
             quoting=quoting_for(settings, recall, zone),
             toolbox=_toolbox(settings, model, toolset),
