@@ -20,9 +20,9 @@ pytestmark = pytest.mark.rehearsal
 ANSWER = "You bought a green one. I would ride it every day."
 
 
-async def hello_with(base_url: str, folder: Path) -> Outcome:
-    """Play the small scenario with a language model at `base_url`."""
-    settings = (f"llm.base_url={base_url}", "llm.model=local-chat", "llm.first_token_timeout_s=3.0")
+async def hello_with(base_url: str, folder: Path, *more: str) -> Outcome:
+    """Play the small scenario with a language model at `base_url`. `more`: further settings."""
+    settings = (f"llm.base_url={base_url}", "llm.model=local-chat", "llm.first_token_timeout_s=3.0", *more)
     options = [word for setting in settings for word in ("--set", setting)]
     return await asyncio.to_thread(Program.rehearse(folder, "hello", *options).wait)
 
@@ -44,6 +44,21 @@ async def test_the_models_words_are_spoken_and_heard(tmp_path: Path) -> None:
     assert "bought a green one" in played.report["bot_turns"][-1]["heard_by_others"].lower()
     asked = [call for call in server.calls if call.stream][-1]
     assert "green bicycle at the market" in str(asked.messages)
+
+
+@pytest.mark.asyncio
+async def test_the_next_model_answers_for_one_that_stalls(tmp_path: Path) -> None:
+    """Within the same reply, to each question, and nobody hears of it."""
+    stalling = ChatConduct(answer=lambda call: ANSWER, mode=ChatMode.STALL)
+    async with LocalChatServer(stalling) as first, LocalChatServer(ChatConduct(answer=lambda call: ANSWER)) as second:
+        behind = f'llm.fallback_models=[{{ model = "second", base_url = "{second.base_url}" }}]'
+        played = await hello_with(first.base_url, tmp_path, behind)
+        asked = len(first.calls)
+    assert_nobody_was_lost(played)
+    assert played.status == 0, played.printed
+    assert "bought a green one" in played.report["bot_turns"][-1]["heard_by_others"].lower()
+    assert "did not answer" not in str(played.report["bot_turns"])
+    assert 2 <= asked <= 3, "it rests after two failures, and may be tried once more"
 
 
 @pytest.mark.asyncio
