@@ -154,8 +154,8 @@ def test_going_on_ends_the_pause() -> None:
 
 
 def test_who_sounds_finished_has_finished_sooner() -> None:
-    """With an answer over 0.95 half a second of silence ends it, with a lower one a second, without one 0.7 s."""
-    for probability, silence in ((0.96, FINISHED), (0.95, UNFINISHED), (0.1, UNFINISHED), (None, END)):
+    """With an answer over 0.94 half a second of silence ends it, with a lower one a second, without one 0.7 s."""
+    for probability, silence in ((0.95, FINISHED), (0.94, UNFINISHED), (0.1, UNFINISHED), (None, END)):
         endpointing = Endpointing(SETTINGS, judged=True)
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE)
         assert endpointing.answer(20, probability) == []
