@@ -46,7 +46,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark(
         name="reply",
         title="How long an answer takes, whether it was meant to come, how it stops, and how it grows with rooms",
-        duration="9 minutes, most of which people speak",
+        duration="10 minutes, most of which people speak",
         module="benchmarks.reply.bench",
     ),
     Benchmark(
