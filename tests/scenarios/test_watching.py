@@ -70,8 +70,9 @@ async def _watch_together(
             await page.send_bytes(jpeg(screen(LOW)))
             assert "HP12" in (await _told(page, "note"))["what"].replace(" ", "")
             await person.wait_for_sound(ROOMTONE_BOT_ID, since=began_at, timeout_s=PATIENCE_S)
-            asked = str(next(call for call in reversed(model.calls) if call.stream).messages)
-            assert "screen: a window, just shared. It reads" in asked
+            asked = next(call for call in reversed(model.calls) if call.stream)
+            assert "screen: a window, just shared. It reads" in str(asked.messages)
+            assert "look_at_screen" in asked.offered
             looked = (await ask("command", name="watch look"))["replies"][-1]["content"]
             assert "Winter Soldier" in looked
             await page.send_json({"t": "stop"})
