@@ -1,0 +1,61 @@
+"""Pieces of an answer wait for the room, are taken together where they belong together, and are never too many."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from voice.realtime.effects import Ended, Ending
+from voice.realtime.pieces import MOST_AT_ONCE, REPLY_PIECES, Pieces
+from voice.realtime.port import ReplyPiece
+
+
+def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:
+    """Return a piece of an answer."""
+    return ReplyPiece(item_id, np.full(samples, 7, np.int16), words)
+
+
+@pytest.mark.asyncio
+async def test_what_has_come_of_one_item_is_taken_at_once() -> None:
+    """Its sound and its words; another item, or the end, is taken by itself."""
+    pieces = Pieces()
+    for piece in (sound("a", 10, "It "), ReplyPiece("a", words="was"), sound("a", 5), sound("b", 3, "Yes.")):
+        pieces.put(piece)
+    pieces.put(Ended(Ending.COMPLETE))
+    first = await pieces.take()
+    assert isinstance(first, ReplyPiece)
+    assert first.pcm is not None
+    assert (first.item_id, len(first.pcm), first.words) == ("a", 15, "It was")
+    second = await pieces.take()
+    assert isinstance(second, ReplyPiece)
+    assert (second.item_id, second.words) == ("b", "Yes.")
+    assert await pieces.take() == Ended(Ending.COMPLETE)
+
+
+@pytest.mark.asyncio
+async def test_not_more_is_taken_than_playback_wants() -> None:
+    """A long answer comes in parts of a few seconds, so that it can be broken off."""
+    pieces = Pieces()
+    for _ in range(10):
+        pieces.put(sound("a", MOST_AT_ONCE // 2))
+    first = await pieces.take()
+    assert isinstance(first, ReplyPiece)
+    assert first.pcm is not None
+    assert len(first.pcm) == MOST_AT_ONCE
+
+
+@pytest.mark.asyncio
+async def test_who_takes_waits_for_what_comes() -> None:
+    """And an answer that nobody takes ends where there is no more room."""
+    pieces = Pieces()
+    taking = asyncio.create_task(pieces.take())
+    await asyncio.sleep(0)
+    assert not taking.done()
+    pieces.put(sound("a", 4))
+    assert isinstance(await taking, ReplyPiece)
+    for number in range(REPLY_PIECES + 3):
+        pieces.put(ReplyPiece(f"item {number}", words="x"))
+    taken = [await pieces.take() for _ in range(REPLY_PIECES)]
+    assert taken[-1] == Ended(Ending.COMPLETE)
