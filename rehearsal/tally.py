@@ -70,17 +70,7 @@ async def tally(
     utterances = tuple(_utterance(record, matching, index, qualified) for index in range(len(speeches)))
     strays = tuple(_stray(scenario, record, taken[index]) for index in matching.strays)
     bot_turns = tuple([await _bot_turn(scenario, record, venue, recogniser, matching, one) for one in record.replies])
-    compactions = tuple(
-        CompactionReport(
-            old_cursor=one.old_cursor,
-            new_cursor=one.new_cursor,
-            covered_through_turn=one.covered_through_turn,
-            summary_chars=one.summary_chars,
-            latency_ms=round(one.latency_ms, 1),
-            degraded=one.degraded,
-        )
-        for one in record.compactions
-    )
+    compactions = _compactions(record)
     latency = LatencyReport(
         end_to_text_ms=spread(one.end_to_text_ms for one in utterances),
         end_to_first_audio_ms=spread(one.end_to_first_audio_ms for one in bot_turns),
@@ -129,13 +119,31 @@ async def tally(
         dropped=dict(Counter(one.dropped_reason for one in record.heard if one.dropped_reason)),
         messages=venue.messages,
         problems=tuple(f"{one.level}: {one.event}: {one.detail}" for one in record.problems),
-        machine={
-            "system": f"{platform.system()} {platform.machine()}",
-            "python": platform.python_version(),
-            "cores": str(os.cpu_count()),
-        },
+        machine=_machine(),
         servers=servers,
     )
+
+
+def _compactions(record: Record) -> tuple[CompactionReport, ...]:
+    return tuple(
+        CompactionReport(
+            old_cursor=one.old_cursor,
+            new_cursor=one.new_cursor,
+            covered_through_turn=one.covered_through_turn,
+            summary_chars=one.summary_chars,
+            latency_ms=round(one.latency_ms, 1),
+            degraded=one.degraded,
+        )
+        for one in record.compactions
+    )
+
+
+def _machine() -> dict[str, str]:
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "cores": str(os.cpu_count()),
+    }
 
 
 def span_of(utterance: UtteranceHeard) -> Span:
