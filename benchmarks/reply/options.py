@@ -24,10 +24,10 @@ class Options:
     speech: Path | None = None
     recordings: int = 24
     crowd_recordings: int = 32
-    interruptions: int = 10
+    interruptions: int = 8
     pauses_recordings: int = 0
     rooms: int = 10
-    pacing_s: float = 15.0
+    pacing_s: float = 12.0
     first_token_ms: float = 0.0
     only: tuple[str, ...] = ()
 
