@@ -68,6 +68,8 @@ def talks(evening: Evening) -> list[Talk]:
 async def play(folder: Path) -> Evening:
     """Let the whole evening happen."""
     before = asyncio.all_tasks()
+    # Tables of other tests hold objects of ours too.
+    elsewhere = own_objects()
     happenings, living = read_evening(EVENING), list[Counter[str]]()
     with capture_logs() as logs:
         async with LongHouse(folder) as house:
@@ -80,9 +82,9 @@ async def play(folder: Path) -> Evening:
                 # What a reply or a fold leaves to be done is done before the next thing happens.
                 assert not life.done(), life
                 if house.clock.monotonic() - begun >= 3600 * (1 + len(living)):
-                    living.append(own_objects())
+                    living.append(own_objects() - elsewhere)
             lasted_s = house.clock.monotonic() - begun
-            living.append(own_objects())
+            living.append(own_objects() - elsewhere)
             room.close("left")
             await settle(life.done)
             assert life.result() == "left"

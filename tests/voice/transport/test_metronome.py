@@ -59,12 +59,15 @@ def test_each_leaves_at_its_time_and_over_its_own_line() -> None:
 
 
 def test_a_line_that_is_closed_sends_no_more() -> None:
+    """What waited for its time goes with it."""
     with metronome() as running, wire() as (here, there):
         line, second = running.line(here), running.line(here)
+        second.send(b"awake", at=0.0)
+        assert there.recv(100) == b"awake"
         now = time.monotonic()
-        line.send(b"never", at=now + 0.05)
+        line.send(b"never", at=now + 0.5)
         line.close()
-        second.send(b"ever", at=now + 0.1)
+        second.send(b"ever", at=now + 0.6)
         assert there.recv(100) == b"ever"
 
 
