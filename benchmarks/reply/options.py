@@ -33,7 +33,7 @@ class Options:
 
     @classmethod
     def quick(cls, **chosen: object) -> Options:
-        """Return a run of half a minute, for whoever wants to see that everything works."""
+        """Return a run of a minute or two, for whoever wants to see that everything works."""
         small = {"recordings": 2, "crowd_recordings": 4, "interruptions": 1, "pauses_recordings": 3, "rooms": 2}
         return cls(**{**small, "pacing_s": 3.0, **chosen})  # type: ignore[arg-type]
 
