@@ -143,7 +143,7 @@ def reply(
     only: Annotated[
         list[str] | None, typer.Option(help=f"Measure this part alone: {', '.join(REPLY_PARTS)}; may be given again.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A minute or two of everything, to see that it works.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A minute or two of it all, to see that it works.")] = False,
 ) -> None:
     """How long people wait for an answer, whether it was meant to come, how it stops, and many rooms at once."""
     from benchmarks.reply.bench import run
