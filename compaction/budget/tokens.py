@@ -24,6 +24,8 @@ TOOL_CALL_OVERHEAD_TOKENS = 12
 _LETTERS = re.compile(r"[A-Za-z]+")
 _ASCII_SPACE = re.compile(r"[ \t\n\r\f\v]+")
 _DIGIT = re.compile(r"[0-9]")
+# A space that no word takes along: vocabularies keep digits apart from what is before them.
+_SPACE_BEFORE_DIGIT = re.compile(r"(?<![ \t\n\r\f\v]) (?=[0-9])")
 # Letters that stand by a digit: parts of an id, rarely of a word.
 _BY_DIGITS = re.compile(r"[A-Za-z]+(?=[0-9])|(?<=[0-9])[A-Za-z]+")
 _CAPITALS = re.compile(r"[A-Z]{2,}")
@@ -65,8 +67,8 @@ def estimate_text_tokens(text: str) -> int:
     """Return the guess for one text.
 
     Letters cost a third of a token, but a run of them no less than one, and more where they make no words; the
-    space before a word belongs to it, and any further white space costs one a character. Never more than the
-    text's UTF-8 bytes.
+    space before a word belongs to it, and any further white space, like a space before digits, costs one a
+    character. Never more than the text's UTF-8 bytes.
     """
     runs = _LETTERS.findall(text)
     letters = sum(map(len, runs))
@@ -81,10 +83,10 @@ def estimate_text_tokens(text: str) -> int:
 
 
 def _strangeness(text: str) -> int:
-    """Return what letters cost beyond a third each, because tokenisers know words and these are none."""
+    """Return what a text costs beyond a third of a token a letter, because tokenisers know words and this is none."""
     extra = 0
     if _DIGIT.search(text):
-        extra += sum(map(len, _BY_DIGITS.findall(text)))
+        extra += sum(map(len, _BY_DIGITS.findall(text))) + len(_SPACE_BEFORE_DIGIT.findall(text))
     if not text.islower():
         extra += sum(map(len, _CAPITALS.findall(text))) // 2 + len(_CAMEL.findall(text))
     extra += sum(len(run) - 2 for run in _CONSONANTS.findall(text.lower()))

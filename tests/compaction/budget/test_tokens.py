@@ -39,13 +39,15 @@ class Said:
         ("kJhGfD", 6),
         ("mxyzptlk", 7),
         ("abacadabacadabacad", 15),
-        ('{"a": 1}', 7),
+        ('{"a": 1}', 8),
         # Everything else by its bytes.
         ("é", 2),
         ("日本", 6),
         ("🦄", 4),
         # The space before a word is part of it; others are not.
         ("a b", 2),
+        ("room 20", 5),
+        ("| 20 |", 5),
         ("a\n\n  b", 6),
     ],
 )
