@@ -21,8 +21,10 @@ SOURCES := benchmarks bot compaction config rehearsal tests voice
 run: setup
 	$(BIN)/roomtone run
 
+# Whole evenings are played in real time, so nothing else may keep the machine busy meanwhile.
 test: setup browser test-models lint types
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not rehearsal"
+	$(BIN)/python -m pytest -m rehearsal
 
 setup: $(SYNCED) models
 
