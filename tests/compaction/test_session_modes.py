@@ -110,18 +110,18 @@ def test_what_was_evicted_stays_evicted() -> None:
 
 
 def test_the_newest_ten_and_the_target_are_settings() -> None:
-    """Half of the room after an eviction, the newest thirty in any case, and no note."""
+    """Half of the room after an eviction, the newest twenty-five in any case, and no note."""
 
     async def main() -> None:
         settings = CompactionSettings(
-            rolling_target_utilization=0.5, rolling_min_keep_messages=30, rolling_eviction_note=False
+            rolling_target_utilization=0.5, rolling_min_keep_messages=25, rolling_eviction_note=False
         )
         async with rolling_room(settings) as room:
             await room.talk(200)
             half = reply(room)
             assert 0.4 * LIMIT < sum(each.tokens for each in half) <= 0.5 * LIMIT
             assert all(each.kind is not PartKind.EVICTION_NOTE for each in half)
-            assert len(reply(room, limit=900)) - 1 == 30
+            assert len(reply(room, limit=700)) - 1 == 25
 
     run_virtually(main())
 
