@@ -130,7 +130,10 @@ def _share(value: Json) -> str:
 def _cell(value: Json) -> str:
     if value is None:
         return "-"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    # Three figures, and no powers of ten in a table for people.
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ REPORT: dict[str, Json] = {
     "targets": [
         {"name": "facts", "goal": ">= 2", "value": 2.25, "met": True},
         {"name": "time", "goal": "<= 1 ms", "value": 4.0, "met": False},
+        {"name": "long time", "goal": "<= 1.5 s", "value": 1234.04, "met": True},
         {"name": "other", "goal": "0", "value": "not measured", "met": None},
     ],
     "remarks": ["The language model was a small one."],
@@ -47,6 +48,7 @@ def test_a_result_is_told_in_tables() -> None:
         "Some CPU, 2 cores, 24.7 GB, Python 3.11.7; load of the machine at the start 0.5.",
         "| facts | >= 2 | 2.25 | met |",
         "| time | <= 1 ms | 4 | **not met** |",
+        "| long time | <= 1.5 s | 1,234 | met |",
         "| other | 0 | not measured | not measured |",
         "Evenings of the set `held_out`:",
         "| ledger | 5 | 3 | 100% | - | - | - | - |  |  |",
