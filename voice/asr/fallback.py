@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from voice.errors import RecogniserError, RecogniserOverloadedError
+from voice.rest import FAILURES_IN_A_ROW, REST_S, Rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 _log: Any = structlog.get_logger()
-
-# Two time-outs in a row are what a conversation bears.
-FAILURES_IN_A_ROW = 2
-REST_S = 60.0
 
 
 class FallbackRecognizer:
@@ -40,11 +37,12 @@ class FallbackRecognizer:
     ) -> None:
         self._first = first
         self._second = second
-        self._failures_in_a_row = failures_in_a_row
-        self._rest_s = rest_s
-        self._monotonic = monotonic
-        self._failures = 0
-        self._rests_until: float | None = None
+        self._rest = Rest(
+            failures_in_a_row=failures_in_a_row,
+            rest_s=rest_s,
+            monotonic=monotonic,
+            on_try=lambda: _log.info("recogniser_tried_again"),
+        )
 
     async def recognize(
         self,
@@ -56,7 +54,7 @@ class FallbackRecognizer:
         interim: bool = False,
     ) -> Recognition:
         """See `Recognizer.recognize`. Raises the second's error when both fail."""
-        if not self._resting:
+        if self._rest.begin():
             try:
                 heard = await self._first.recognize(
                     pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim
@@ -65,9 +63,9 @@ class FallbackRecognizer:
                 # It is busy, not broken; the guess goes, as under any load.
                 raise
             except RecogniserError as error:
-                self._failed(str(error))
+                _log.warning("remote_recogniser_failed", problem=str(error), failures=self._rest.failed())
             else:
-                self._failures, self._rests_until = 0, None
+                self._rest.succeeded()
                 return heard
         return await self._second.recognize(
             pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim
@@ -77,18 +75,3 @@ class FallbackRecognizer:
         """See `Recognizer.confirm`."""
         self._first.confirm(speaker_id)
         self._second.confirm(speaker_id)
-
-    @property
-    def _resting(self) -> bool:
-        if self._rests_until is None or self._monotonic() < self._rests_until:
-            return self._rests_until is not None
-        # One utterance tries; the others that come meanwhile do not wait for it.
-        self._rests_until = self._monotonic() + self._rest_s
-        _log.info("recogniser_tried_again")
-        return False
-
-    def _failed(self, problem: str) -> None:
-        self._failures += 1
-        _log.warning("remote_recogniser_failed", problem=problem, failures=self._failures)
-        if self._failures >= self._failures_in_a_row:
-            self._rests_until = self._monotonic() + self._rest_s

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from voice.errors import SynthesisError
+from voice.rest import FAILURES_IN_A_ROW, REST_S, Rest
 from voice.speaking.pace import Pace, words_after
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from voice.speaking.port import Sound, Synthesizer
 
 _log = structlog.get_logger()
-
-# Two time-outs in a row are what a listener bears.
-FAILURES_IN_A_ROW = 2
-REST_S = 60.0
 
 
 class FallbackSynthesizer:
@@ -42,12 +39,13 @@ class FallbackSynthesizer:
     ) -> None:
         self._first = first
         self._second = second
-        self._failures_in_a_row = failures_in_a_row
-        self._rest_s = rest_s
-        self._monotonic = monotonic
+        self._rest = Rest(
+            failures_in_a_row=failures_in_a_row,
+            rest_s=rest_s,
+            monotonic=monotonic,
+            on_try=lambda: _log.info("voice_tried_again"),
+        )
         self._pace = Pace()
-        self._failures = 0
-        self._rests_until: float | None = None
 
     async def stream(self, text: str) -> AsyncGenerator[Sound, None]:
         """Yield `text` spoken by either; where the first breaks off, the second says the rest.
@@ -55,16 +53,16 @@ class FallbackSynthesizer:
         Raises `SynthesisError` with the second's reason when both fail.
         """
         spoken_s = 0.0
-        if not self._resting:
+        if self._rest.begin():
             try:
                 async with aclosing(self._first.stream(text)) as stream:
                     async for sound in stream:
                         spoken_s += sound.duration_s
                         yield sound
             except SynthesisError as error:
-                self._failed(str(error))
+                _log.warning("voice_failed", problem=str(error), failures=self._rest.failed())
             else:
-                self._failures, self._rests_until = 0, None
+                self._rest.succeeded()
                 self._pace.learn(text, spoken_s)
                 return
         share = self._pace.share(text, spoken_s) if spoken_s else 0.0
@@ -75,18 +73,3 @@ class FallbackSynthesizer:
         except SynthesisError as error:
             error.spoken_share = share + (1.0 - share) * error.spoken_share
             raise
-
-    @property
-    def _resting(self) -> bool:
-        if self._rests_until is None or self._monotonic() < self._rests_until:
-            return self._rests_until is not None
-        # One sentence tries; the others that come meanwhile do not wait for it.
-        self._rests_until = self._monotonic() + self._rest_s
-        _log.info("voice_tried_again")
-        return False
-
-    def _failed(self, problem: str) -> None:
-        self._failures += 1
-        _log.warning("voice_failed", problem=problem, failures=self._failures)
-        if self._failures >= self._failures_in_a_row:
-            self._rests_until = self._monotonic() + self._rest_s
