@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from rehearsal.evidence import holds, where
+from rehearsal.evidence import holds, sounds_like, where
 from rehearsal.report import ExpectationResult
 from rehearsal.taking_part import taken_part
 from rehearsal.wanted import (
@@ -139,8 +139,9 @@ def _answered(wanted: Answer, turns: Sequence[BotTurnReport]) -> tuple[bool, str
     if not answers:
         return False, "the bot did not answer it"
     text = " ".join(turn.heard_by_others if wanted.heard else turn.text for turn in answers)
-    missing = [word for word in wanted.all_of if not holds(text, word)]
-    none_of = bool(wanted.any_of) and not any(holds(text, word) for word in wanted.any_of)
+    told = sounds_like if wanted.heard else holds
+    missing = [word for word in wanted.all_of if not told(text, word)]
+    none_of = bool(wanted.any_of) and not any(told(text, word) for word in wanted.any_of)
     reasons = [f"missing {', '.join(missing)}"] if missing else []
     reasons += [f"none of {', '.join(wanted.any_of)}"] if none_of else []
     said = f'{"heard" if wanted.heard else "said"}: "{text}"'

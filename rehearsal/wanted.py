@@ -59,7 +59,8 @@ class Answer(_Wanted):
     """The bot answered the step `to`, and another participant heard the words.
 
     Every word of `all_of` and at least one of `any_of` (when given) must be in it, after Whisper's English
-    normaliser. `heard`: judge what another participant heard and recognised, or else what the bot wrote.
+    normaliser. `heard`: judge what another participant heard and recognised, where a few letters may differ from what
+    was said (`rehearsal.evidence.sounds_like`), or else what the bot wrote, word for word.
     """
 
     kind: Literal["answer"]

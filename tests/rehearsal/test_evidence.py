@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.evidence import holds, where
+from rehearsal.evidence import holds, sounds_like, where
 from rehearsal.observation import ContextPart
 
 
@@ -23,6 +23,28 @@ from rehearsal.observation import ContextPart
 def test_words_in_a_text(text: str, words: str, found: bool) -> None:
     """Numbers and spellings as Whisper's normaliser sees them."""
     assert holds(text, words) is found
+
+
+@pytest.mark.parametrize(
+    ("heard", "words", "told"),
+    [
+        ("we are meeting at half-pass six", "half past six", True),
+        ("I will take the number 9 busted the harbor", "number nine bus", True),
+        ("We meet at half past seven.", "half past six", False),
+        ("We meet at a quarter past six.", "half past six", False),
+        ("I will take the number 8 bus.", "number nine bus", False),
+        ("It was Lisborn.", "Lisbon", True),
+        ("It was London.", "Lisbon", False),
+        ("It was men.", "Ben", False),
+        ("The green folding cheers.", "green folding chairs", True),
+        ("past half six", "half past six", False),
+        ("half past", "half past six", False),
+        ("", "Lisbon", False),
+    ],
+)
+def test_what_a_recogniser_writes_may_differ_a_little(heard: str, words: str, told: bool) -> None:
+    """In spelling, never in a number, and not so far that another answer would pass."""
+    assert sounds_like(heard, words) is told
 
 
 def test_a_part_is_told_with_its_turn() -> None:

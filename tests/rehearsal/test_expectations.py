@@ -95,7 +95,7 @@ def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationRe
         ("answer", {"to": "ask", "all_of": ["ithaca"], "any_of": ["X", "it was"]}, {}, True, "heard:"),
         ("answer", {"to": "ask", "all_of": ["Ithaca", "boat"]}, {}, False, "missing boat"),
         ("answer", {"to": "ask", "any_of": ["boat", "ferry"]}, {}, False, "none of boat, ferry"),
-        ("answer", {"to": "ask", "all_of": ["thaca"]}, {}, False, "missing thaca"),
+        ("answer", {"to": "ask", "all_of": ["Ithacan boats"]}, {}, False, "missing Ithacan boats"),
         ("answer", {"to": "tell", "all_of": ["Ithaca"]}, {}, False, "did not answer"),
         ("notice_posted", {"contains": "LISTENS"}, {}, True, "Roomtone listens"),
         ("notice_posted", {}, {}, True, "Roomtone listens"),
