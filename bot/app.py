@@ -285,15 +285,11 @@ async def _open_moderator(stack: AsyncExitStack, speaking: SpeakingSettings, llm
         return None
     # Imported where it is needed: the library takes a second to load.
     from bot.llm.openai_moderation import OpenAIModerator
+    from voice.endpoint import Endpoint
 
-    return await stack.enter_async_context(
-        OpenAIModerator(
-            base_url=llm.base_url,
-            api_key=llm.api_key.get_secret_value() if llm.api_key else "",
-            model=speaking.moderation_model,
-            timeout_s=speaking.moderation_timeout_s,
-        )
-    )
+    key = llm.key_for(llm.base_url, None)
+    endpoint = Endpoint(llm.base_url, speaking.moderation_model, key, speaking.moderation_timeout_s)
+    return await stack.enter_async_context(OpenAIModerator(endpoint))
 
 
 async def _rejoin(

@@ -34,9 +34,11 @@ async def chosen_recognizer(settings: AsrSettings, *, llm: LlmSettings) -> Async
             yield await _local(stack, settings)
             return
         # Imported where it is needed: the library takes a second to load.
-        from voice.asr.remote import RemoteRecognizer, TranscriptionEndpoint
+        from voice.asr.remote import RemoteRecognizer
+        from voice.endpoint import Endpoint
 
-        endpoint = TranscriptionEndpoint(settings.base_url, settings.model, _key(settings, llm), settings.timeout_s)
+        key = llm.key_for(settings.base_url, settings.api_key)
+        endpoint = Endpoint(settings.base_url, settings.model, key, settings.timeout_s)
         remote = await stack.enter_async_context(RemoteRecognizer(endpoint))
         try:
             local = await _local(stack, settings)
@@ -49,11 +51,3 @@ async def chosen_recognizer(settings: AsrSettings, *, llm: LlmSettings) -> Async
 
 async def _local(stack: AsyncExitStack, settings: AsrSettings) -> Recognizer:
     return await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings), settings))
-
-
-def _key(settings: AsrSettings, llm: LlmSettings) -> str:
-    """Return the endpoint's key; the chat model's only goes where the chat model is."""
-    if settings.api_key is not None:
-        return settings.api_key.get_secret_value()
-    same_place = settings.base_url.rstrip("/") == llm.base_url.rstrip("/")
-    return llm.api_key.get_secret_value() if llm.api_key is not None and same_place else ""

@@ -45,7 +45,7 @@ async def chosen_voice(
             base_url=settings.base_url,
             model=settings.model,
             voice=settings.voice_name,
-            api_key=_key(settings, llm),
+            api_key=llm.key_for(settings.base_url, settings.api_key),
             speed=settings.speed,
             audio_format=settings.audio_format,
             timeout_s=settings.timeout_s,
@@ -59,14 +59,6 @@ def _wants_endpoint(settings: SpeakingSettings) -> bool:
     if settings.engine == "auto":
         return bool(settings.base_url) or settings.api_key is not None
     return settings.engine == "endpoint"
-
-
-def _key(settings: SpeakingSettings, llm: LlmSettings) -> str:
-    """Return the endpoint's key; the chat model's only goes where the chat model is."""
-    if settings.api_key is not None:
-        return settings.api_key.get_secret_value()
-    same_place = settings.base_url.rstrip("/") == llm.base_url.rstrip("/")
-    return llm.api_key.get_secret_value() if llm.api_key is not None and same_place else ""
 
 
 async def _embedded(stack: AsyncExitStack, settings: SpeakingSettings, models: ModelsSettings) -> Synthesizer:

@@ -32,7 +32,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "davey": ("voice.transport", "rehearsal"),
     "faster_whisper": ("voice.asr",),
     "ctranslate2": ("voice.asr",),
-    "openai": ("bot.llm", "voice.asr.remote", "voice.speaking", "voice.realtime"),
+    "openai": ("bot.llm", "voice.endpoint", "voice.asr.remote", "voice.realtime"),
     "jsonschema": ("bot.brain.tools",),
     "mcp": ("bot.mcp",),
     "piper": ("voice.speaking",),

@@ -34,9 +34,11 @@ async def chosen_embedder(
         return
     if settings.embedder == "endpoint" or (settings.embedder == "auto" and settings.base_url):
         # Imported where it is needed: the library takes a second to load.
-        from bot.llm.openai_embeddings import EmbeddingsEndpoint, OpenAIEmbeddings
+        from bot.llm.openai_embeddings import OpenAIEmbeddings
+        from voice.endpoint import Endpoint
 
-        endpoint = EmbeddingsEndpoint(settings.base_url, settings.model, _key(settings, llm), settings.timeout_s)
+        key = llm.key_for(settings.base_url, settings.api_key)
+        endpoint = Endpoint(settings.base_url, settings.model, key, settings.timeout_s)
         async with OpenAIEmbeddings(endpoint) as remote:
             yield remote
         return
@@ -51,11 +53,3 @@ async def chosen_embedder(
         return
     async with minilm_embedder(shelf.path(EMBED_MINILM)) as local:
         yield local
-
-
-def _key(settings: RecallSettings, llm: LlmSettings) -> str:
-    """Return the endpoint's key; the chat model's only goes where the chat model is."""
-    if settings.api_key is not None:
-        return settings.api_key.get_secret_value()
-    same_place = settings.base_url.rstrip("/") == llm.base_url.rstrip("/")
-    return llm.api_key.get_secret_value() if llm.api_key is not None and same_place else ""

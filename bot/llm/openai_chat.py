@@ -21,6 +21,7 @@ from bot.llm.trouble import translated
 from bot.llm.written_calls import WrittenCalls
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
+from voice.endpoint import CONNECT_TIMEOUT_S, address, open_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# A TCP connection that takes longer is a wrong address or a dead host, not a slow model.
-CONNECT_TIMEOUT_S = 5.0
 # Said by servers that refuse a parameter: try again without it.
 REFUSED_STATUSES = frozenset({400, 415, 422, 500, 501})
 _TOLD_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
@@ -59,16 +58,10 @@ class OpenAIChat:
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
-        self._base_url = settings.base_url or "https://api.openai.com/v1"
+        self._base_url = address(settings.base_url)
         key = settings.api_key.get_secret_value() if settings.api_key else ""
-        self._client = openai.AsyncOpenAI(
-            # The library insists on some key; servers without keys ignore it.
-            api_key=key or "none",
-            base_url=self._base_url,
-            timeout=httpx.Timeout(settings.total_timeout_s, connect=CONNECT_TIMEOUT_S),
-            # Retrying is decided by who waits: a reply is not worth a second try, the compactor has its backoff.
-            max_retries=0,
-        )
+        # Nothing is tried twice here: a reply is not worth it, and the compactor has its backoff.
+        self._client = open_client(settings.base_url, key, timeout_s=settings.total_timeout_s)
         # How this endpoint wants the cap named, and the first form of structured output it takes; learnt once.
         self._cap_name = "max_tokens"
         self._tells_usage = True

@@ -7,35 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-import httpx
-import openai
-
 from compaction.errors import EmbeddingError
+from voice.endpoint import Remedies, may_pass, told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-# A TCP connection that takes longer is a wrong address or a dead host.
-CONNECT_TIMEOUT_S = 5.0
+    from voice.endpoint import Endpoint
+
 # Texts of one call; small servers take no more, and a turn is short.
 MAX_TEXTS = 64
 # Small models read 512 word pieces and some servers refuse more instead of cutting.
 MAX_CHARS = 1_500
-OPENAI_URL = "https://api.openai.com/v1"
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingsEndpoint:
-    """Which endpoint and model. `base_url` empty is OpenAI itself; `timeout_s` is for one call."""
-
-    base_url: str
-    model: str
-    api_key: str = ""
-    timeout_s: float = 10.0
+_REMEDIES = Remedies(section="recall", answer="embedding", refused="recall.model", timeout="recall.timeout_s")
 
 
 class OpenAIEmbeddings:
@@ -44,17 +33,10 @@ class OpenAIEmbeddings:
     *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* hangs up the running call.
     """
 
-    def __init__(self, endpoint: EmbeddingsEndpoint) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._where = endpoint.base_url or OPENAI_URL
-        self._client = openai.AsyncOpenAI(
-            # The library insists on some key; servers without keys ignore it.
-            api_key=endpoint.api_key or "none",
-            base_url=self._where,
-            timeout=httpx.Timeout(endpoint.timeout_s, connect=CONNECT_TIMEOUT_S),
-            # The indexer tries again by itself, and a reply does not wait for a second try.
-            max_retries=0,
-        )
+        # The indexer tries again by itself, and a reply does not wait for a second try.
+        self._client = endpoint.open()
 
     async def __aenter__(self) -> Self:
         return self
@@ -90,38 +72,20 @@ class OpenAIEmbeddings:
         except EmbeddingError:
             raise
         except Exception as error:
-            raise translated(error, model=self._endpoint.model, where=self._where) from error
+            raise translated(error, self._endpoint) from error
         if len(vectors) != len(sent) or len({len(vector) for vector in vectors}) != 1:
             raise EmbeddingError(
-                f"{self._where} sent {len(vectors)} embeddings for {len(sent)} texts. Choose another recall.model.",
+                f"{self._endpoint.where} sent {len(vectors)} embeddings for {len(sent)} texts. "
+                "Choose another recall.model.",
                 retryable=False,
             )
         return vectors
 
 
-def translated(error: Exception, *, model: str, where: str) -> EmbeddingError:
+def translated(error: Exception, endpoint: Endpoint) -> EmbeddingError:
     """Return `error` as a sentence with the remedy. Keys and texts never enter it."""
-    match error:
-        case openai.APITimeoutError() | TimeoutError() | httpx.TimeoutException():
-            told, retryable = "did not answer in time. Check that it is running, or raise recall.timeout_s", True
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            told, retryable = "refused the key. Set recall.api_key to one that may use it", False
-        case openai.NotFoundError():
-            told, retryable = (
-                "is not known there. Check recall.model and recall.base_url (it mostly ends in /v1)",
-                False,
-            )
-        case openai.RateLimitError():
-            told, retryable = "is over its rate limit or quota. It is tried again later", True
-        case openai.InternalServerError():
-            told, retryable = f"failed inside (status {error.status_code}). Look at its server's log", True
-        case openai.APIStatusError():
-            told, retryable = f"refused the request (status {error.status_code}). Check recall.model", False
-        case openai.APIConnectionError() | httpx.HTTPError():
-            told, retryable = "cannot be reached. Check recall.base_url and that the server is running", True
-        case _:
-            told, retryable = "sent something that is no embedding. Check recall.base_url", True
-    return EmbeddingError(f"The embedding model {model} at {where} {told}.", retryable=retryable)
+    sentence = f"The embedding model {endpoint.model} at {endpoint.where} {told(error, _REMEDIES)}."
+    return EmbeddingError(sentence, retryable=may_pass(error))
 
 
 def _unit(values: Sequence[float]) -> list[float]:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
-import httpx
 import openai
 import structlog
 
+from voice.endpoint import Remedies, told
 from voice.screen.port import Reading, Source, VisionError
 
 if TYPE_CHECKING:
@@ -22,16 +21,18 @@ if TYPE_CHECKING:
 
     from openai.types.chat import ChatCompletionMessageParam
 
+    from voice.endpoint import Endpoint
     from voice.screen.port import Latest, Look
 
 log = structlog.get_logger()
 
-CONNECT_TIMEOUT_S = 5.0
 # A note has 220 characters, an answer to a question some more.
 MAX_OUTPUT_TOKENS = 160
 MAX_ANSWER_CHARS = 1_000
 NOTHING_NEW = "NOTHING NEW"
-_OPENAI_URL = "https://api.openai.com/v1"
+_REMEDIES = Remedies(
+    section="screen", answer="answer", refused="that screen.model takes pictures", timeout="screen.model_timeout_s"
+)
 _REFUSED_STATUSES = frozenset({400, 422})
 
 _SYSTEM = (
@@ -54,35 +55,18 @@ _ASKED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class VisionEndpoint:
-    """Which endpoint and model. `base_url` empty is OpenAI itself; `timeout_s` is for one look."""
-
-    base_url: str
-    model: str
-    api_key: str = ""
-    timeout_s: float = 15.0
-
-
 class OpenAIVision:
     """One endpoint and one model (`VisionReader`); one call at a time, the latest picture each.
 
     *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* hangs up the running call.
     """
 
-    def __init__(self, endpoint: VisionEndpoint) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._where = endpoint.base_url or _OPENAI_URL
         self._turn = asyncio.Lock()
         self._cap_name = "max_tokens"
-        self._client = openai.AsyncOpenAI(
-            # The library insists on some key; servers without keys ignore it.
-            api_key=endpoint.api_key or "none",
-            base_url=self._where,
-            timeout=httpx.Timeout(endpoint.timeout_s, connect=CONNECT_TIMEOUT_S),
-            # The next picture is worth more than a second try with this one.
-            max_retries=0,
-        )
+        # The next picture is worth more than a second try with this one.
+        self._client = endpoint.open()
 
     async def __aenter__(self) -> Self:
         # The library imports its chat part when it is first touched: a second in which the loop would stand still.
@@ -135,24 +119,8 @@ class OpenAIVision:
 
     def _translated(self, error: Exception) -> VisionError:
         """Return `error` as a sentence with the remedy. Keys and pictures never enter it."""
-        match error:
-            case openai.APITimeoutError() | TimeoutError() | httpx.TimeoutException():
-                told = "did not answer in time. Check that it is running, or raise screen.model_timeout_s"
-            case openai.AuthenticationError() | openai.PermissionDeniedError():
-                told = "refused the key. Set screen.api_key to one that may use it"
-            case openai.NotFoundError():
-                told = "is not known there. Check screen.model and screen.base_url (it mostly ends in /v1)"
-            case openai.RateLimitError():
-                told = "is over its rate limit or quota. Wait a little, or look at the account"
-            case openai.InternalServerError():
-                told = f"failed inside (status {error.status_code}). Look at its server's log"
-            case openai.APIStatusError():
-                told = f"refused the picture (status {error.status_code}). Check that screen.model takes pictures"
-            case openai.APIConnectionError() | httpx.HTTPError():
-                told = "cannot be reached. Check screen.base_url and that the server is running"
-            case _:
-                told = "sent something that is no answer. Check screen.base_url"
-        return VisionError(f"The vision model {self._endpoint.model} at {self._where} {told}.")
+        endpoint = self._endpoint
+        return VisionError(f"The vision model {endpoint.model} at {endpoint.where} {told(error, _REMEDIES)}.")
 
 
 def messages_for(look: Look) -> list[dict[str, object]]:

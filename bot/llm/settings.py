@@ -110,6 +110,13 @@ class LlmSettings(BaseModel):
             for each in self.fallback_models
         )
 
+    def key_for(self, base_url: str, own: SecretStr | None) -> str:
+        """Return the key for an endpoint: its own, or this one where it is the same place. It goes nowhere else."""
+        if own is not None:
+            return own.get_secret_value()
+        same_place = base_url.rstrip("/") == self.base_url.rstrip("/")
+        return self.api_key.get_secret_value() if self.api_key is not None and same_place else ""
+
     @property
     def configured(self) -> bool:
         """Return whether there is a language model to ask."""

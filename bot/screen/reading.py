@@ -134,14 +134,10 @@ async def chosen_readers(
         if not screen.model:
             raise SetupError("screen.reader is model, but no model is named. Set screen.model, or screen.reader = ocr.")
         # Imported where it is needed: the library takes a second to load.
-        from bot.llm.openai_vision import OpenAIVision, VisionEndpoint
+        from bot.llm.openai_vision import OpenAIVision
+        from voice.endpoint import Endpoint
 
-        key = screen.api_key or (None if screen.base_url else llm.api_key)
-        endpoint = VisionEndpoint(
-            base_url=screen.base_url or llm.base_url,
-            model=screen.model,
-            api_key=key.get_secret_value() if key else "",
-            timeout_s=screen.model_timeout_s,
-        )
+        where = screen.base_url or llm.base_url
+        endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), screen.model_timeout_s)
         async with OpenAIVision(endpoint) as model:
             yield ModelFirst(model, ocr, monotonic=monotonic, most_per_hour=screen.max_looks_per_hour)

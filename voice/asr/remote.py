@@ -12,11 +12,9 @@ import json
 import math
 import time
 import wave
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Self
 
-import httpx
 import openai
 import structlog
 
@@ -25,6 +23,7 @@ from voice.asr.language_names import language_code
 from voice.asr.loops import compression_ratio
 from voice.asr.port import Recognition
 from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.endpoint import Remedies, told
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -32,12 +31,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from voice.audio import Pcm
+    from voice.endpoint import Endpoint
 
 _log: Any = structlog.get_logger()
 
-OPENAI_URL = "https://api.openai.com/v1"
-# A TCP connection that takes longer is a wrong address or a dead host.
-CONNECT_TIMEOUT_S = 5.0
+_REMEDIES = Remedies(
+    section="asr", answer="transcription", refused="asr.model and asr.language", timeout="asr.timeout_s"
+)
 # Endpoints serve rooms side by side; more than this at once is a backlog, and a guess would only lengthen it.
 CALLS_AT_ONCE = 8
 # What an utterance is cut at, here and in the local model.
@@ -69,21 +69,6 @@ _ASKED: Mapping[Shape, dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptionEndpoint:
-    """Which endpoint and model. `base_url` empty is OpenAI itself; `timeout_s` is for one utterance."""
-
-    base_url: str
-    model: str
-    api_key: str = ""
-    timeout_s: float = 6.0
-
-    @property
-    def where(self) -> str:
-        """Return the address."""
-        return self.base_url or OPENAI_URL
-
-
 class RemoteRecognizer:
     """One endpoint and one model (`voice.asr.port.Recognizer`).
 
@@ -91,19 +76,13 @@ class RemoteRecognizer:
     Safe to use from many tasks at once.
     """
 
-    def __init__(self, endpoint: TranscriptionEndpoint, *, calls_at_once: int = CALLS_AT_ONCE) -> None:
+    def __init__(self, endpoint: Endpoint, *, calls_at_once: int = CALLS_AT_ONCE) -> None:
         self._endpoint = endpoint
         self._places = asyncio.Semaphore(calls_at_once)
         # OpenAI's later models refuse Whisper's figures: not asking them saves a call.
         self._shape = Shape.LOGPROBS if endpoint.model.startswith("gpt-") else Shape.VERBOSE
-        self._client = openai.AsyncOpenAI(
-            # The library insists on some key; servers without keys ignore it.
-            api_key=endpoint.api_key or "none",
-            base_url=endpoint.where,
-            timeout=httpx.Timeout(endpoint.timeout_s, connect=CONNECT_TIMEOUT_S),
-            # What is said now does not wait for a second try: the local model takes over.
-            max_retries=0,
-        )
+        # What is said now does not wait for a second try: the local model takes over.
+        self._client = endpoint.open()
 
     async def __aenter__(self) -> Self:
         # The library imports its audio part when it is first touched: a second in which the loop would stand still.
@@ -239,23 +218,6 @@ def _wav(pcm: Pcm) -> bytes:
     return file.getvalue()
 
 
-def translated(error: Exception, endpoint: TranscriptionEndpoint) -> RecogniserError:
+def translated(error: Exception, endpoint: Endpoint) -> RecogniserError:
     """Return `error` as a sentence with the remedy. Keys, sounds and texts never enter it."""
-    match error:
-        case openai.APITimeoutError() | TimeoutError() | httpx.TimeoutException():
-            told = "did not answer in time. Check that it is running, or raise asr.timeout_s"
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            told = "refused the key. Set asr.api_key to one that may use it"
-        case openai.NotFoundError():
-            told = "is not known there. Check asr.model and asr.base_url (it mostly ends in /v1)"
-        case openai.RateLimitError():
-            told = "is over its rate limit or quota. Wait a little, or look at the account"
-        case openai.InternalServerError():
-            told = f"failed inside (status {error.status_code}). Look at its server's log"
-        case openai.APIStatusError():
-            told = f"refused the request (status {error.status_code}). Check asr.model and asr.language"
-        case openai.APIConnectionError() | httpx.HTTPError():
-            told = "cannot be reached. Check asr.base_url and that the server is running"
-        case _:
-            told = "sent something that is no transcription. Check asr.base_url"
-    return RecogniserError(f"The recogniser {endpoint.model} at {endpoint.where} {told}.")
+    return RecogniserError(f"The recogniser {endpoint.model} at {endpoint.where} {told(error, _REMEDIES)}.")

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol, assert_never
 
-import openai
 import structlog
 
 from voice.audio import LISTEN_RATE_HZ
+from voice.endpoint import address, open_client
 from voice.errors import RealtimeError
 from voice.realtime.connection import Connection, End, dial
 from voice.realtime.effects import Ended, Ending, Expired, Heard, Ready, Send, Sound, Trouble, Wanted, Words
@@ -26,6 +26,8 @@ from voice.speaking.resample import to_rate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+
+    import openai
 
     from voice.audio import Pcm
     from voice.realtime.effects import Effect
@@ -161,7 +163,7 @@ class RealtimeSession:
 
     async def run(self) -> None:
         """Keep a session open; return when it is given up, which is told before."""
-        client = openai.AsyncOpenAI(api_key=self._api_key or "none", base_url=self._where, max_retries=0)
+        client = open_client(self._settings.base_url, self._api_key, timeout_s=self._settings.connect_timeout_s)
         try:
             while self._failed is None:
                 opened_at = self._clock.monotonic()
@@ -296,7 +298,7 @@ class RealtimeSession:
 
     @property
     def _where(self) -> str:
-        return self._settings.base_url or "https://api.openai.com/v1"
+        return address(self._settings.base_url)
 
     def _translated(self, error: BaseException) -> RealtimeError:
         return translated(error, model=self._settings.model, where=self._where)

@@ -9,24 +9,20 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import httpx
-import openai
 
+from voice.endpoint import Endpoint, Remedies, told
 from voice.errors import SynthesisError
 from voice.speaking.soundstream import NoSoundError, SoundStream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from types import TracebackType
-    from typing import Literal
 
     from voice.speaking.port import Sound
 
-OPENAI_URL = "https://api.openai.com/v1"
-# A TCP connection that takes longer is a wrong address or a dead host.
-CONNECT_TIMEOUT_S = 5.0
 # A sentence is seconds; what sends more is no voice. Of Opus three minutes are a tenth of the bytes.
 MAX_SOUND_S = 180.0
 # The same in 24 kHz PCM, for what is no sound at all.
@@ -34,26 +30,26 @@ MAX_BYTES = 9_000_000
 _QUOTED_CHARS = 120
 
 
-@dataclass(frozen=True, slots=True)
-class SpeechEndpoint:
-    """Which endpoint, model and voice. `base_url` empty is OpenAI itself.
+_REMEDIES = Remedies(
+    section="speaking",
+    answer="sound",
+    refused="speaking.model and speaking.voice_name",
+    timeout="speaking.timeout_s",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeechEndpoint(Endpoint):
+    """Which endpoint, model and voice.
 
     Seconds: `timeout_s` until a sentence begins to sound, `stall_s` between two pieces of it.
     """
 
-    base_url: str
-    model: str
     voice: str
-    api_key: str = ""
     speed: float = 1.0
     audio_format: Literal["pcm", "wav", "opus"] = "pcm"
     timeout_s: float = 8.0
     stall_s: float = 2.0
-
-    @property
-    def where(self) -> str:
-        """Return the address."""
-        return self.base_url or OPENAI_URL
 
 
 class OpenAISynthesizer:
@@ -65,14 +61,8 @@ class OpenAISynthesizer:
 
     def __init__(self, endpoint: SpeechEndpoint) -> None:
         self._endpoint = endpoint
-        self._client = openai.AsyncOpenAI(
-            # The library insists on some key; servers without keys ignore it.
-            api_key=endpoint.api_key or "none",
-            base_url=endpoint.where,
-            timeout=httpx.Timeout(endpoint.timeout_s, connect=CONNECT_TIMEOUT_S),
-            # A reply does not wait for a second try: another voice takes over.
-            max_retries=0,
-        )
+        # A reply does not wait for a second try: another voice takes over.
+        self._client = endpoint.open()
 
     async def __aenter__(self) -> Self:
         # The library imports its audio part when it is first touched: a second in which the loop would stand still.
@@ -149,23 +139,11 @@ class OpenAISynthesizer:
 
 def translated(error: Exception, endpoint: SpeechEndpoint) -> SynthesisError:
     """Return `error` as a sentence with the remedy. Keys and texts never enter it."""
-    match error:
-        case openai.APITimeoutError() | TimeoutError() | httpx.TimeoutException():
-            told = "did not speak in time. Check that it is running, or raise speaking.timeout_s"
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            told = "refused the key. Set speaking.api_key to one that may use it"
-        case openai.NotFoundError():
-            told = "is not known there. Check speaking.model and speaking.base_url (it mostly ends in /v1)"
-        case openai.RateLimitError():
-            told = "is over its rate limit or quota. Wait a little, or look at the account"
-        case openai.InternalServerError():
-            told = f"failed inside (status {error.status_code}). Look at its server's log"
-        case openai.APIStatusError():
-            told = f"refused the request (status {error.status_code}). Check speaking.model and speaking.voice_name"
-        case openai.APIConnectionError():
-            told = "cannot be reached. Check speaking.base_url and that the server is running"
-        case httpx.HTTPError():
-            told = "broke off in the middle of a sentence. Try again, or look at its server's log"
-        case _:
-            told = "sent something that is no sound. Check speaking.base_url"
-    return SynthesisError(f"The voice {endpoint.model} at {endpoint.where} {told}.")
+    return SynthesisError(f"The voice {endpoint.model} at {endpoint.where} {_told(error)}.")
+
+
+def _told(error: Exception) -> str:
+    # What cannot be reached at all is the library's own error; this is sound that came and broke off.
+    if isinstance(error, httpx.HTTPError) and not isinstance(error, httpx.TimeoutException):
+        return "broke off in the middle of a sentence. Try again, or look at its server's log"
+    return told(error, _REMEDIES)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from bot.llm.openai_embeddings import MAX_CHARS, MAX_TEXTS, EmbeddingsEndpoint, OpenAIEmbeddings
+from bot.llm.openai_embeddings import MAX_CHARS, MAX_TEXTS, OpenAIEmbeddings
 from compaction.errors import EmbeddingError
+from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -79,7 +80,7 @@ async def endpoint(*, timeout_s: float = 5.0) -> AsyncIterator[tuple[OpenAIEmbed
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        async with OpenAIEmbeddings(EmbeddingsEndpoint(url, "local-embed", KEY, timeout_s)) as embedder:
+        async with OpenAIEmbeddings(Endpoint(url, "local-embed", KEY, timeout_s)) as embedder:
             yield embedder, server
     finally:
         await runner.cleanup()
@@ -157,7 +158,7 @@ async def test_a_silent_server_is_given_up() -> None:
 @pytest.mark.asyncio
 async def test_nobody_there_is_told() -> None:
     """A dead address says where it looked."""
-    async with OpenAIEmbeddings(EmbeddingsEndpoint("http://127.0.0.1:9/v1", "local-embed")) as embedder:
+    async with OpenAIEmbeddings(Endpoint("http://127.0.0.1:9/v1", "local-embed")) as embedder:
         with pytest.raises(EmbeddingError, match=r"127\.0\.0\.1:9") as failed:
             await embedder.embed(["some words"])
         assert failed.value.retryable

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from bot.llm.openai_vision import MAX_ANSWER_CHARS, OpenAIVision, VisionEndpoint, messages_for
+from bot.llm.openai_vision import MAX_ANSWER_CHARS, OpenAIVision, messages_for
+from voice.endpoint import Endpoint
 from voice.screen.port import Look, Source, VisionError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Eyes:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
         try:
-            async with OpenAIVision(VisionEndpoint(url, "eyes", "sesame", timeout_s)) as vision:
+            async with OpenAIVision(Endpoint(url, "eyes", "sesame", timeout_s)) as vision:
                 yield vision
         finally:
             await runner.cleanup()
@@ -162,7 +163,7 @@ async def test_silence_and_absence_are_trouble_too() -> None:
     async with eyes.open() as vision:
         with pytest.raises(VisionError, match="empty answer"):
             await vision.read(lambda: LOOK)
-    async with OpenAIVision(VisionEndpoint("http://127.0.0.1:9/v1", "eyes")) as vision:
+    async with OpenAIVision(Endpoint("http://127.0.0.1:9/v1", "eyes")) as vision:
         with pytest.raises(VisionError, match="cannot be reached"):
             await vision.read(lambda: LOOK)
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import openai
 import pytest
 
-from bot.llm.openai_embeddings import EmbeddingsEndpoint, OpenAIEmbeddings
+from bot.llm.openai_embeddings import OpenAIEmbeddings
 from compaction.errors import EmbeddingError
 from rehearsal.servers.embeddings import EmbeddingsConduct, EmbeddingsMode, LocalEmbeddingsServer
 from rehearsal.servers.refusals import Refusal
+from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +64,7 @@ async def test_each_conduct_is_what_the_adapter_calls_it(conduct: dict[str, Any]
     """The bot's adapter says of each what it is."""
     async with (
         LocalEmbeddingsServer(EmbeddingsConduct(lengths, **conduct)) as server,
-        OpenAIEmbeddings(EmbeddingsEndpoint(server.base_url, "m", timeout_s=0.5)) as embedder,
+        OpenAIEmbeddings(Endpoint(server.base_url, "m", timeout_s=0.5)) as embedder,
     ):
         with pytest.raises(EmbeddingError, match=told):
             await embedder.embed(["one", "two"])

@@ -11,9 +11,10 @@ from rehearsal.servers.transcription import LocalTranscriptionServer, Transcribe
 from tests.fakes.recognizer import FakeRecognizer
 from tests.voice.asr.recognizer_contract import RecognizerContract
 from voice.asr.fallback import FallbackRecognizer
-from voice.asr.remote import RemoteRecognizer, TranscriptionEndpoint
+from voice.asr.remote import RemoteRecognizer
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
+from voice.endpoint import Endpoint
 from voice.settings import AsrSettings
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class TestRemote(RecognizerContract):
 
         async with (
             LocalTranscriptionServer(TranscriptionConduct(engine)) as server,
-            RemoteRecognizer(TranscriptionEndpoint(server.base_url, "whisper-1")) as recognizer,
+            RemoteRecognizer(Endpoint(server.base_url, "whisper-1")) as recognizer,
         ):
             yield recognizer
 

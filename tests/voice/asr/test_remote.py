@@ -21,7 +21,8 @@ from rehearsal.servers.transcription import (
 from tests.fakes.brain import until
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.asr.language_names import language_code
-from voice.asr.remote import UNKNOWN_LOGPROB, RemoteRecognizer, TranscriptionEndpoint
+from voice.asr.remote import UNKNOWN_LOGPROB, RemoteRecognizer
+from voice.endpoint import Endpoint
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ async def endpoint(
 ) -> AsyncIterator[tuple[RemoteRecognizer, LocalTranscriptionServer]]:
     """Start a server that behaves as told and an adapter that points at it."""
     async with LocalTranscriptionServer(TranscriptionConduct(lantern, **conduct)) as server:
-        where = TranscriptionEndpoint(server.base_url, model, SECRET, timeout_s)
+        where = Endpoint(server.base_url, model, SECRET, timeout_s)
         async with RemoteRecognizer(where) as recognizer:
             yield recognizer, server
 
@@ -145,7 +146,7 @@ async def test_failures_are_plain_sentences(conduct: dict[str, Any], remedy: str
 async def test_a_guess_goes_when_all_places_are_taken() -> None:
     """Finished speech waits for a place and gets it."""
     async with LocalTranscriptionServer(TranscriptionConduct(lantern, TranscriptionMode.STALL)) as server:
-        where = TranscriptionEndpoint(server.base_url, "whisper-1", timeout_s=30)
+        where = Endpoint(server.base_url, "whisper-1", timeout_s=30)
         async with RemoteRecognizer(where, calls_at_once=1) as recognizer:
             first = asyncio.create_task(recognizer.recognize(bicycle(), language="en"), name="first")
             await until(lambda: bool(server.calls))

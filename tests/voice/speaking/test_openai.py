@@ -35,7 +35,7 @@ async def endpoint(
 ) -> AsyncIterator[tuple[OpenAISynthesizer, LocalSpeechServer]]:
     """Start a server in `mode` and an adapter that points at it."""
     async with LocalSpeechServer(SpeechConduct(tone, mode, sends)) as server:
-        where = SpeechEndpoint(server.base_url, "local-speech", "alloy", api_key=SECRET, **values)
+        where = SpeechEndpoint(base_url=server.base_url, model="local-speech", voice="alloy", api_key=SECRET, **values)
         async with OpenAISynthesizer(where) as voice:
             yield voice, server
 

@@ -46,6 +46,11 @@ class TestEndpoint(SynthesizerContract):
                 return speech.pcm, speech.rate_hz
 
             async with LocalSpeechServer(SpeechConduct(engine)) as server:
-                endpoint = SpeechEndpoint(server.base_url, "m", "v", audio_format=audio_format)  # type: ignore[arg-type]
+                endpoint = SpeechEndpoint(
+                    base_url=server.base_url,
+                    model="m",
+                    voice="v",
+                    audio_format=audio_format,  # type: ignore[arg-type]
+                )
                 async with OpenAISynthesizer(endpoint) as adapter:
                     yield adapter

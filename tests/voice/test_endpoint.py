@@ -1,0 +1,55 @@
+"""An endpoint's failures by family: one sentence each, with the setting to look at and never the key."""
+
+from __future__ import annotations
+
+import httpx
+import openai
+import pytest
+
+from voice.endpoint import OPENAI_URL, Endpoint, Remedies, may_pass, told
+
+KEY = "sk-secret"
+REMEDIES = Remedies(section="asr", answer="transcription", refused="asr.model", timeout="asr.timeout_s")
+_REQUEST = httpx.Request("POST", "http://127.0.0.1:9/v1")
+
+
+def _status(kind: type[openai.APIStatusError], status: int) -> openai.APIStatusError:
+    return kind(KEY, response=httpx.Response(status, request=_REQUEST), body={"message": KEY})
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "remedy", "passes"),
+    [
+        (openai.APITimeoutError(request=_REQUEST), "did not answer in time", "raise asr.timeout_s", True),
+        (TimeoutError(), "did not answer in time", "raise asr.timeout_s", True),
+        (httpx.ReadTimeout(KEY), "did not answer in time", "raise asr.timeout_s", True),
+        (_status(openai.AuthenticationError, 401), "refused the key", "Set asr.api_key", False),
+        (_status(openai.PermissionDeniedError, 403), "refused the key", "Set asr.api_key", False),
+        (_status(openai.NotFoundError, 404), "is not known there", "asr.model and asr.base_url", False),
+        (_status(openai.RateLimitError, 429), "rate limit or quota", "Wait a little", True),
+        (_status(openai.InternalServerError, 503), "failed inside (status 503)", "server's log", True),
+        (_status(openai.BadRequestError, 400), "refused the request (status 400)", "Check asr.model", False),
+        (openai.APIConnectionError(request=_REQUEST), "cannot be reached", "Check asr.base_url", True),
+        (httpx.ReadError(KEY), "cannot be reached", "Check asr.base_url", True),
+        (ValueError(KEY), "sent something that is no transcription", "Check asr.base_url", True),
+    ],
+)
+def test_each_failure_is_told_with_its_remedy(error: Exception, cause: str, remedy: str, passes: bool) -> None:
+    """What happened, which setting to look at, and whether waiting helps; what was sent never enters it."""
+    sentence = told(error, REMEDIES)
+    assert cause in sentence
+    assert remedy in sentence
+    assert KEY not in sentence
+    assert may_pass(error) is passes
+
+
+@pytest.mark.asyncio
+async def test_without_an_address_it_is_openai_itself() -> None:
+    """A server without keys is sent a word in its place, since the library insists on one; nothing is tried twice."""
+    endpoint = Endpoint("", "m")
+    async with endpoint.open() as client:
+        assert str(client.base_url).rstrip("/") == endpoint.where == OPENAI_URL
+        assert client.max_retries == 0
+        assert client.api_key
+    async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
+        assert (str(client.base_url).rstrip("/"), client.api_key) == ("http://127.0.0.1:9/v1", KEY)
