@@ -12,6 +12,7 @@ from aiohttp import web
 
 from rehearsal.servers.loopback import Loopback
 from rehearsal.servers.realtime_conduct import Desk, RealtimeConduct, RealtimeMode
+from rehearsal.servers.realtime_line import CLOSE_INTERNAL_ERROR
 from rehearsal.servers.realtime_session import RealtimeSession
 
 if TYPE_CHECKING:
@@ -77,11 +78,13 @@ class LocalRealtimeServer:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if self.conduct.mode is RealtimeMode.WRONG_KEY:
             return web.json_response({"error": {"message": "Incorrect API key provided."}}, status=401)
+        if self.conduct.mode is RealtimeMode.GONE:
+            return web.json_response({"error": {"message": "The engine is overloaded."}}, status=503)
         socket = web.WebSocketResponse(max_msg_size=16 * 1024 * 1024)
         await socket.prepare(request)
         self.sessions += 1
         if self.conduct.mode is RealtimeMode.BROKEN:
-            await socket.close(code=1011, message=b"The server had an error.")
+            await socket.close(code=CLOSE_INTERNAL_ERROR, message=b"The server had an error.")
             return socket
         session = RealtimeSession(self._desk, socket, model=request.query.get("model", ""), number=self.sessions)
         self._open.add(session)

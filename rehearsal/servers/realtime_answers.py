@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.servers.conversation import RATE_HZ, ClientError, Item
 from rehearsal.servers.realtime_conduct import Asked, Called, RealtimeMode
+from rehearsal.servers.realtime_line import CLOSE_INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -176,8 +177,8 @@ class Answers:
     async def _ends_here(self, response: Response) -> bool:
         """End the session in the middle of an answer where the conduct wants it; return whether it did."""
         conduct = self._desk.conduct
-        if conduct.mode is RealtimeMode.CUT:
-            await self._line.hang_up("", code=1011)
+        if conduct.mode in {RealtimeMode.CUT, RealtimeMode.GONE}:
+            await self._line.hang_up("", CLOSE_INTERNAL_ERROR)
             return True
         if conduct.expires_in_response == response.number:
             await self._expire()

@@ -22,6 +22,7 @@ class RealtimeMode(StrEnum):
     GARBAGE = "garbage"  # something that is not JSON
     STALL = "stall"  # a response begins and nothing follows
     CUT = "cut"  # the connection drops in the middle of an answer
+    GONE = "gone"  # likewise, and no new one is taken
     FAIL_RESPONSE = "fail_response"  # response.done with status failed
     RATE_LIMITED = "rate_limited"  # likewise, over quota
     DEAF = "deaf"  # input transcription fails

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rehearsal.servers.conversation import Conversation, Item
 
 CLOSE_GOING_AWAY = 1001
+CLOSE_INTERNAL_ERROR = 1011
 
 
 class Line:

@@ -12,12 +12,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import structlog
 from aiohttp import WSMsgType, web
 
 from rehearsal.servers.conversation import LEAST_COMMIT_MS, RATE_HZ, ClientError, Conversation, Item
 from rehearsal.servers.realtime_answers import Answers, Configuration
 from rehearsal.servers.realtime_conduct import RealtimeMode
-from rehearsal.servers.realtime_line import CLOSE_GOING_AWAY, Line
+from rehearsal.servers.realtime_line import CLOSE_GOING_AWAY, CLOSE_INTERNAL_ERROR, Line
 from rehearsal.servers.realtime_vad import Began, ServerVad
 
 if TYPE_CHECKING:
@@ -28,8 +29,14 @@ if TYPE_CHECKING:
     from rehearsal.servers.realtime_conduct import Desk
 
 
+_log = structlog.get_logger()
+
+
 class RealtimeSession:
-    """One connection: client events in, server events out."""
+    """One connection: client events in, server events out.
+
+    *Ownership*: `live` owns the tasks that recognise, answer and wait for the session's end, and ends them with it.
+    """
 
     def __init__(self, desk: Desk, socket: web.WebSocketResponse, *, model: str, number: int) -> None:
         self._desk = desk
@@ -42,25 +49,31 @@ class RealtimeSession:
         self._buffer = np.zeros(0, np.int16)
         self._vad = ServerVad()
         self._speech_item = ""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = asyncio.TaskGroup()
+        self._running: set[asyncio.Task[None]] = set()
         self._answers = Answers(desk, self._talk, self._line, spawn=self._spawn, expire=self.expire)
 
     async def live(self) -> None:
-        """Serve the connection to its end."""
+        """Serve the connection to its end. What breaks in here ends it, with the close code that says so."""
+        try:
+            async with self._tasks:
+                await self._serve()
+                for task in list(self._running):
+                    task.cancel()
+        except* Exception as errors:  # noqa: BLE001 - it is logged, and ends this session alone
+            _log.exception("realtime_server_broke", error_class=type(errors.exceptions[0]).__name__)
+            await self.hang_up("The server had an error.", CLOSE_INTERNAL_ERROR)
+
+    async def _serve(self) -> None:
         await self._line.send("session.created", session=self._shown())
         if self._desk.conduct.mode is RealtimeMode.GARBAGE:
             await self._socket.send_str("<html>It works!</html>")
         expires_after_s = self._desk.conduct.expires_after_s
         if expires_after_s is not None:
             self._spawn(self._expire_later(expires_after_s), "expiry")
-        try:
-            async for message in self._socket:
-                if message.type is WSMsgType.TEXT:
-                    await self._take(message.data)
-        finally:
-            for task in list(self._tasks):
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        async for message in self._socket:
+            if message.type is WSMsgType.TEXT:
+                await self._take(message.data)
 
     async def hang_up(self, reason: str, code: int = CLOSE_GOING_AWAY) -> None:
         """Close the connection."""
@@ -224,9 +237,9 @@ class RealtimeSession:
         )
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        task = asyncio.create_task(work, name=f"{self._id}-{name}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task = self._tasks.create_task(work, name=f"{self._id}-{name}")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
         return task
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -255,6 +257,47 @@ async def test_a_wrong_key_never_connects() -> None:
         with pytest.raises(InvalidStatus):
             await client.realtime.connect(model="m").enter()
         await client.close()
+
+
+@pytest.mark.asyncio
+async def test_gone_it_breaks_off_and_takes_nobody_any_more() -> None:
+    """In the middle of the sound of an answer; whoever comes back is refused."""
+    mind = FakeMind("hello there")
+    async with served(mind) as server:
+        async with client_of(server) as line:
+            await _configured(line)
+            server.conduct.mode = RealtimeMode.GONE
+            await line.say(2)
+            await line.send("response.create")
+            with pytest.raises(ConnectionClosed):
+                await line.until("response.done")
+        assert "response.output_audio.delta" in line.types
+        client = openai.AsyncOpenAI(api_key="local", base_url=server.base_url)
+        with pytest.raises(InvalidStatus):
+            await client.realtime.connect(model="m").enter()
+        await client.close()
+        assert server.sessions == 1
+
+
+@pytest.mark.asyncio
+async def test_what_breaks_inside_ends_the_connection_with_its_tasks() -> None:
+    """As the real server's own errors do; nothing of the session goes on behind it."""
+    mind = FakeMind()
+
+    async def broken(pcm: object) -> str:
+        raise ValueError("no ear")
+
+    engines = replace(mind.engines(), recognise=broken)
+    conduct = RealtimeConduct(expires_after_s=3600.0)
+    async with LocalRealtimeServer(engines, conduct) as server, client_of(server) as line:
+        await _configured(line)
+        assert [task.get_name() for task in asyncio.all_tasks() if "expiry" in task.get_name()] == ["sess_0001-expiry"]
+        await line.say(2)
+        with pytest.raises(ConnectionClosed) as closed:
+            await line.until("response.done")
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1011
+        assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("sess_")]
 
 
 @pytest.mark.asyncio
