@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from bot.sections import BotSettings
     from bot.settings import LlmSettings, RoomSettings
     from compaction.model import SessionId
-    from voice.settings import SpeakingSettings
     from voice.speaking.moderation import Moderator
+    from voice.speaking.settings import SpeakingSettings
     from voice.transport.metronome import Metronome
 
 log = structlog.get_logger()

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from voice.asr.port import Recognition, Recognizer
     from voice.listening.ears import Ears
+    from voice.listening.settings import ListeningSettings
     from voice.listening.turn import TurnJudge
     from voice.listening.utterance import ListeningEvent
-    from voice.settings import ListeningSettings
     from voice.transport.heard import Heard
 
 log = structlog.get_logger()

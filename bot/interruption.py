@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from bot.brain.reply import Replier
     from bot.clock import Clock
-    from voice.settings import SpeakingSettings
     from voice.speaking.playback import Playback
+    from voice.speaking.settings import SpeakingSettings
 
 log = structlog.get_logger()
 

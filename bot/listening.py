@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from bot.settings import ModelsSettings
+    from voice.listening.settings import ListeningSettings
     from voice.listening.turn import TurnJudge
     from voice.listening.vad import SpeechProbability
-    from voice.settings import ListeningSettings
 
 log = structlog.get_logger()
 

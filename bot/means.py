@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from compaction.model import SessionId
     from compaction.session import SessionMemory
     from voice.asr.port import Recognizer
+    from voice.asr.settings import AsrSettings
+    from voice.listening.settings import ListeningSettings
     from voice.listening.turn import TurnJudge
     from voice.listening.vad import SpeechProbability
-    from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings
     from voice.speaking.moderation import Moderator
     from voice.speaking.port import Synthesizer
+    from voice.speaking.settings import SpeakingSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognizer
     from voice.audio import Pcm
     from voice.realtime.port import Realtime, ToolCall, ToolRunner
-    from voice.settings import RealtimeSettings
+    from voice.realtime.settings import RealtimeSettings
     from voice.speaking.port import Speech
 
     # What runs a session until it is given up.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bot.settings import LlmSettings
     from voice.asr.port import Recognizer
-    from voice.settings import AsrSettings
+    from voice.asr.settings import AsrSettings
 
 log = structlog.get_logger()
 

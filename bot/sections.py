@@ -20,14 +20,12 @@ if TYPE_CHECKING:
         WebSettings,
     )
     from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
-    from voice.settings import (
-        AsrSettings,
-        ListeningSettings,
-        RealtimeSettings,
-        ScreenSettings,
-        SpeakingSettings,
-        TransportSettings,
-    )
+    from voice.asr.settings import AsrSettings
+    from voice.listening.settings import ListeningSettings
+    from voice.realtime.settings import RealtimeSettings
+    from voice.screen.settings import ScreenSettings
+    from voice.speaking.settings import SpeakingSettings
+    from voice.transport.settings import TransportSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
     from bot.settings import LlmSettings, ModelsSettings
-    from voice.settings import SpeakingSettings
     from voice.speaking.port import Sound, Synthesizer
+    from voice.speaking.settings import SpeakingSettings
 
 log = structlog.get_logger()
 

@@ -22,14 +22,12 @@ from bot.settings import (
     WebSettings,
 )
 from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
-from voice.settings import (
-    AsrSettings,
-    ListeningSettings,
-    RealtimeSettings,
-    ScreenSettings,
-    SpeakingSettings,
-    TransportSettings,
-)
+from voice.asr.settings import AsrSettings
+from voice.listening.settings import ListeningSettings
+from voice.realtime.settings import RealtimeSettings
+from voice.screen.settings import ScreenSettings
+from voice.speaking.settings import SpeakingSettings
+from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

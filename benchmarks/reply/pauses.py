@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from benchmarks.reply.material import Recording
     from benchmarks.report import Json
     from bot.settings import ModelsSettings
+    from voice.listening.settings import ListeningSettings
     from voice.listening.utterance import ListeningEvent
-    from voice.settings import ListeningSettings
 
 _FRAME_S = 0.02
 # Room tone behind a recording: longer than any silence that ends speech.

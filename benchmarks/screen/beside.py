@@ -15,7 +15,7 @@ from bot.screen.reading import OcrAlone
 from bot.screen.share import Share
 from config.load import load
 from voice.screen.ocr import OcrReader
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

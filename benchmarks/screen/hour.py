@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import percentile
 from voice.screen.gate import WHOLE, Change
 from voice.screen.pace import Pace, Pending
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from benchmarks.progress import Progress

@@ -16,7 +16,7 @@ from bot.screen.share import Share
 from voice.screen.gate import WHOLE, Box
 from voice.screen.ocr import OcrReader
 from voice.screen.port import Look, VisionError
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from benchmarks.progress import Progress

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from bot.mcp.settings import McpServerSettings
     from bot.models.catalogue import ModelEntry
     from bot.settings import DiscordSettings, LlmSettings, StorageSettings
-    from voice.settings import AsrSettings, ListeningSettings
+    from voice.asr.settings import AsrSettings
+    from voice.listening.settings import ListeningSettings
 
 # `requires-python` of pyproject.toml.
 PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 14)

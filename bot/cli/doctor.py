@@ -40,7 +40,7 @@ from config.schema import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.settings import AsrSettings
+    from voice.asr.settings import AsrSettings
 
 _MARKS = {Status.OK: ("ok", "green"), Status.WARNING: ("note", "yellow"), Status.MISSING: ("missing", "bold red")}
 _MARK_WIDTH, _NAME_WIDTH = 9, 16

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from voice.asr.port import Recognizer
+    from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
-    from voice.settings import AsrSettings
 
 # The recogniser hears 30 s at once; a longer answer is cut where it stands.
 PIECE_SAMPLES = 28 * LISTEN_RATE_HZ

@@ -10,7 +10,7 @@ from bot.screen.reading import uses_model
 
 if TYPE_CHECKING:
     from bot.settings import WebSettings
-    from voice.settings import ScreenSettings
+    from voice.screen.settings import ScreenSettings
 
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from bot.place import Place
     from bot.settings import DiscordSettings
-    from voice.settings import TransportSettings
     from voice.transport.metronome import Metronome
+    from voice.transport.settings import TransportSettings
 
     AddCommands = Callable[[app_commands.CommandTree[Any]], None]
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.place import FrameSource, Link
-    from voice.settings import TransportSettings
     from voice.transport.heard import Heard
     from voice.transport.link import LinkEvent
     from voice.transport.metronome import Metronome
+    from voice.transport.settings import TransportSettings
 
 log = structlog.get_logger()
 

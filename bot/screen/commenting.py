@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from compaction.model import Note
-    from voice.settings import ScreenSettings
+    from voice.screen.settings import ScreenSettings
 
 # How often it is looked whether the room is quiet, while there is something to remark.
 LOOK_S = 0.4

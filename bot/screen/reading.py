@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bot.settings import LlmSettings
     from voice.screen.port import Latest, Reading, VisionReader
-    from voice.settings import ScreenSettings
+    from voice.screen.settings import ScreenSettings
 
 log = structlog.get_logger()
 

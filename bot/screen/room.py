@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from compaction.model import SessionId, Turn
     from compaction.session import SessionMemory
     from voice.screen.notes import ScreenNote
-    from voice.settings import ScreenSettings
+    from voice.screen.settings import ScreenSettings
 
 log = structlog.get_logger()
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from bot.screen.room import Sharer
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
+    from voice.screen.settings import ScreenSettings
     from voice.screen.token import Claim
-    from voice.settings import ScreenSettings
 
 log = structlog.get_logger()
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.screen.reading import Readers
     from voice.screen.frame import Frame
-    from voice.settings import ScreenSettings
+    from voice.screen.settings import ScreenSettings
 
 log = structlog.get_logger()
 

@@ -16,7 +16,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import LoudnessDetector, ScriptedRecognizer, speech
 from voice.errors import RecogniserError
 from voice.listening.ears import Ears
-from voice.settings import ListeningSettings
+from voice.listening.settings import ListeningSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -15,7 +15,7 @@ from bot.settings import BrainSettings
 from tests.bot.brain.test_reply import FIRST, Bench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
-from voice.settings import SpeakingSettings
+from voice.speaking.settings import SpeakingSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from bot.listening import open_detector, open_judge
 from bot.models.catalogue import TURN_SMART, VAD_SILERO
 from bot.settings import ModelsSettings
+from voice.listening.settings import ListeningSettings
 from voice.listening.turn import SmartTurnJudge
 from voice.listening.vad import SileroVad, StackedSileroVad
-from voice.settings import ListeningSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

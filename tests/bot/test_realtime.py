@@ -36,7 +36,7 @@ from tests.rehearsal.servers.realtime_client import FakeMind, served
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.listening.utterance import Utterance
 from voice.realtime.port import ToolCall
-from voice.settings import RealtimeSettings
+from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -13,8 +13,8 @@ from rehearsal.servers.refusals import Refusal
 from rehearsal.servers.transcription import LocalTranscriptionServer, Transcribed, TranscriptionConduct, Upload
 from tests.voice.recordings import voiced
 from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.settings import AsrSettings
 from voice.errors import RecogniserError
-from voice.settings import AsrSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -38,8 +38,10 @@ from tests.fakes.choices import FakeChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import LoudnessDetector, ScriptedRecognizer, speech
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
+from voice.asr.settings import AsrSettings
 from voice.errors import LinkError
-from voice.settings import AsrSettings, ListeningSettings, SpeakingSettings
+from voice.listening.settings import ListeningSettings
+from voice.speaking.settings import SpeakingSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -19,7 +19,7 @@ from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.bot.test_room import House, a_house, ended, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.place import ADA, BO
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

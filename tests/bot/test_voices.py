@@ -12,9 +12,9 @@ from bot.settings import LlmSettings, ModelsSettings
 from bot.voices import chosen_voice
 from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
 from voice.errors import SynthesisError
-from voice.settings import SpeakingSettings
 from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.port import whole
+from voice.speaking.settings import SpeakingSettings
 
 MODELS = ModelsSettings(directory=Path(__file__).parents[2] / "data" / "models")
 

@@ -20,7 +20,7 @@ from compaction.summarisers.extractive import ExtractiveSummariser
 from tests.browser.chromium import GAME, browser
 from tests.fakes.place import ADA, FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from voice.asr.port import Recognition
+    from voice.asr.settings import AsrSettings
     from voice.asr.worker import Engine
     from voice.audio import Pcm
-    from voice.settings import AsrSettings
 
 # One failure may be the sound's; three in a row are the model's.
 FAILURES_BEFORE_RELOAD = 3

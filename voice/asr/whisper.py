@@ -27,8 +27,8 @@ from voice.errors import RecogniserError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
-    from voice.settings import AsrSettings
 
 FRAMES_PER_S = 100
 INT16_FULL_SCALE = 32_768.0

@@ -15,9 +15,9 @@ from voice.transport.heard import SpeakerLeft
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from voice.listening.settings import ListeningSettings
     from voice.listening.utterance import ListeningEvent, PauseBegan
     from voice.listening.vad import SpeechProbability, WindowRun
-    from voice.settings import ListeningSettings
     from voice.transport.heard import Heard
 
 

@@ -20,7 +20,7 @@ from voice.audio import LISTEN_RATE_HZ
 from voice.listening.vad import WINDOW_SAMPLES
 
 if TYPE_CHECKING:
-    from voice.settings import ListeningSettings
+    from voice.listening.settings import ListeningSettings
 
 WINDOW_S = WINDOW_SAMPLES / LISTEN_RATE_HZ
 # A person who is about to speak does not fall silent for longer within the first quarter of a second of it;

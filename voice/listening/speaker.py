@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
     from voice.listening.endpointing import Effect
-    from voice.settings import ListeningSettings
+    from voice.listening.settings import ListeningSettings
     from voice.transport.heard import Heard
 
 # The transport reports a talkspurt's end after 200 ms without a packet. Should that mark be lost, an utterance

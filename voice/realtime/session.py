@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.realtime.effects import Effect
     from voice.realtime.port import Briefing, Told, ToolCall, ToolRunner
+    from voice.realtime.settings import RealtimeSettings
     from voice.realtime.wire import ClientEvent
-    from voice.settings import RealtimeSettings
 
 log = structlog.get_logger()
 

@@ -26,11 +26,11 @@ from voice.transport.watchdog import NobodyHeard, RecoverGroup, RunnerDead
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from voice.settings import TransportSettings
     from voice.transport.counters import PacketCounters
     from voice.transport.heard import Heard
     from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
+    from voice.transport.settings import TransportSettings
 
 _log = structlog.get_logger()
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from voice.audio import Pcm
-    from voice.settings import TransportSettings
+    from voice.transport.settings import TransportSettings
 
 _log = structlog.get_logger()
 

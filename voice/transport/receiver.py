@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from voice.audio import Pcm
-    from voice.settings import TransportSettings
     from voice.transport.decrypt import LiveKeys
     from voice.transport.heard import Heard
     from voice.transport.jitter import Released
+    from voice.transport.settings import TransportSettings
     from voice.transport.watchdog import Verdict
 
 _log = structlog.get_logger()

@@ -14,8 +14,8 @@ from voice.errors import VoiceError
 
 if TYPE_CHECKING:
     from bot.place import Place
-    from voice.settings import TransportSettings
     from voice.transport.metronome import Metronome
+    from voice.transport.settings import TransportSettings
 
 log = structlog.get_logger()
 

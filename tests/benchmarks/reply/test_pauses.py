@@ -10,7 +10,7 @@ from benchmarks.progress import Silence
 from benchmarks.reply.material import material
 from benchmarks.reply.pauses import Listener, measure_pauses
 from bot.settings import ModelsSettings
-from voice.settings import ListeningSettings
+from voice.listening.settings import ListeningSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -38,9 +38,10 @@ from bot.mcp.settings import McpServerSettings
 from bot.models import catalogue
 from bot.settings import DiscordSettings, LlmSettings, StorageSettings
 from bot.store.database import open_database
+from voice.asr.settings import AsrSettings
 from voice.asr.whisper import placement
 from voice.errors import OpusMissingError
-from voice.settings import AsrSettings, ListeningSettings
+from voice.listening.settings import ListeningSettings
 
 if TYPE_CHECKING:
     import socket

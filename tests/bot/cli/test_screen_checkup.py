@@ -7,7 +7,7 @@ import pytest
 from bot.cli.checkup import Status
 from bot.cli.screen_checkup import check_screens
 from bot.settings import WebSettings
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 OFF, MODEL = ScreenSettings(enabled=False), ScreenSettings(model="eyes")
 

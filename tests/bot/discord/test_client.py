@@ -18,7 +18,7 @@ from bot.settings import DiscordSettings
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from voice.errors import LinkError
-from voice.settings import TransportSettings
+from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -1,13 +1,11 @@
-"""Which embedder the settings name, and whose key goes where."""
+"""Which embedder the settings name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from pydantic import SecretStr
 
-from bot.embedding import choice
 from bot.embedding.choice import chosen_embedder
 from bot.errors import ModelError
 from bot.llm.openai_embeddings import OpenAIEmbeddings
@@ -45,18 +43,3 @@ async def test_an_endpoint_is_taken_where_one_is_set(tmp_path: Path, settings: d
     embedder = await chosen(tmp_path, model="nomic", **settings)
     assert isinstance(embedder, OpenAIEmbeddings)
     assert embedder.model == "nomic"
-
-
-@pytest.mark.parametrize(
-    ("recall", "llm", "key"),
-    [
-        (RecallSettings(base_url=URL, api_key=SecretStr("mine")), LlmSettings(api_key=SecretStr("chat")), "mine"),
-        (RecallSettings(base_url=URL), LlmSettings(base_url=URL + "/", api_key=SecretStr("chat")), "chat"),
-        (RecallSettings(base_url=URL), LlmSettings(api_key=SecretStr("chat")), ""),
-        (RecallSettings(embedder="endpoint"), LlmSettings(api_key=SecretStr("chat")), "chat"),
-        (RecallSettings(embedder="endpoint"), LlmSettings(), ""),
-    ],
-)
-def test_a_key_goes_only_where_it_belongs(recall: RecallSettings, llm: LlmSettings, key: str) -> None:
-    """The chat model's key is not shown to another address."""
-    assert choice._key(recall, llm) == key

@@ -12,7 +12,7 @@ from bot.brain.commentary import STALE_S
 from bot.screen.commenting import LOOK_S, Commenting
 from compaction.model import Note, NoteId, NoteReason
 from tests.fakes.clock import FakeClock
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -12,7 +12,7 @@ from bot.settings import LlmSettings
 from tests.fakes.clock import FakeClock
 from voice.screen.ocr import OcrReader
 from voice.screen.port import Look, Reading, Source, VisionError
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from voice.screen.port import Latest

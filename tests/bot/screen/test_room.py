@@ -15,7 +15,7 @@ from compaction.notes import LIVE_NOTES
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
 from tests.fakes.turn_store import Fault
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from bot.place import Person

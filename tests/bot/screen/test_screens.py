@@ -12,7 +12,7 @@ from bot.screen.words import Ending, ScreenError
 from bot.web.port import LineClosedError, NotAdmittedError
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from bot.screen.screens import PageLine

@@ -15,7 +15,7 @@ from voice.screen.gate import WHOLE
 from voice.screen.notes import TEXT_SPACING_S, Why
 from voice.screen.pace import CUT_SPACING_S
 from voice.screen.port import VisionError
-from voice.settings import ScreenSettings
+from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

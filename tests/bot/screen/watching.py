@@ -18,8 +18,8 @@ from tests.fakes.turn_store import InMemoryTurnStore
 from tests.voice.screen.screens import jpeg, screen
 from voice.screen.gate import Box
 from voice.screen.port import Reading, Source, VisionError
+from voice.screen.settings import ScreenSettings
 from voice.screen.text import Line
-from voice.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

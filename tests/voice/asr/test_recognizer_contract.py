@@ -13,9 +13,9 @@ from tests.voice.asr.recognizer_contract import RecognizerContract
 from voice.asr.fallback import FallbackRecognizer
 from voice.asr.remote import RemoteRecognizer
 from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.settings import AsrSettings
 from voice.asr.whisper import WhisperEngine
 from voice.endpoint import Endpoint
-from voice.settings import AsrSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

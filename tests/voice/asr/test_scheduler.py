@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from tests.fakes.recognizer import FakeEngine
 from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.settings import AsrSettings
 from voice.errors import RecogniserError, RecogniserOverloadedError
-from voice.settings import AsrSettings
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
+from voice.asr.settings import AsrSettings
 from voice.asr.whisper import Placement, WhisperEngine, placement
 from voice.errors import RecogniserError
-from voice.settings import AsrSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

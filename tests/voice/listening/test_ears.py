@@ -9,8 +9,8 @@ import numpy as np
 from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import silence, voiced
 from voice.listening.ears import Ears
+from voice.listening.settings import ListeningSettings
 from voice.listening.utterance import Utterance
-from voice.settings import ListeningSettings
 from voice.transport.heard import SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:

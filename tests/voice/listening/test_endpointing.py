@@ -16,7 +16,7 @@ from voice.listening.endpointing import (
     Window,
     windows_of,
 )
-from voice.settings import ListeningSettings
+from voice.listening.settings import ListeningSettings
 
 SETTINGS = ListeningSettings()
 VOICED = Window(0.9, 0.1)

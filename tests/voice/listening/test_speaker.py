@@ -15,6 +15,7 @@ from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.listening.ears import Ears
+from voice.listening.settings import ListeningSettings
 from voice.listening.utterance import (
     DropReason,
     PauseBegan,
@@ -24,7 +25,6 @@ from voice.listening.utterance import (
     UtteranceDropped,
 )
 from voice.listening.vad import SileroVad, StackedSileroVad
-from voice.settings import ListeningSettings
 from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tests.rehearsal.servers.realtime_client import FakeMind, served, tone
 from voice.errors import RealtimeError
 from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed, Role, Told, Tool, ToolCall
 from voice.realtime.session import PROVEN_S, RealtimeSession
-from voice.settings import RealtimeSettings
+from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -22,10 +22,10 @@ from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.errors import LinkError
-from voice.settings import TransportSettings
 from voice.transport.heard import Heard, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.link import Connected, LinkEvent, Lost, Recovering, VoiceLink, _check_entry, _refusal
 from voice.transport.metronome import running_metronome
+from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

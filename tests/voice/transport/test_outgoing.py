@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
-from voice.settings import TransportSettings
 from voice.transport.opus import SILENCE_FRAME, Decoder, carries_fec
 from voice.transport.outgoing import Outgoing, Pace, Readiness, Step, Talkspurt
+from voice.transport.settings import TransportSettings
 
 S = Step
 

@@ -24,10 +24,10 @@ from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
-from voice.settings import TransportSettings
 from voice.transport import private
 from voice.transport.private import ReceivingState, TolerantWebSocket
 from voice.transport.receiver import Receiver
+from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

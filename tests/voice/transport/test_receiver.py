@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tests.fakes.dave_room import BOT_ID, DaveRoom, Keys, Sender
 from voice.audio import DISCORD_FRAME_SAMPLES, LISTEN_FRAME_SAMPLES
-from voice.settings import TransportSettings
 from voice.transport.counters import PacketCounters
 from voice.transport.heard import Heard, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.opus import SILENCE_FRAME, Encoder
 from voice.transport.receiver import Receiver
+from voice.transport.settings import TransportSettings
 from voice.transport.watchdog import NobodyHeard, RecoverGroup
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from compaction.memory.people import PersonFact
 from compaction.model import Seq, SessionId
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
-from voice.settings import TransportSettings
+from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

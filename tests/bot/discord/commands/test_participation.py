@@ -26,7 +26,7 @@ from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, s
 from tests.bot.participation.test_standing import FakeVoice
 from tests.fakes.choices import FakeChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
-from voice.settings import TransportSettings
+from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -13,7 +13,7 @@ from bot.discord.commands.watch import LOCAL, NOT_A_MODERATOR, add_watch_command
 from bot.screen.words import ScreenError
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
-from voice.settings import TransportSettings
+from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

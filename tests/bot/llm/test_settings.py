@@ -1,0 +1,28 @@
+"""Whose key goes where."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr
+
+from bot.llm.settings import LlmSettings
+
+URL = "http://127.0.0.1:9/v1"
+CHAT = SecretStr("chat")
+
+
+@pytest.mark.parametrize(
+    ("base_url", "own", "llm", "key"),
+    [
+        (URL, SecretStr("mine"), LlmSettings(api_key=CHAT), "mine"),
+        (URL, SecretStr("mine"), LlmSettings(base_url=URL, api_key=CHAT), "mine"),
+        (URL, None, LlmSettings(base_url=URL + "/", api_key=CHAT), "chat"),
+        (URL, None, LlmSettings(api_key=CHAT), ""),
+        ("", None, LlmSettings(api_key=CHAT), "chat"),
+        ("", None, LlmSettings(base_url=URL, api_key=CHAT), ""),
+        ("", None, LlmSettings(), ""),
+    ],
+)
+def test_a_key_goes_only_where_it_belongs(base_url: str, own: SecretStr | None, llm: LlmSettings, key: str) -> None:
+    """The chat model's key is not shown to another address."""
+    assert llm.key_for(base_url, own) == key
