@@ -25,6 +25,7 @@ from rehearsal.wanted import (
     RealtimeSessions,
     Recorded,
     Silent,
+    Thought,
     TimelineComplete,
     ToolCalled,
     Truncated,
@@ -55,8 +56,10 @@ def _name(wanted: Wanted) -> str:
     match wanted:
         case Answer() | FactOnlyInSummary() | Interrupted() | ModelKnew() | Truncated():
             return f"{wanted.kind} {wanted.to}"
-        case Silent():
+        case Silent() | Thought():
             return f"{wanted.kind} {wanted.since}"
+        case NoticePosted():
+            return f"{wanted.kind} {wanted.contains}".rstrip()
         case Recorded():
             return f"{wanted.kind} {wanted.contains}" if wanted.value else f"not {wanted.kind} {wanted.contains}"
         case ToolCalled():
@@ -90,7 +93,7 @@ def _verdict(wanted: Wanted, evidence: Evidence) -> tuple[bool, str]:
             return _answered(wanted, evidence.bot_turns)
         case Interrupted():
             return _interrupted(wanted, evidence)
-        case Silent() | Recorded() | ModelKnew() | ToolCalled() | Truncated() | RealtimeSessions():
+        case Silent() | Thought() | Recorded() | ModelKnew() | ToolCalled() | Truncated() | RealtimeSessions():
             return taken_part(wanted, evidence)
         case FactOnlyInSummary():
             return _only_in_summary(wanted, evidence.bot_turns)
@@ -144,8 +147,20 @@ def _answered(wanted: Answer, turns: Sequence[BotTurnReport]) -> tuple[bool, str
     none_of = bool(wanted.any_of) and not any(told(text, word) for word in wanted.any_of)
     reasons = [f"missing {', '.join(missing)}"] if missing else []
     reasons += [f"none of {', '.join(wanted.any_of)}"] if none_of else []
+    reasons += _untimely(wanted, answers[0].end_to_first_audio_ms)
     said = f'{"heard" if wanted.heard else "said"}: "{text}"'
     return not reasons, "; ".join([*reasons, said])
+
+
+def _untimely(wanted: Answer, sounded_ms: float | None) -> list[str]:
+    """Return what is wrong with when an answer began to be heard."""
+    if wanted.after_ms is None and wanted.before_ms is None:
+        return []
+    if sounded_ms is None:
+        return ["when it began to be heard is not known"]
+    late = wanted.before_ms is not None and sounded_ms > wanted.before_ms
+    early = wanted.after_ms is not None and sounded_ms < wanted.after_ms
+    return [f"heard after {sounded_ms:.0f} ms"] if late or early else []
 
 
 def _interrupted(wanted: Interrupted, evidence: Evidence) -> tuple[bool, str]:
@@ -180,9 +195,11 @@ def _only_in_summary(wanted: FactOnlyInSummary, turns: Sequence[BotTurnReport]) 
 
 def _notice_posted(wanted: NoticePosted, messages: Sequence[str]) -> tuple[bool, str]:
     found = [text for text in messages if wanted.contains.casefold() in text.casefold()]
-    if found:
-        return True, f'"{found[0]}"'
-    return False, f"{len(messages)} messages, none of them with it" if messages else "the bot wrote no message"
+    if not messages:
+        return wanted.count == 0, "the bot wrote no message"
+    if wanted.count is not None:
+        return len(found) == wanted.count, f"{len(found)} of {len(messages)} messages, exactly {wanted.count} wanted"
+    return bool(found), f'"{found[0]}"' if found else f"{len(messages)} messages, none of them with it"
 
 
 def _nothing_raised(wanted: NothingRaised, problems: Sequence[Problem]) -> tuple[bool, str]:

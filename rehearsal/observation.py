@@ -117,7 +117,8 @@ class ReplySpoken:
     """The bot finished speaking (or was interrupted): `text` is what was really played.
 
     `answer_to`: the seq of the turn it answers, as in `ContextBuilt`. `utterance_id`: the utterance that asked,
-    where known. `first_audio_at`: the first frame handed to Discord.
+    where known. `first_audio_at`: the first frame handed to Discord. `unasked`: it answers nobody, it is a thought of
+    the bot's own.
     """
 
     text: str
@@ -128,6 +129,7 @@ class ReplySpoken:
     utterance_id: str | None = None
     model_first_token_ms: float | None = None
     synthesis_first_audio_ms: float | None = None
+    unasked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

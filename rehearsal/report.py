@@ -81,6 +81,7 @@ class BotTurnReport:
     `end_to_first_audio_ms`: from the end of the speech it answers to the first voiced sound that another
     participant received. `model_first_token_ms` is part of that. `fell_silent_s`: when that participant received the
     last voiced sound of it. `in_turn`: all that was said in the turn it answers; several people may speak in one.
+    `unasked`: a thought of its own, which answers nothing.
     """
 
     text: str
@@ -94,6 +95,7 @@ class BotTurnReport:
     payload: tuple[ContextPart, ...] = ()
     fell_silent_s: float | None = None
     in_turn: tuple[str, ...] = ()
+    unasked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from rehearsal.wanted import (
     ModelKnew,
     Recorded,
     Silent,
+    Thought,
     Truncated,
     Wanted,
 )
@@ -235,6 +236,8 @@ class _Reader:
                 for key, name in (("since", wanted.since), ("until", wanted.until)):
                     if name and name not in there:
                         self._wrong(f"{place}.{key}", f'no step has the id "{name}"', example=EXAMPLES[key])
+            case Thought() if wanted.since not in there:
+                self._wrong(f"{place}.since", f'no step has the id "{wanted.since}"', example=EXAMPLES["since"])
             case Recorded() if wanted.who not in (*self._keys, own_name):
                 known = ", ".join((*self._keys, own_name))
                 self._wrong(f"{place}.who", f'"{wanted.who}" is not one of {known}', example=EXAMPLES["who"])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from rehearsal.evidence import holds, where
+from rehearsal.evidence import holds, sounds_like, where
 from rehearsal.report import ExpectationResult
-from rehearsal.wanted import ModelKnew, RealtimeSessions, Recorded, Silent, ToolCalled, Truncated
+from rehearsal.wanted import ModelKnew, RealtimeSessions, Recorded, Silent, Thought, ToolCalled, Truncated
 
 if TYPE_CHECKING:
     from rehearsal.evidence import Evidence
 
-TakingPart: TypeAlias = Silent | Recorded | ModelKnew | ToolCalled | Truncated | RealtimeSessions
+TakingPart: TypeAlias = Silent | Thought | Recorded | ModelKnew | ToolCalled | Truncated | RealtimeSessions
 
 
 def judge_answers(evidence: Evidence) -> tuple[ExpectationResult, ...]:
@@ -32,6 +32,8 @@ def taken_part(wanted: TakingPart, evidence: Evidence) -> tuple[bool, str]:
     match wanted:
         case Silent():
             return _silent(wanted, evidence)
+        case Thought():
+            return _thought(wanted, evidence)
         case Recorded():
             own = [turn.text for turn in evidence.turns if turn.speaker_id == evidence.speaker_ids[wanted.who]]
             found = next((text for text in own if wanted.contains in text), None)
@@ -69,6 +71,21 @@ def _silent(wanted: Silent, evidence: Evidence) -> tuple[bool, str]:
     ]
     span = f"{since:.1f} s to " + (f"{until:.1f} s" if wanted.until else "the end")
     return not spoken, "; ".join(f'at {turn.at_s:.1f} s: "{turn.text}"' for turn in spoken) or f"silent from {span}"
+
+
+def _thought(wanted: Thought, evidence: Evidence) -> tuple[bool, str]:
+    if wanted.since not in evidence.marks:
+        return False, "the step was not reached"
+    since = evidence.marks[wanted.since][1]
+    thoughts = [turn for turn in evidence.bot_turns if turn.unasked]
+    told = "; ".join(f'{turn.at_s - since:.1f} s after it: "{turn.heard_by_others}"' for turn in thoughts)
+    kept = any(
+        turn.at_s >= since + wanted.after_s
+        and turn.heard_by_others
+        and all(sounds_like(turn.heard_by_others, words) for words in wanted.all_of)
+        for turn in thoughts
+    )
+    return kept, told or "the bot said nothing of its own accord"
 
 
 def _truncated(wanted: Truncated, evidence: Evidence) -> tuple[bool, str]:

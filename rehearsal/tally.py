@@ -237,11 +237,14 @@ async def _bot_turn(
         payload=_payload(record, reply),
         fell_silent_s=round(voiced[1] - record.live_at, 3) if voiced else None,
         in_turn=_in_turn(record, matching, reply),
+        unasked=reply.unasked,
     )
 
 
 def question(record: Record, matching: Matching, reply: ReplySpoken) -> Spoken | None:
-    """Return what the reply answers: by the utterance it names, else the last thing said before it."""
+    """Return what the reply answers: by the utterance it names, else the last thing said before it; None if nothing."""
+    if reply.unasked:
+        return None
     if reply.utterance_id is not None:
         asked = [
             spoken
@@ -257,6 +260,8 @@ def question(record: Record, matching: Matching, reply: ReplySpoken) -> Spoken |
 
 def _in_turn(record: Record, matching: Matching, reply: ReplySpoken) -> tuple[str, ...]:
     """Return every step whose words stand in the turn that the reply answers: said before it, by who is in the turn."""
+    if reply.unasked:
+        return ()
     said = {turn.speaker_id: turn.text for turn in record.turns if turn.seq == reply.answer_to}
     found = []
     for spoken, heard in zip(record.speeches, matching.matches, strict=True):

@@ -60,7 +60,8 @@ class Answer(_Wanted):
 
     Every word of `all_of` and at least one of `any_of` (when given) must be in it, after Whisper's English
     normaliser. `heard`: judge what another participant heard and recognised, where a few letters may differ from what
-    was said (`rehearsal.evidence.sounds_like`), or else what the bot wrote, word for word.
+    was said (`rehearsal.evidence.sounds_like`), or else what the bot wrote, word for word. `after_ms`, `before_ms`: so
+    long after the end of the question, at least and at most, that participant received the first voiced sound of it.
     """
 
     kind: Literal["answer"]
@@ -68,6 +69,8 @@ class Answer(_Wanted):
     all_of: Words = ()
     any_of: Words = ()
     heard: bool = True
+    after_ms: float | None = Field(default=None, gt=0)
+    before_ms: float | None = Field(default=None, gt=0)
 
 
 class Interrupted(_Wanted):
@@ -94,6 +97,18 @@ class Silent(_Wanted):
     since: str
     until: str = ""
     within_s: float = Field(default=1.0, ge=0)
+
+
+class Thought(_Wanted):
+    """The bot said something that nobody had asked for, `after_s` after the step `since` ended or later.
+
+    Another participant heard all words of `all_of` in it, as in `Answer`.
+    """
+
+    kind: Literal["thought"]
+    since: str
+    after_s: float = Field(default=0.0, ge=0)
+    all_of: Words = ()
 
 
 class Recorded(_Wanted):
@@ -145,10 +160,14 @@ class FactOnlyInSummary(_Wanted):
 
 
 class NoticePosted(_Wanted):
-    """The bot wrote a message in the text channel that contains these words (any message, if empty)."""
+    """The bot wrote a message in the text channel that contains these words (any message, if empty).
+
+    `count`: exactly so many; None: one or more.
+    """
 
     kind: Literal["notice_posted"]
     contains: str = ""
+    count: int | None = Field(default=None, ge=0)
 
 
 class NothingRaised(_Wanted):
@@ -202,6 +221,7 @@ Wanted: TypeAlias = (
     | Answer
     | Interrupted
     | Silent
+    | Thought
     | Recorded
     | ModelKnew
     | ToolCalled
@@ -226,6 +246,7 @@ KINDS: dict[str, type[_Wanted]] = {
     "answer": Answer,
     "interrupted": Interrupted,
     "silent": Silent,
+    "thought": Thought,
     "recorded": Recorded,
     "model_knew": ModelKnew,
     "tool_called": ToolCalled,

@@ -270,6 +270,7 @@ def _memory_and_reply(event: events.Event) -> list[seen.Observation]:
                     event.utterance_id,
                     event.model_first_token_ms,
                     event.synthesis_first_audio_ms,
+                    unasked=event.utterance_id is None,
                 )
             ]
         case events.LinkChanged():

@@ -101,6 +101,10 @@ def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationRe
         ("notice_posted", {}, {}, True, "Roomtone listens"),
         ("notice_posted", {"contains": "bye"}, {}, False, "1 messages, none"),
         ("notice_posted", {}, {"messages": ()}, False, "wrote no message"),
+        ("notice_posted", {"contains": "listens", "count": 1}, {}, True, "1 of 1 messages"),
+        ("notice_posted", {"contains": "listens", "count": 1}, {"messages": WELL.messages * 2}, False, "2 of 2"),
+        ("notice_posted", {"contains": "bye", "count": 0}, {}, True, "0 of 1 messages, exactly 0 wanted"),
+        ("notice_posted", {"count": 0}, {"messages": ()}, True, "wrote no message"),
         ("nothing_raised", {}, {}, True, "nothing"),
         ("nothing_raised", {"warnings": True}, {}, False, "slow"),
         ("nothing_raised", {}, {"problems": (Problem("x_failed", "disk"),)}, False, "x_failed: disk"),
@@ -133,6 +137,25 @@ def test_an_answer_is_judged_by_what_others_heard() -> None:
     mute = replace(WELL, bot_turns=(answer("", text="It was Ithaca."),))
     assert not judged("answer", mute, to="ask", all_of=["Ithaca"]).passed
     assert judged("answer", mute, to="ask", all_of=["Ithaca"], heard=False).passed
+
+
+@pytest.mark.parametrize(
+    ("bounds", "sounded_ms", "passed", "detail"),
+    [
+        ({"after_ms": 2000}, 2500.0, True, "heard: "),
+        ({"after_ms": 2000}, 1500.0, False, "heard after 1500 ms"),
+        ({"before_ms": 2000}, 1500.0, True, "heard: "),
+        ({"before_ms": 2000}, 2500.0, False, "heard after 2500 ms"),
+        ({"before_ms": 2000}, None, False, "is not known"),
+    ],
+)
+def test_an_answer_may_be_wanted_soon_or_late(
+    bounds: dict[str, float], sounded_ms: float | None, passed: bool, detail: str
+) -> None:
+    """As others heard it begin, from the end of the question."""
+    timed = replace(WELL, bot_turns=(replace(answer("It was Ithaca."), end_to_first_audio_ms=sounded_ms),))
+    result = judged("answer", timed, to="ask", all_of=["Ithaca"], **bounds)
+    assert (result.passed, detail in result.detail) == (passed, True), result.detail
 
 
 def test_the_fact_must_stand_in_the_summary_and_nowhere_else() -> None:

@@ -26,6 +26,7 @@ ANSWER = BotTurnReport(
     fell_silent_s=12.0,
     payload=(ContextPart("assistant", "turn", "It was (interrupted)", 4, 3, 3),),
 )
+THOUGHT = replace(ANSWER, answers="", unasked=True)
 WELL = Evidence(
     utterances=(),
     strays=(),
@@ -65,6 +66,14 @@ def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationRe
         ("silent", {"since": "hush"}, {"bot_turns": (replace(ANSWER, at_s=4.0, fell_silent_s=5.5),)}, True, "silent"),
         ("silent", {"since": "hush"}, {"bot_turns": (replace(ANSWER, at_s=4.0, fell_silent_s=7.0),)}, False, "at 4.0"),
         ("silent", {"since": "hush", "within_s": 3}, {"bot_turns": (replace(ANSWER, at_s=4.0),)}, False, "at 4.0"),
+        ("thought", {"since": "hush"}, {}, False, "nothing of its own accord"),
+        ("thought", {"since": "hush"}, {"bot_turns": (THOUGHT,)}, True, '5.0 s after it: "it was Ithaca"'),
+        ("thought", {"since": "hush", "after_s": 5}, {"bot_turns": (THOUGHT,)}, True, "5.0 s"),
+        ("thought", {"since": "hush", "after_s": 5.1}, {"bot_turns": (THOUGHT,)}, False, "5.0 s"),
+        ("thought", {"since": "hush", "all_of": ["Ithaca"]}, {"bot_turns": (THOUGHT,)}, True, "5.0 s"),
+        ("thought", {"since": "hush", "all_of": ["Troy"]}, {"bot_turns": (THOUGHT,)}, False, "5.0 s"),
+        ("thought", {"since": "hush"}, {"bot_turns": (replace(THOUGHT, heard_by_others=""),)}, False, "5.0 s"),
+        ("thought", {"since": "gone"}, {"bot_turns": (THOUGHT,)}, False, "not reached"),
         ("recorded", {"who": "Roomtone", "contains": "(interrupted)"}, {}, True, "It (interrupted)"),
         ("recorded", {"who": "mira", "contains": "(interrupted)"}, {}, False, "1 turns of mira"),
         ("recorded", {"who": "mira", "contains": "x", "value": False}, {}, True, "none of them"),
@@ -116,9 +125,17 @@ def test_names_tell_promises_of_one_kind_apart() -> None:
     """Two of a kind in one report need two names."""
     names = [
         judged("silent", since="hush").name,
+        judged("thought", since="hush").name,
         judged("recorded", who="mira", contains="x").name,
         judged("recorded", who="mira", contains="x", value=False).name,
         judged("tool_called", name="memory_search").name,
         judged("truncated", to="ask").name,
     ]
-    assert names == ["silent hush", "recorded x", "not recorded x", "tool_called memory_search", "truncated ask"]
+    assert names == [
+        "silent hush",
+        "thought hush",
+        "recorded x",
+        "not recorded x",
+        "tool_called memory_search",
+        "truncated ask",
+    ]

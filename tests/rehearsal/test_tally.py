@@ -84,6 +84,7 @@ def test_a_reply_answers_what_it_names() -> None:
     assert asked(ReplySpoken("x", 107.0, 108.0, utterance_id="gone")) == "I like the sea"
     assert asked(ReplySpoken("x", 107.0, 108.0)) == "I like the sea"
     assert asked(ReplySpoken("x", 100.5, 100.9)) is None
+    assert asked(ReplySpoken("x", 107.0, 108.0, unasked=True)) is None
 
 
 def test_two_things_in_one_breath_are_answered_as_the_later_one() -> None:
@@ -131,6 +132,15 @@ def test_a_reply_tells_all_that_was_said_in_the_turn_it_answers() -> None:
     record.observe(ReplySpoken("x", 107.0, 109.0, answer_to=7, utterance_id="u1"))
     (turn,) = told(record).bot_turns
     assert (turn.answers, turn.in_turn) == ("s0", ("s0", "s1"))
+
+
+def test_a_thought_of_its_own_answers_nothing() -> None:
+    """Although it comes after what was said last."""
+    record = evening()
+    record.observe(TurnRecorded(7, "speech", str(JONAS.id), "I like the sea"))
+    record.observe(ReplySpoken("x", 120.0, 122.0, answer_to=7, unasked=True))
+    (turn,) = told(record).bot_turns
+    assert (turn.unasked, turn.answers, turn.in_turn, turn.end_to_first_audio_ms) == (True, "", (), None)
 
 
 def test_an_ear_that_fails_is_a_problem_in_the_report() -> None:

@@ -60,6 +60,10 @@ PART = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 12, "Earlier in t
             events.ReplySpoken("Yes.", 7, "u", 4.0, 5.0, True, 6.0, 8.0),
             [seen.ReplySpoken("Yes.", 4.0, 5.0, True, 7, "u", 6.0, 8.0)],
         ),
+        (
+            events.ReplySpoken("By the way.", 7, None, 4.0, 5.0, False, None, None),
+            [seen.ReplySpoken("By the way.", 4.0, 5.0, False, 7, unasked=True)],
+        ),
         (events.ReplySpoken("", 7, "u", None, 5.0, True, None, None), []),
         (events.LinkChanged("connected", {"received": 3}, 4.0), [seen.PacketFigures({"received": 3})]),
         # The watch over the logs tells problems.
