@@ -104,7 +104,7 @@ class Quoting:
         try:
             async with asyncio.timeout(within_s):
                 if ahead is not None and ahead.fits(text, seen_from):
-                    found = await ahead.task
+                    found = await ahead.found()
                 else:
                     # The embedding has the first half of the time; without it the full text is ready in the second.
                     found = await self._search(text, seen_from, embed_within_s=within_s / 2)
@@ -142,6 +142,17 @@ class _Ahead:
         """Return whether it was for nearly these words, in the same view."""
         words = _words(text)
         return seen_from == self.seen_from and len(words & self.words) >= NEAR_SHARE * len(words | self.words)
+
+    async def found(self) -> Sequence[Recalled]:
+        """Return what it found. Raises `TimeoutError` when a newer search has ended it.
+
+        *Cancellation*: the search goes on. Awaited as it is, it would be cancelled with whoever gives up waiting, and
+        its cancellation would pass for that of everybody who waits for it later.
+        """
+        await asyncio.wait({self.task})
+        if self.task.cancelled():
+            raise TimeoutError
+        return self.task.result()
 
 
 def _text_of(turn: Turn) -> str:

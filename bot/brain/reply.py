@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 TOO_SLOW = "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow."
+BROKEN_OFF = "My answer broke off before I could give it. Ask me again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +228,12 @@ class Replier:
         except CompactionError as error:
             # The memory could not be read.
             progress.fail("context", str(error))
+        except asyncio.CancelledError:
+            # Where nobody cancelled this task, something that the answer waited for was: it costs this answer. Passed
+            # on, it would end the replier without a word, and the room would never be answered again.
+            if _being_cancelled():
+                raise
+            progress.fail("cancelled", BROKEN_OFF)
         finally:
             self._scope = self._progress = None
             # However this ends, nothing of this answer may sound later. Pieces played out are not touched.
@@ -302,3 +309,8 @@ class Replier:
     @property
     def _broken_off(self) -> bool:
         return self._hushed or self._interrupted
+
+
+def _being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 FACT = "The spare key hangs behind the blue boiler."
 
 
-async def talked(room: Room, *, fact_at: int, turns: int) -> InMemoryRecallIndex:
+async def talked(
+    room: Room, *, fact_at: int, turns: int, index: InMemoryRecallIndex | None = None
+) -> InMemoryRecallIndex:
     """Let people talk, one of them of the key, and index it."""
     for seq in range(turns):
         await room.say(FACT if seq == fact_at else f"Haha, level {seq} again.")
-    index = InMemoryRecallIndex()
+    index = index or InMemoryRecallIndex()
     for each in await room.store.turns(EVENING, Seq(0), Seq(10_000)):
         index.tell(EVENING, each, guild_id=1, channel_id=10)
     return index
@@ -117,6 +119,19 @@ class Slow(InMemoryRecallIndex):
         return await super().count(terms)
 
 
+class Held(InMemoryRecallIndex):
+    """An index that answers when the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = asyncio.Event()
+
+    async def count(self, terms: Sequence[str]) -> Counts:
+        """Wait until then."""
+        await self.held.wait()
+        return await super().count(terms)
+
+
 class Failing(InMemoryRecallIndex):
     """An index on a disk that is gone."""
 
@@ -137,6 +152,39 @@ async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], e
         assert found == ()
         assert [each["event"] for each in logs] == [event]
         assert "key" not in str(logs)
+
+
+@pytest.mark.asyncio
+async def test_a_search_ahead_that_is_late_is_late_for_everybody() -> None:
+    """Who gives up waiting ends it for nobody else: who asks again in the same words goes on without it, or has what it
+    has found by then."""
+    async with Room(summariser=Forgetful()) as room:
+        index = await talked(room, fact_at=3, turns=90, index=Held())
+        await folded(room)
+        quotes = quoting(index, room, wait_ms=50.0)
+        question = await room.say("Where is the spare key?")
+        quotes.foresee(question, room.memory)
+        assert await quotes.quotes(question, room.memory) == ()
+        quotes.foresee(question, room.memory)
+        assert await quotes.quotes(question, room.memory) == ()
+        assert isinstance(index, Held)
+        index.held.set()
+        found = [each.text for _ in range(100) for each in await quotes.quotes(question, room.memory)]
+        assert FACT in found
+
+
+@pytest.mark.asyncio
+async def test_a_search_that_a_newer_one_ends_costs_no_reply() -> None:
+    """The reply that waits for it goes on without quotes."""
+    async with Room() as room:
+        await talked(room, fact_at=3, turns=70)
+        quotes = quoting(Slow(), room, wait_ms=2_000)
+        question = await room.say("Where is the spare key?")
+        quotes.foresee(question, room.memory)
+        waiting = asyncio.create_task(quotes.quotes(question, room.memory))
+        await asyncio.sleep(0)
+        quotes.foresee(await room.say("And what about the bicycle with the green bell?"), room.memory)
+        assert await waiting == ()
 
 
 def test_turns_about_to_be_evicted_are_as_good_as_not_sent() -> None:

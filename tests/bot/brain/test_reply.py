@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.reply import TOO_SLOW, Question, Replier, Reply
+from bot.brain.reply import BROKEN_OFF, TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
 from bot.brain.speaking import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
 from bot.llm.port import ChatModelError
@@ -50,6 +50,7 @@ class Bench:
         self.playback = Playback(monotonic=lambda: 5.0)
         self.listener = Listener(self.playback)
         self.overflow: Exception | None = None
+        self.cancelled = False
         self.replier = Replier(
             build_context=self._context,
             responder=responder,
@@ -66,6 +67,8 @@ class Bench:
     async def _context(self, question: Question) -> ModelContext:
         if self.overflow is not None:
             raise self.overflow
+        if self.cancelled:
+            raise asyncio.CancelledError
         session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
         return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0)
 
@@ -218,6 +221,19 @@ async def test_a_memory_that_cannot_be_read_is_told() -> None:
         bench.replier.ask(FIRST)
         reply = await bench.next_reply()
     assert (reply.text, reply.failure) == ("", "The disk is full. Make room.")
+
+
+@pytest.mark.asyncio
+async def test_what_is_cancelled_inside_costs_one_answer() -> None:
+    """Somebody else's cancelled task, awaited for the answer, is not the end of the replier: the next is answered."""
+    bench = Bench(ScriptedResponder("Yes."))
+    bench.cancelled = True
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        assert (await bench.next_reply()).failure == BROKEN_OFF
+        bench.cancelled = False
+        bench.replier.ask(SECOND)
+        assert (await bench.next_reply()).text == "Yes."
 
 
 @pytest.mark.asyncio
