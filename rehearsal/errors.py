@@ -32,3 +32,7 @@ class StageError(RehearsalError):
 
 class MlsError(LocalDiscordError):
     """Bytes of the group key exchange are malformed or forged: the client that sent them is at fault."""
+
+
+class LanguageModelError(RehearsalError):
+    """The language model that was to be served here cannot be: a file, a library or its process is at fault."""

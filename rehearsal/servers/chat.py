@@ -1,29 +1,33 @@
 """A small local server that speaks OpenAI's chat completions, well or badly as asked.
 
 It stands for OpenAI, Ollama, vLLM or llama.cpp where none is: in tests, and in scenarios about a model that is
-slow, down or talks garbage. It has no language model inside; whoever starts it says what is answered.
+slow, down or talks garbage. It has no language model inside; whoever starts it says what is answered, or which
+endpoint is asked: then that one's words are streamed on, and it can be as slow, down or garbled all the same.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import time
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from aiohttp import web
 
+from rehearsal.servers import chat_wire as wire
 from rehearsal.servers.loopback import Loopback
+from rehearsal.servers.refusals import problem
+from rehearsal.servers.upstream import Upstream, UpstreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from rehearsal.servers.chat_wire import Payload
+
 MODEL = "local-chat"
-# Words a minute of a fast local model do not matter here: pieces leave as fast as the client reads them.
-PIECE_WORDS = 2
 
 
 class ChatMode(StrEnum):
@@ -103,7 +107,8 @@ Answer: TypeAlias = "str | Asking"
 class ChatConduct:
     """How the server answers; may be changed while it runs.
 
-    `answer`: makes the words out of the request. `first_token_delay_s`: how long it thinks. `formats`: the
+    `answer`: makes the words out of the request, or is the endpoint that is asked for them; then everything from
+    `prompt_tokens` on is that one's affair. `first_token_delay_s`: how long it thinks. `formats`: the
     `response_format` shapes it takes (`json_object_schema`, `json_schema`, `json_object`); another one is
     refused with 400. `cap_name`: what it wants the token cap called; the other name is refused. `prompt_tokens`: what
     it says each prompt cost. `takes_stream_options`: it tells what a stream cost when asked; else it refuses that.
@@ -111,7 +116,7 @@ class ChatConduct:
     finds something wrong with those offered. `call_style`: how it streams calls of tools.
     """
 
-    answer: Callable[[ChatCall], Answer]
+    answer: Callable[[ChatCall], Answer] | Upstream
     mode: ChatMode = ChatMode.ANSWER
     first_token_delay_s: float = 0.0
     formats: frozenset[str] = field(
@@ -124,6 +129,11 @@ class ChatConduct:
     minds_tools: bool = False
     call_style: CallStyle = CallStyle.OPENAI
 
+    @property
+    def model(self) -> str:
+        """Return the name of the model, as clients are told it."""
+        return self.answer.model if isinstance(self.answer, Upstream) else MODEL
+
 
 def _say_hello(call: ChatCall) -> str:
     return "Hello from the local model."
@@ -132,14 +142,14 @@ def _say_hello(call: ChatCall) -> str:
 class LocalChatServer:
     """The server on 127.0.0.1.
 
-    *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit.
-    `calls` holds every request since the start.
+    *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit. A client
+    that hangs up ends its answer. `calls` holds every request since the start.
     """
 
     def __init__(self, conduct: ChatConduct | None = None, *, port: int = 0) -> None:
         self.conduct = conduct or ChatConduct(answer=_say_hello)
         self.calls: list[ChatCall] = []
-        self._loopback = Loopback("chat", port=port)
+        self._loopback = Loopback("chat", port=port, ends_abandoned=True)
 
     @property
     def base_url(self) -> str:
@@ -158,7 +168,7 @@ class LocalChatServer:
         await self._loopback.close()
 
     async def _models(self, request: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+        return web.json_response({"object": "list", "data": [{"id": self.conduct.model, "object": "model"}]})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -173,74 +183,107 @@ class LocalChatServer:
             await asyncio.sleep(self.conduct.first_token_delay_s)
         if self.conduct.mode is ChatMode.GARBAGE:
             return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
-        answer = "" if self.conduct.mode is ChatMode.EMPTY else self.conduct.answer(call)
-        if call.stream:
-            try:
-                return await self._stream(request, answer, tells_usage="stream_options" in body)
-            except ConnectionResetError:
-                # The client has hung up, as it does when nobody wants the answer any more.
-                return web.Response(status=499)
-        return web.json_response(_whole(answer if isinstance(answer, str) else answer.words, self.conduct))
+        try:
+            return await (self._stream(request, call) if call.stream else self._whole(call))
+        except UpstreamError as error:
+            return problem(error.status, str(error))
+        except ConnectionResetError:
+            # The client has hung up, as it does when nobody wants the answer any more.
+            return web.Response(status=499)
 
-    async def _stream(self, request: web.Request, answer: Answer, *, tells_usage: bool) -> web.StreamResponse:
-        words, wanted = (answer, ()) if isinstance(answer, str) else (answer.words, answer.wanted)
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        pieces = _pieces(words) if words or not wanted else []
-        if self.conduct.mode is ChatMode.GARBAGE_STREAM:
-            await response.write(b"data: {not json at all\n\n")
+    @property
+    def _upstream(self) -> Upstream | None:
+        """Return the endpoint that is asked as things are, if any."""
+        answer = self.conduct.answer
+        return answer if isinstance(answer, Upstream) and self.conduct.mode is not ChatMode.EMPTY else None
+
+    async def _whole(self, call: ChatCall) -> web.Response:
+        if (upstream := self._upstream) is not None:
+            payload = await upstream.whole(call.body)
+        else:
+            words, _ = self._made(call)
+            payload = wire.whole(MODEL, words, wire.usage_of(words, prompt_tokens=self.conduct.prompt_tokens))
+        return web.json_response(wire.cut_off(payload) if self.conduct.mode is ChatMode.LENGTH else payload)
+
+    async def _stream(self, request: web.Request, call: ChatCall) -> web.StreamResponse:
+        async with AsyncExitStack() as stack:
+            # Asked before the answer is begun: a refusal has a status of its own.
+            chunks = await self._chunks(call, stack)
+            response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+            await response.prepare(request)
+            if self.conduct.mode is ChatMode.GARBAGE_STREAM:
+                await response.write(b"data: {not json at all\n\n")
+                return response
+            try:
+                await self._send(request, response, chunks)
+            except UpstreamError as error:
+                await response.write(wire.event({"error": {"message": str(error), "code": error.status}}))
             return response
-        for number, piece in enumerate(pieces):
-            await response.write(_event(_chunk(piece)))
-            if number > 0:
+
+    async def _send(self, request: web.Request, response: web.StreamResponse, chunks: AsyncIterator[Payload]) -> None:
+        """Send an answer to its end, or as far as the conduct lets it come after its first piece."""
+        begun = False
+        async for payload in chunks:
+            cut = self.conduct.mode is ChatMode.LENGTH
+            await response.write(wire.event(wire.cut_off(payload) if cut else payload))
+            if begun or not wire.tells_something(payload):
                 continue
+            begun = True
             match self.conduct.mode:
                 case ChatMode.STALL_AFTER_FIRST:
                     await self._loopback.stall()
                 case ChatMode.CUT:
                     assert request.transport is not None
                     request.transport.abort()
-                    return response
+                    return
                 case ChatMode.ERROR_IN_STREAM:
-                    await response.write(_event({"error": {"message": "the engine died", "code": 500}}))
-                    return response
+                    await response.write(wire.event({"error": {"message": "the engine died", "code": 500}}))
+                    return
                 case _:
                     pass
-        for delta in _call_deltas(wanted, self.conduct.call_style):
-            await response.write(_event(_chunk("", calls=[delta])))
-        reason = "length" if self.conduct.mode is ChatMode.LENGTH else "tool_calls" if wanted else "stop"
-        await response.write(_event(_chunk("", finish_reason=reason)))
-        if tells_usage:
-            await response.write(_event(_chunk("") | {"choices": [], "usage": _usage(words, self.conduct)}))
-        await response.write(b"data: [DONE]\n\n")
-        return response
+        await response.write(wire.END)
+
+    async def _chunks(self, call: ChatCall, stack: AsyncExitStack) -> AsyncIterator[Payload]:
+        """Return the chunks of a streamed answer. Raises `UpstreamError` where an endpoint refuses it."""
+        if (upstream := self._upstream) is not None:
+            return await stack.enter_async_context(upstream.streamed(call.body))
+        words, wanted = self._made(call)
+        return _scripted(words, wanted, self.conduct, tells_usage="stream_options" in call.body)
+
+    def _made(self, call: ChatCall) -> tuple[str, tuple[Wanted, ...]]:
+        """Return the words, and the tools that are wanted, of an answer that is made here."""
+        if self.conduct.mode is ChatMode.EMPTY:
+            return "", ()
+        assert not isinstance(self.conduct.answer, Upstream), "asked instead"
+        made = self.conduct.answer(call)
+        return (made, ()) if isinstance(made, str) else (made.words, made.wanted)
 
 
 def _refusal(conduct: ChatConduct, call: ChatCall) -> web.Response | None:
     """Return the error this conduct answers with before any word, or None."""
     match conduct.mode:
         case ChatMode.WRONG_KEY:
-            return _error(401, "Incorrect API key provided.")
+            return problem(401, "Incorrect API key provided.")
         case ChatMode.UNKNOWN_MODEL:
-            return _error(404, f"The model {call.body.get('model')} does not exist.")
+            return problem(404, f"The model {call.body.get('model')} does not exist.")
         case ChatMode.RATE_LIMITED:
-            return _error(429, "Rate limit reached.")
+            return problem(429, "Rate limit reached.")
         case ChatMode.BROKEN:
-            return _error(500, "The engine died.")
+            return problem(500, "The engine died.")
         case _:
             pass
     for name in ("max_tokens", "max_completion_tokens"):
         if name in call.body and name != conduct.cap_name:
-            return _error(400, f"Unsupported parameter: '{name}'. Use '{conduct.cap_name}' instead.")
+            return problem(400, f"Unsupported parameter: '{name}'. Use '{conduct.cap_name}' instead.")
     if "stream_options" in call.body and not conduct.takes_stream_options:
-        return _error(400, "Unknown parameter: 'stream_options'.")
+        return problem(400, "Unknown parameter: 'stream_options'.")
     if "tools" in call.body and conduct.minds_tools:
-        return _error(400, "Invalid schema for tools[0].function.")
+        return problem(400, "Invalid schema for tools[0].function.")
     if "tools" in call.body and not conduct.takes_tools:
-        return _error(400, f"{call.body.get('model')} does not support tools")
+        return problem(400, f"{call.body.get('model')} does not support tools")
     wanted = call.body.get("response_format")
     if isinstance(wanted, dict) and _format_name(wanted) not in conduct.formats:
-        return _error(400, "Invalid value: 'response_format'.")
+        return problem(400, "Invalid value: 'response_format'.")
     return None
 
 
@@ -248,21 +291,17 @@ def _format_name(wanted: Mapping[str, Any]) -> str:
     return "json_object_schema" if "schema" in wanted else str(wanted.get("type"))
 
 
-def _error(status: int, message: str) -> web.Response:
-    return web.json_response(
-        {"error": {"message": message, "type": "error", "param": None, "code": None}}, status=status
-    )
-
-
-def _pieces(words: str) -> list[str]:
-    """Cut the answer as a model streams it; joined again it is unchanged."""
-    parts = words.split(" ")
-    groups = [" ".join(parts[at : at + PIECE_WORDS]) for at in range(0, len(parts), PIECE_WORDS)]
-    return [group if number == 0 else " " + group for number, group in enumerate(groups)]
-
-
-def _event(payload: object) -> bytes:
-    return b"data: " + json.dumps(payload).encode() + b"\n\n"
+async def _scripted(
+    words: str, wanted: Sequence[Wanted], conduct: ChatConduct, *, tells_usage: bool
+) -> AsyncIterator[Payload]:
+    """Yield the chunks of an answer that was made here."""
+    for piece in wire.pieces(words) if words or not wanted else []:
+        yield wire.chunk(MODEL, piece)
+    for delta in _call_deltas(wanted, conduct.call_style):
+        yield wire.chunk(MODEL, "", calls=[delta])
+    yield wire.chunk(MODEL, "", finish_reason="tool_calls" if wanted else "stop")
+    if tells_usage:
+        yield wire.usage_chunk(MODEL, wire.usage_of(words, prompt_tokens=conduct.prompt_tokens))
 
 
 def _call_deltas(wanted: Sequence[Wanted], style: CallStyle) -> Iterator[dict[str, object]]:
@@ -284,39 +323,3 @@ def _call_deltas(wanted: Sequence[Wanted], style: CallStyle) -> Iterator[dict[st
                 yield {"index": index, **own, "function": {"arguments": call.written}}
             case CallStyle.BARE:
                 yield {"index": index, "function": {"name": call.name, "arguments": call.written}}
-
-
-def _chunk(
-    piece: str, *, finish_reason: str | None = None, calls: Sequence[Mapping[str, object]] = ()
-) -> dict[str, object]:
-    delta: dict[str, object] = {"content": None, "tool_calls": list(calls)} if calls else {"content": piece}
-    return {
-        "id": "chatcmpl-local",
-        "object": "chat.completion.chunk",
-        "created": int(time.time()),
-        "model": MODEL,
-        "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}],
-    }
-
-
-def _usage(words: str, conduct: ChatConduct) -> dict[str, int]:
-    answered = len(words.split())
-    asked = conduct.prompt_tokens
-    return {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
-
-
-def _whole(words: str, conduct: ChatConduct) -> dict[str, object]:
-    return {
-        "id": "chatcmpl-local",
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": MODEL,
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": words},
-                "finish_reason": "length" if conduct.mode is ChatMode.LENGTH else "stop",
-            }
-        ],
-        "usage": _usage(words, conduct),
-    }

@@ -21,10 +21,14 @@ _STALL_S = 120.0
 class Loopback:
     """The socket of one local server. *Ownership*: the server that made it opens and closes it."""
 
-    def __init__(self, name: str, *, port: int) -> None:
-        """`name`: which server it is, for errors. `port`: 0 takes a free one."""
+    def __init__(self, name: str, *, port: int, ends_abandoned: bool = False) -> None:
+        """`name`: which server it is, for errors. `port`: 0 takes a free one.
+
+        `ends_abandoned`: an answer is cancelled when its client hangs up, even before its first byte.
+        """
         self._name = name
         self._port = port
+        self._ends_abandoned = ends_abandoned
         self._released = asyncio.Event()
         self._runner: web.AppRunner | None = None
 
@@ -37,7 +41,9 @@ class Loopback:
         """Listen. Raises `RehearsalError` when the port is taken."""
         app = web.Application()
         app.add_routes(routes)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_S)
+        runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=_SHUTDOWN_S, handler_cancellation=self._ends_abandoned
+        )
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", self._port).start()

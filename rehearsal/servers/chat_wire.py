@@ -1,0 +1,81 @@
+"""How OpenAI's chat completions look on the wire: chunks, events, whole answers, errors. Pure."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# One `chat.completion.chunk`, or a whole answer, as JSON has it.
+Payload: TypeAlias = "dict[str, Any]"
+
+# Words a minute of a fast local model do not matter here: pieces leave as fast as the client reads them.
+PIECE_WORDS = 2
+END = b"data: [DONE]\n\n"
+
+
+def pieces(words: str) -> list[str]:
+    """Cut the answer as a model streams it; joined again it is unchanged."""
+    parts = words.split(" ")
+    groups = [" ".join(parts[at : at + PIECE_WORDS]) for at in range(0, len(parts), PIECE_WORDS)]
+    return [group if number == 0 else " " + group for number, group in enumerate(groups)]
+
+
+def event(payload: object) -> bytes:
+    """Return one event of a stream."""
+    return b"data: " + json.dumps(payload).encode() + b"\n\n"
+
+
+def chunk(
+    model: str, piece: str, *, finish_reason: str | None = None, calls: Sequence[Mapping[str, object]] = ()
+) -> Payload:
+    """Return one chunk of a streamed answer."""
+    delta: dict[str, object] = {"content": None, "tool_calls": list(calls)} if calls else {"content": piece}
+    return {
+        "id": "chatcmpl-local",
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}],
+    }
+
+
+def usage_chunk(model: str, usage: Mapping[str, int]) -> Payload:
+    """Return the last chunk, which tells what the answer cost."""
+    return chunk(model, "") | {"choices": [], "usage": dict(usage)}
+
+
+def usage_of(words: str, *, prompt_tokens: int) -> dict[str, int]:
+    """Return what an answer is said to have cost."""
+    answered = len(words.split())
+    return {"prompt_tokens": prompt_tokens, "completion_tokens": answered, "total_tokens": prompt_tokens + answered}
+
+
+def whole(model: str, words: str, usage: Mapping[str, int]) -> Payload:
+    """Return an answer that is not streamed."""
+    return {
+        "id": "chatcmpl-local",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": words}, "finish_reason": "stop"}],
+        "usage": dict(usage),
+    }
+
+
+def tells_something(payload: Payload) -> bool:
+    """Return whether a chunk holds words or a part of a call; the first one of many servers names the role alone."""
+    deltas = [choice.get("delta") or {} for choice in payload.get("choices") or ()]
+    return any(delta.get("content") is not None or delta.get("tool_calls") for delta in deltas)
+
+
+def cut_off(payload: Payload) -> Payload:
+    """Return a chunk or an answer that says, where it says why it ended, that its cap was reached."""
+    choices = [
+        {**choice, "finish_reason": "length"} if choice.get("finish_reason") else choice
+        for choice in payload.get("choices") or ()
+    ]
+    return {**payload, "choices": choices}

@@ -1,0 +1,124 @@
+"""The language model behind a local chat server: an OpenAI-compatible endpoint to which requests are passed on.
+
+What the client asked goes there as it came, tools and `response_format` with it; what comes back is not looked into
+but for being JSON. Hanging up here hangs up there.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+
+from rehearsal.errors import RehearsalError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+    from types import TracebackType
+
+    from rehearsal.servers.chat_wire import Payload
+
+CONNECT_TIMEOUT_S = 5.0
+# A model on a slow processor reads a long prompt for minutes before it says anything. Who asks hangs up sooner.
+SILENCE_TIMEOUT_S = 600.0
+_WELL, _BAD_GATEWAY = 200, 502
+_MOST_MESSAGE_CHARS = 300
+_DATA, _END = b"data:", b"[DONE]"
+
+
+class UpstreamError(RehearsalError):
+    """The language model did not answer: `status` and the message are for the client that asked."""
+
+    def __init__(self, message: str, *, status: int = _BAD_GATEWAY) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Upstream:
+    """One endpoint and the name of its model.
+
+    *Ownership*: an async context manager; it owns its connections. *Cancellation* hangs up. Any number of requests at
+    once; whether they wait for each other is the endpoint's affair.
+    """
+
+    def __init__(self, base_url: str, model: str) -> None:
+        self._completions = f"{base_url.rstrip('/')}/chat/completions"
+        self.model = model
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        patience = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=SILENCE_TIMEOUT_S)
+        self._session = aiohttp.ClientSession(timeout=patience)
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def whole(self, body: Mapping[str, Any]) -> Payload:
+        """Return the answer to a request that wants it in one piece. Raises `UpstreamError`."""
+        async with await self._asked(body) as response:
+            with self._told():
+                return _payload(await response.read())
+
+    @asynccontextmanager
+    async def streamed(self, body: Mapping[str, Any]) -> AsyncIterator[AsyncGenerator[Payload, None]]:
+        """Ask for a stream, and lend its chunks. Raises `UpstreamError`, also while they are read."""
+        async with await self._asked(body) as response, aclosing(self._chunks(response)) as chunks:
+            yield chunks
+
+    async def _asked(self, body: Mapping[str, Any]) -> aiohttp.ClientResponse:
+        assert self._session is not None, "entered before"
+        with self._told():
+            response = await self._session.post(self._completions, json={**body, "model": self.model})
+            if response.status == _WELL:
+                return response
+            async with response:
+                raise UpstreamError(_message(await response.read()), status=response.status)
+
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[Payload, None]:
+        with self._told():
+            async for line in response.content:
+                if not line.startswith(_DATA):
+                    continue
+                data = line.removeprefix(_DATA).strip()
+                if data == _END:
+                    return
+                yield _payload(data)
+        raise UpstreamError(f"The language model {self.model} behind this server stopped in mid-answer. Ask again.")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Translate what the connection raises. Around its own work alone: who asked has connections too."""
+        try:
+            yield
+        # A ValueError: a line of its stream that is longer than any piece of an answer.
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise UpstreamError(
+                f"The language model {self.model} behind this server is away ({type(error).__name__}). Start it anew."
+            ) from error
+
+
+def _payload(data: bytes) -> Payload:
+    try:
+        payload = json.loads(data)
+    except ValueError as error:
+        raise UpstreamError("The language model behind this server answered with what is not JSON.") from error
+    if not isinstance(payload, dict):
+        raise UpstreamError("The language model behind this server answered with JSON that is no object.")
+    return payload
+
+
+def _message(data: bytes) -> str:
+    """Return what the endpoint says is wrong, or the beginning of what it says instead."""
+    text = data.decode("utf-8", "replace")
+    try:
+        message = json.loads(text)["error"]["message"]
+    except (ValueError, KeyError, TypeError):
+        message = text
+    return str(message)[:_MOST_MESSAGE_CHARS]

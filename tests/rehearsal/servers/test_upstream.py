@@ -1,0 +1,214 @@
+"""A chat server with an endpoint behind it: what is asked goes there, what is answered comes back, hanging up too.
+
+The local chat server itself stands for the endpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from rehearsal.servers.chat import Asking, ChatConduct, ChatMode, LocalChatServer, Wanted
+from rehearsal.servers.loopback import Loopback
+from rehearsal.servers.upstream import Upstream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+WORDS = "The key lies under the third flower pot, as Ada said."
+TOOL = {"type": "function", "function": {"name": "memory_search", "parameters": {"type": "object"}}}
+SCHEMA = {"type": "json_object", "schema": {"type": "object"}}
+PATIENCE_S = 10.0
+
+
+@asynccontextmanager
+async def in_front_of(base_url: str) -> AsyncIterator[LocalChatServer]:
+    """Open a chat server that asks the endpoint at `base_url`."""
+    async with Upstream(base_url, "small") as upstream, LocalChatServer(ChatConduct(answer=upstream)) as front:
+        yield front
+
+
+@asynccontextmanager
+async def two(conduct: ChatConduct) -> AsyncIterator[tuple[LocalChatServer, LocalChatServer]]:
+    """Open a chat server that behaves as `conduct` says, and one in front of it."""
+    async with AsyncExitStack() as stack:
+        behind = await stack.enter_async_context(LocalChatServer(conduct))
+        yield await stack.enter_async_context(in_front_of(behind.base_url)), behind
+
+
+def body(**more: object) -> dict[str, object]:
+    """Return a request."""
+    return {"model": "any", "messages": [{"role": "user", "content": "Where is the key?"}], "max_tokens": 50, **more}
+
+
+async def ask(server: LocalChatServer, **more: object) -> tuple[int, str]:
+    """Return the status and the text of one answer."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{server.base_url}/chat/completions", json=body(**more)) as response,
+    ):
+        return response.status, await response.text()
+
+
+def chunks(text: str) -> list[dict[str, Any]]:
+    """Return the chunks of a stream."""
+    lines = [line.removeprefix("data: ") for line in text.splitlines() if line]
+    assert lines[-1] == "[DONE]"
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def words_of(text: str) -> str:
+    """Return the words of a stream."""
+    deltas = [choice["delta"] for each in chunks(text) for choice in each["choices"]]
+    return "".join(delta.get("content") or "" for delta in deltas)
+
+
+@pytest.mark.asyncio
+async def test_a_stream_is_handed_on_as_it_comes() -> None:
+    """Every chunk as the endpoint made it, its cost among them; and the endpoint was asked what the client asked."""
+    wanted = {"stream": True, "tools": [TOOL], "tool_choice": "auto", "stream_options": {"include_usage": True}}
+    async with two(ChatConduct(answer=lambda _: WORDS)) as (front, behind):
+        _, direct = await ask(behind, **wanted)
+        status, passed_on = await ask(front, **wanted)
+        asked, through = (call.body for call in behind.calls)
+    assert status == 200
+    assert words_of(passed_on) == words_of(direct) == WORDS
+    assert chunks(passed_on)[-1]["usage"] == chunks(direct)[-1]["usage"]
+    # Whatever name the client knows it by, it is the one model that is there.
+    assert through == {**asked, "model": "small"}
+
+
+@pytest.mark.asyncio
+async def test_calls_of_tools_come_through() -> None:
+    """Name and arguments, in the pieces in which they came."""
+    calling = Asking((Wanted("memory_search", {"query": "key"}),))
+    async with two(ChatConduct(answer=lambda _: calling)) as (front, behind):
+        _, direct = await ask(behind, stream=True, tools=[TOOL])
+        _, passed_on = await ask(front, stream=True, tools=[TOOL])
+    found = [[choice["delta"] for each in chunks(text) for choice in each["choices"]] for text in (passed_on, direct)]
+    assert found[0] == found[1]
+    assert found[0][0]["tool_calls"][0]["function"]["name"] == "memory_search"
+
+
+@pytest.mark.asyncio
+async def test_a_whole_answer_and_its_format_come_through() -> None:
+    """As a summary asks for one."""
+    async with two(ChatConduct(answer=lambda _: "{}")) as (front, behind):
+        status, text = await ask(front, response_format=SCHEMA)
+        asked = behind.calls[0].body
+    assert (status, json.loads(text)["choices"][0]["message"]["content"]) == (200, "{}")
+    assert asked["response_format"] == SCHEMA
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_refusal_is_the_endpoints_own(stream: bool) -> None:
+    """Its status and its words, before an answer is begun."""
+    async with two(ChatConduct(answer=lambda _: WORDS, mode=ChatMode.RATE_LIMITED)) as (front, _):
+        status, text = await ask(front, stream=stream)
+    assert (status, json.loads(text)["error"]["message"]) == (429, "Rate limit reached.")
+
+
+@pytest.mark.asyncio
+async def test_an_endpoint_that_is_away_is_a_plain_sentence() -> None:
+    """With the status that clients know as somebody else's fault."""
+    async with LocalChatServer() as gone:
+        base_url = gone.base_url
+    async with in_front_of(base_url) as front:
+        status, text = await ask(front, stream=True)
+    assert status == 502
+    assert "The language model small behind this server is away" in json.loads(text)["error"]["message"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        (ChatMode.GARBAGE_STREAM, "answered with what is not JSON"),
+        (ChatMode.CUT, "behind this server is away"),
+        (ChatMode.GARBAGE, "stopped in mid-answer"),
+    ],
+)
+async def test_what_breaks_in_mid_answer_is_told_in_the_stream(mode: ChatMode, told: str) -> None:
+    """As an event, where it is too late for a status; and the answer is not said to have ended well."""
+    async with two(ChatConduct(answer=lambda _: WORDS, mode=mode)) as (front, _):
+        status, text = await ask(front, stream=True)
+    *_, last = [line for line in text.splitlines() if line]
+    assert status == 200
+    assert told in json.loads(last.removeprefix("data: "))["error"]["message"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("mode", "status", "holds", "lacks"),
+    [
+        (ChatMode.BROKEN, 500, "The engine died.", WORDS[:8]),
+        (ChatMode.GARBAGE, 200, "It works!", WORDS[:8]),
+        (ChatMode.GARBAGE_STREAM, 200, "not json at all", WORDS[:8]),
+        (ChatMode.EMPTY, 200, '"stop"', WORDS[:8]),
+        (ChatMode.LENGTH, 200, '"length"', '"stop"'),
+        (ChatMode.ERROR_IN_STREAM, 200, "the engine died", "[DONE]"),
+    ],
+)
+async def test_it_misbehaves_with_an_endpoint_behind_it_too(
+    mode: ChatMode, status: int, holds: str, lacks: str
+) -> None:
+    """Every fault is the front's own."""
+    async with two(ChatConduct(answer=lambda _: WORDS)) as (front, _):
+        front.conduct.mode = mode
+        answered, text = await ask(front, stream=True)
+    assert answered == status
+    assert holds in text
+    assert lacks not in text
+
+
+@pytest.mark.asyncio
+async def test_a_connection_that_is_cut_here_is_cut_there() -> None:
+    """After the first piece."""
+    async with two(ChatConduct(answer=lambda _: WORDS)) as (front, _):
+        front.conduct.mode = ChatMode.CUT
+        with pytest.raises(aiohttp.ClientError):
+            await ask(front, stream=True)
+
+
+@pytest.mark.asyncio
+async def test_hanging_up_here_hangs_up_there() -> None:
+    """While the endpoint thinks, before its first word: nobody wants the answer any more."""
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def think(request: web.Request) -> web.Response:
+        asked.set()
+        try:
+            return await asyncio.Future()
+        finally:
+            ended.set()
+
+    endpoint = Loopback("thinking", port=0, ends_abandoned=True)
+    await endpoint.open([web.post("/v1/chat/completions", think)])
+    try:
+        async with in_front_of(endpoint.base_url) as front:
+            asking = asyncio.create_task(ask(front, stream=True), name="asking")
+            async with asyncio.timeout(PATIENCE_S):
+                await asked.wait()
+                asking.cancel()
+                await ended.wait()
+            await asyncio.gather(asking, return_exceptions=True)
+    finally:
+        await endpoint.close()
+
+
+@pytest.mark.asyncio
+async def test_clients_are_told_the_models_own_name() -> None:
+    """By which they choose how to count its tokens."""
+    async with (
+        two(ChatConduct(answer=lambda _: WORDS)) as (front, _),
+        aiohttp.ClientSession() as session,
+        session.get(f"{front.base_url}/models") as response,
+    ):
+        assert [each["id"] for each in (await response.json())["data"]] == ["small"]
