@@ -1,0 +1,223 @@
+"""What rooms work with, opened once for the process out of the settings: the store, models, voices, tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.accesses import AccessBook
+from bot.brain.instructions import Instructions
+from bot.brain.responder import ModelResponder
+from bot.brain.tools.toolbox import Toolbox
+from bot.listening import open_detector, open_judge
+from bot.llm.embedded import EmbeddedResponder
+from bot.llm.opening import open_budget, open_model
+from bot.means import Means
+from bot.people import PeopleBook
+from bot.policy import GuildPolicy
+from bot.realtime import talks
+from bot.recognisers import chosen_recognizer
+from bot.remembering import keepers, memories, open_recall, quoting_for
+from bot.store.database import open_database
+from bot.store.guilds import Guilds
+from bot.store.optouts import OptOuts
+from bot.store.people import PeopleStore
+from bot.store.sessions import Sessions
+from bot.store.tiers import SegmentShelf
+from bot.store.turns import SqlTurnStore
+from bot.summarising import summariser_for
+from bot.toolset import Toolset
+from bot.voices import chosen_voice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AsyncExitStack
+    from datetime import tzinfo
+
+    from bot import events
+    from bot.brain.responder import Responder
+    from bot.clock import Clock
+    from bot.llm.fallback import FallbackModel
+    from bot.mcp.servers import McpServers
+    from bot.mcp.settings import McpSettings
+    from bot.participation.standing import Participation
+    from bot.place import Place
+    from bot.recall import Place as RecallPlace
+    from bot.screen.screens import Screens
+    from bot.sections import BotSettings
+    from bot.settings import LlmSettings
+    from bot.store.database import Database
+    from voice.speaking.moderation import Moderator
+    from voice.speaking.settings import SpeakingSettings
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Shelves:
+    """Where everything that outlives the process stands."""
+
+    database: Database
+    sessions: Sessions
+    turns: SqlTurnStore
+    guilds: Guilds
+    opt_outs: OptOuts
+    people: PeopleBook
+    accesses: AccessBook
+
+
+async def open_shelves(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Shelves:
+    """Open the store. Raises `BotError` when it can't be used."""
+    database = await stack.enter_async_context(
+        open_database(
+            settings.storage.database_path,
+            synchronous=settings.storage.synchronous,
+            busy_timeout_s=settings.storage.busy_timeout_s,
+        )
+    )
+    return Shelves(
+        database=database,
+        sessions=Sessions(database, clock),
+        turns=SqlTurnStore(database, clock),
+        guilds=Guilds(database, clock),
+        opt_outs=OptOuts(database, clock),
+        people=PeopleBook(PeopleStore(database), settings.people),
+        accesses=AccessBook(SegmentShelf(database), clock),
+    )
+
+
+async def open_means(
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    shelves: Shelves,
+    *,
+    participation: Participation,
+    screens: Screens,
+    observe: events.Observer,
+    zone: tzinfo,
+    clock: Clock,
+) -> Means:
+    """Open what every room is given. Raises `BotError` or `VoiceError` when something needed is missing."""
+    database, turns, accesses = shelves.database, shelves.turns, shelves.accesses
+    recognizer = await stack.enter_async_context(chosen_recognizer(settings.asr, llm=settings.llm))
+    judge = await open_judge(stack, settings.models, settings.listening)
+    voice = chosen_voice(settings.speaking, models=settings.models, llm=settings.llm)
+    synthesizer = await stack.enter_async_context(voice)
+    model = await _open_model(stack, settings, clock)
+    policy = await _policy(settings, model, shelves.guilds)
+    summariser = summariser_for(settings.compaction.summariser, model, settings.compaction)
+    recall = await open_recall(stack, settings, database, turns, clock, accesses)
+    servers = await _open_servers(stack, settings.mcp, clock)
+    toolset = Toolset(
+        settings.tools,
+        recall,
+        reach=settings.recall.scope,
+        clock=clock,
+        zone=zone,
+        more=tuple if servers is None else servers.tools,
+        screens=lambda place: screens.room(place.guild_id),
+    )
+    return Means(
+        sessions=shelves.sessions,
+        open_memory=memories(turns, summariser, settings, policy, clock),
+        recognizer=recognizer,
+        detector=open_detector(settings.models),
+        synthesizer=synthesizer,
+        new_responder=_responders(settings, model, zone),
+        instructions=Instructions(settings.brain.name, settings.brain.instructions),
+        max_input_tokens=settings.budget.max_input_tokens,
+        zone=zone,
+        clock=clock,
+        observe=observe,
+        room=settings.room,
+        brain=settings.brain,
+        participation=participation,
+        listening=settings.listening,
+        asr=settings.asr,
+        speaking=settings.speaking,
+        moderator=await _open_moderator(stack, settings.speaking, settings.llm),
+        mind=f"the language model {model.model}" if model else "what I heard, without a language model",
+        judge=judge,
+        talk=talks(settings.realtime, api_key=_realtime_key(settings), language=settings.asr.language, clock=clock),
+        keeping=keepers(settings, database, turns, shelves.people, accesses, clock),
+        quoting=quoting_for(settings, recall, zone),
+        toolbox=_toolbox(settings, model, toolset),
+        discerning=model is not None,
+        screens=screens,
+        policy=policy,
+    )
+
+
+async def _open_model(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> FallbackModel | None:
+    if not settings.llm.configured:
+        log.info("no_language_model", responder="embedded")
+        return None
+    return await stack.enter_async_context(
+        open_model(
+            settings.llm,
+            settings.budget,
+            settings.models,
+            within_s=settings.brain.reply_timeout_s,
+            clock=clock,
+        )
+    )
+
+
+def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo) -> Callable[[], Responder]:
+    """Return what makes a room's responder."""
+    if model is not None:
+        shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens, tools=settings.tools)
+        return lambda: shared
+    names = (settings.brain.name, *settings.brain.wake_names)
+    return lambda: EmbeddedResponder(names=names, zone=zone)
+
+
+async def _policy(settings: BotSettings, model: FallbackModel | None, guilds: Guilds) -> GuildPolicy:
+    """Return what says which mode and which budget hold in a guild."""
+    budget = model.budget if model is not None else await open_budget("", settings.budget)
+    return GuildPolicy(
+        guilds,
+        budget,
+        mode=settings.compaction.mode,
+        max_output_tokens=settings.llm.max_output_tokens,
+        instructions=settings.brain.guild_instructions,
+    )
+
+
+def _toolbox(
+    settings: BotSettings, model: FallbackModel | None, toolset: Toolset
+) -> Callable[[RecallPlace, Place], Toolbox]:
+    """Return what makes a room's toolbox: an empty one where nobody could call anything."""
+    if model is None and not settings.realtime.enabled:
+        return lambda *_: Toolbox()
+    return toolset.toolbox
+
+
+def _realtime_key(settings: BotSettings) -> str:
+    """Return the key of speech-to-speech: its own, or OpenAI's where it is OpenAI."""
+    key = settings.realtime.api_key or (None if settings.realtime.base_url else settings.llm.api_key)
+    return key.get_secret_value() if key else ""
+
+
+async def _open_servers(stack: AsyncExitStack, settings: McpSettings, clock: Clock) -> McpServers | None:
+    """Begin to connect to the MCP servers, if there are any."""
+    if not settings.servers:
+        return None
+    # Imported where it is needed: the library takes a second to load.
+    from bot.mcp.servers import running_servers
+
+    return await stack.enter_async_context(running_servers(settings, clock))
+
+
+async def _open_moderator(stack: AsyncExitStack, speaking: SpeakingSettings, llm: LlmSettings) -> Moderator | None:
+    if speaking.moderation == "off":
+        return None
+    # Imported where it is needed: the library takes a second to load.
+    from bot.llm.openai_moderation import OpenAIModerator
+    from voice.endpoint import Endpoint
+
+    key = llm.key_for(llm.base_url, None)
+    endpoint = Endpoint(llm.base_url, speaking.moderation_model, key, speaking.moderation_timeout_s)
+    return await stack.enter_async_context(OpenAIModerator(endpoint))
