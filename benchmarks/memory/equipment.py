@@ -9,12 +9,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.errors import EndpointError, PeerError
-from benchmarks.localmodel import Endpoint, check_endpoint, find_model_file, find_python, local_endpoint
+from benchmarks.errors import PeerError
+from benchmarks.localmodel import Endpoint, check_endpoint, find_model_file
 from benchmarks.peers.environment import PEERS, peer_python
 from bot.embedding.choice import chosen_embedder
 from bot.settings import LlmSettings
 from config.load import load
+from rehearsal.errors import LanguageModelError
+from rehearsal.servers.language_model import find_llama, served_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,11 +44,12 @@ async def find_endpoint(
     else:
         try:
             model_file = find_model_file(options.model_file, load().models.directory)
-            python = await find_python(options.llama_python)
-            endpoint = await stack.enter_async_context(local_endpoint(python, model_file, progress))
-        except EndpointError as error:
-            remark(f"Without a language model only what needs none was measured. {error}")
+            python = await find_llama(options.llama_python)
+            served = await stack.enter_async_context(served_model(python, model_file, progress.say))
+        except LanguageModelError as error:
+            remark(f"Without a language model only what needs none was measured. {error} Or give --base-url.")
             return None
+        endpoint = Endpoint(served.base_url, served.name, local=True)
     remark(f"The language model was {endpoint.model}, for all who ask one.")
     return endpoint
 

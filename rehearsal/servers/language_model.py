@@ -1,0 +1,157 @@
+"""A language model on this machine: llama.cpp's own OpenAI-compatible server with a GGUF file, on 127.0.0.1 alone.
+
+It is somebody else's program in a process of its own, started and ended here; what goes wrong with it is told in one
+sentence. Which file it serves is for the caller to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import socket
+import sys
+import tempfile
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+
+import aiohttp
+
+from rehearsal.errors import LanguageModelError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+# A prompt of eleven turns with everything around it has some 2,000 tokens.
+CONTEXT_TOKENS = 8_192
+# Reading a gigabyte from a slow disk.
+START_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 10.0
+_POLL_S = 0.5
+_PROBE_TIMEOUT_S = 10.0
+# Beside nothing else at all: a model's threads on a shared machine slow everybody, itself most.
+_NICENESS = 5
+_INSTALL = "`pip install 'llama-cpp-python[server]'`"
+_MOST_LAST_WORDS_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A language model that answers at `base_url`, in OpenAI's way, by that name."""
+
+    base_url: str
+    name: str
+
+
+async def find_llama(python: str = "") -> str:
+    """Return an interpreter that can serve a GGUF file: the one that is named, else this one.
+
+    Raises `LanguageModelError` when it cannot.
+    """
+    if not python:
+        if importlib.util.find_spec("llama_cpp") is None:
+            raise LanguageModelError(
+                f"llama-cpp-python is not installed here. Run {_INSTALL}, or name another Python that has it with "
+                "--llama-python."
+            )
+        return sys.executable
+    if await _status_of(python, "-c", "import llama_cpp.server") != 0:
+        raise LanguageModelError(f"{python} has no llama-cpp-python with its server: {_INSTALL} with that Python.")
+    return python
+
+
+async def _status_of(python: str, *arguments: str) -> int:
+    """Return the exit status of a short run. Raises `LanguageModelError` when it cannot be run or does not end."""
+    silent = asyncio.subprocess.DEVNULL
+    try:
+        probe = await asyncio.create_subprocess_exec(python, *arguments, stdin=silent, stdout=silent, stderr=silent)
+    except OSError as error:
+        raise LanguageModelError(f"{python} cannot be run. Give the path of a Python with llama-cpp-python.") from error
+    try:
+        return await asyncio.wait_for(probe.wait(), START_TIMEOUT_S)
+    except TimeoutError as error:
+        raise LanguageModelError(
+            f"{python} does not answer. Give the path of a Python with llama-cpp-python."
+        ) from error
+    finally:
+        await _stop(probe)
+
+
+@asynccontextmanager
+async def served_model(python: str, model_file: Path, say: Callable[[str], None]) -> AsyncIterator[ServedModel]:
+    """Serve a GGUF file until the block is left. `say` is told one line when it begins.
+
+    *Ownership*: the process ends with the block. Raises `LanguageModelError` when it does not start.
+    """
+    port = _free_port()
+    with tempfile.TemporaryFile() as output:
+        process = await asyncio.create_subprocess_exec(
+            python,
+            *("-m", "llama_cpp.server", "--model", str(model_file), "--model_alias", model_file.stem),
+            *("--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(CONTEXT_TOKENS)),
+            # Its default breaks a streaming answer off for the next request: a reply, say, for a summary.
+            *("--interrupt_requests", "false"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=asyncio.subprocess.STDOUT,
+            preexec_fn=lambda: os.nice(_NICENESS),
+        )
+        try:
+            model = ServedModel(f"http://127.0.0.1:{port}/v1", model_file.stem)
+            say(f"serving {model_file.name} at {model.base_url}")
+            await _until_ready(model, process, output)
+            yield model
+        finally:
+            await _stop(process)
+
+
+async def _until_ready(model: ServedModel, process: asyncio.subprocess.Process, output: IO[bytes]) -> None:
+    patience = aiohttp.ClientTimeout(total=_PROBE_TIMEOUT_S)
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S), aiohttp.ClientSession(timeout=patience) as session:
+            while process.returncode is None:
+                if await _answers(session, model):
+                    return
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError as error:
+        raise LanguageModelError(
+            f"The local language model did not start within {START_TIMEOUT_S:g} seconds. Try a smaller model file."
+        ) from error
+    raise LanguageModelError(
+        f"The local language model did not start: {_last_line(output)}. Check the model file, and llama-cpp-python."
+    )
+
+
+async def _answers(session: aiohttp.ClientSession, model: ServedModel) -> bool:
+    try:
+        async with session.get(f"{model.base_url}/models") as response:
+            return response.ok
+    except (aiohttp.ClientError, TimeoutError):
+        return False
+
+
+def _last_line(output: IO[bytes]) -> str:
+    output.seek(0)
+    lines = [line.strip() for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    return lines[-1].rstrip(".")[:_MOST_LAST_WORDS_CHARS] if lines else "it said nothing"
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def _free_port() -> int:
+    """Return a port that is free now; llama.cpp's server can't tell which one it got itself."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
