@@ -33,7 +33,8 @@ log = structlog.get_logger()
 
 # Loading takes a second, on a busy machine several.
 START_TIMEOUT_S: Final = 40.0
-# A full screen takes half a second on an idle core; ten times that is a hang, or a machine that can't do it.
+# A full screen takes half a second on an idle core; ten times that is a hang, or a machine that is busy with other
+# things. Starting anew makes a busy machine busier, so after each failure in a row it has twice as long.
 READ_TIMEOUT_S: Final = 8.0
 _STOP_TIMEOUT_S: Final = 2.0
 # The share of a core's time that reading may take while pictures keep changing.
@@ -82,6 +83,9 @@ class OcrReader:
         self._rested_at = float("-inf")
         self._failures = 0
         self._given_up_until = float("-inf")
+        # Who reads or waits to; and whether nobody shares any more, so that the last of them ends the process.
+        self._readers = 0
+        self._last_one = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -97,35 +101,58 @@ class OcrReader:
         return self._process is not None and self._process.returncode is None
 
     async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
-        """See `VisionReader.read`. One that is urgent skips the rest, not the queue."""
-        async with self._turn:
-            if not urgent:
-                await self._sleep(max(0.0, self._rested_at - self._monotonic()))
-            if self._monotonic() < self._given_up_until:
-                raise VisionError("Reading screens failed again and again; it is tried again in a minute.")
-            try:
-                answer = await self._read(latest)
-            except VisionError:
-                self._failed()
-                raise
-            self._failures = 0
-            # Its own processor time: on a busy machine most of the wait is other people's work.
-            self._rested_at = self._monotonic() + _cpu_s(answer) * self._rest_factor
-            return Reading(Source.OCR, _lines(answer))
+        """See `VisionReader.read`. One that is urgent skips the rest, its own and that of others; not the queue."""
+        self._readers += 1
+        self._last_one = False
+        try:
+            return await self._in_turn(latest, urgent=urgent)
+        finally:
+            self._readers -= 1
+            if self._last_one and not self._readers:
+                await self._kill()
 
     async def rest(self) -> None:
-        """Nobody shares any more: give the process's memory back. The next picture starts another."""
-        async with self._turn:
+        """Nobody shares any more: give the process's memory back, behind who still reads. Waits for nobody.
+
+        The next picture starts another.
+        """
+        if self._readers:
+            self._last_one = True
+        else:
             await self._kill()
+
+    async def _in_turn(self, latest: Latest, *, urgent: bool) -> Reading:
+        while True:
+            if not urgent:
+                # Not in the queue: somebody may ask meanwhile what is on the screen.
+                await self._sleep(max(0.0, self._rested_at - self._monotonic()))
+            async with self._turn:
+                # Somebody else's reading may have come first; it is rested from, too.
+                if urgent or self._monotonic() >= self._rested_at:
+                    return await self._read_now(latest)
+
+    async def _read_now(self, latest: Latest) -> Reading:
+        if self._monotonic() < self._given_up_until:
+            raise VisionError("Reading screens failed again and again; it is tried again in a minute.")
+        try:
+            answer = await self._read(latest)
+        except VisionError:
+            self._failed()
+            raise
+        self._failures = 0
+        # Its own processor time: on a busy machine most of the wait is other people's work.
+        self._rested_at = self._monotonic() + _cpu_s(answer) * self._rest_factor
+        return Reading(Source.OCR, _lines(answer))
 
     async def _read(self, latest: Latest) -> dict[str, Any]:
         process = await self._started()
         answer: dict[str, Any] | None = None
+        timeout_s = self._timeout_s * 2**self._failures
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(timeout_s):
                 answer = await _asked(process, latest())
         except TimeoutError as error:
-            log.warning("screen_reader_hung", timeout_s=self._timeout_s)
+            log.warning("screen_reader_hung", timeout_s=timeout_s)
             raise VisionError("Reading the screen took too long; the reader was started again.") from error
         except (OSError, EOFError, ValueError) as error:
             raise VisionError("The screen reader broke off; it was started again.") from error

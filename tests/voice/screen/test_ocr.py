@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.voice.screen.screens import HUD, jpeg, screen
 from voice.screen.gate import WHOLE, Box
@@ -65,6 +66,11 @@ def reader(command: Sequence[str], *, timeout_s: float = 20.0, time: Time | None
     )
 
 
+def runs(of: OcrReader) -> bool:
+    """Return whether its process is there: it may come and go between two questions."""
+    return of.running
+
+
 async def texts_of(of: OcrReader, look: Callable[[str], Look], name: str) -> list[str]:
     return [line.text for line in (await of.read(lambda: look(name))).lines]
 
@@ -106,6 +112,69 @@ async def test_a_hang_costs_one_picture() -> None:
         assert not of.running
     async with reader(stand_in(act)) as of:
         assert await texts(of) == ["read"]
+
+
+@pytest.mark.asyncio
+async def test_after_a_hang_it_has_longer() -> None:
+    """What looks like a hang may be a machine that is busy: starting anew again and again would make it busier."""
+    async with reader(stand_in("time.sleep(600)"), timeout_s=0.05) as of:
+        with capture_logs() as logs:
+            for _ in range(3):
+                with pytest.raises(VisionError, match="too long"):
+                    await of.read(lambda: LOOK)
+        hung = [each["timeout_s"] for each in logs if each["event"] == "screen_reader_hung"]
+        assert hung == [0.05, 0.1, 0.2]
+        with pytest.raises(VisionError, match="again and again"):
+            await of.read(lambda: LOOK)
+
+
+@pytest.mark.asyncio
+async def test_who_rests_keeps_nobody_waiting_who_asks() -> None:
+    """A screen that moves is rested from; somebody asks meanwhile and is answered at once."""
+    resting = asyncio.Event()
+
+    async def rest(seconds: float) -> None:
+        if seconds:
+            resting.set()
+            await asyncio.Event().wait()
+
+    act = 'answer({"lines": [[picture.decode(), 0, 0, 1, 1, 1]], "cpu_s": 5})'
+    async with OcrReader(command=stand_in(act), sleep=rest) as of:
+        assert await texts(of, Look(b"first")) == ["first"]
+        moving = asyncio.create_task(of.read(lambda: Look(b"moving")))
+        await resting.wait()
+        assert (await of.read(lambda: Look(b"asked"), urgent=True)).lines[0].text == "asked"
+        moving.cancel()
+        await asyncio.wait({moving})
+
+
+@pytest.mark.asyncio
+async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
+    """Not for a picture that hangs, either; whoever still reads is the last one, and the process goes with it."""
+    act = 'time.sleep(600) if picture == b"hang" else answer({"lines": []})'
+    async with reader(stand_in(act), timeout_s=1.0) as of:
+        reached = asyncio.Event()
+
+        def hang() -> Look:
+            reached.set()
+            return Look(b"hang")
+
+        asked = asyncio.create_task(of.read(hang, urgent=True))
+        await reached.wait()
+        await of.rest()
+        assert runs(of)
+        with pytest.raises(VisionError, match="too long"):
+            await asked
+        assert not runs(of)
+        asked = asyncio.create_task(of.read(lambda: LOOK, urgent=True))
+        await asyncio.sleep(0)
+        await of.rest()
+        await asked
+        assert not runs(of)
+        await of.read(lambda: LOOK)
+        assert runs(of)
+        await of.rest()
+        assert not runs(of)
 
 
 @pytest.mark.asyncio
