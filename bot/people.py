@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.memory.people import draw, participants_part
+from compaction.sentencecache import empty_sentence_caches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -93,5 +94,6 @@ class PeopleBook:
         """Delete everything that is kept about a person in a guild; return how much. Raises `StoreError`."""
         count = await self._store.forget(person_id, guild_id)
         self._known.pop((guild_id, person_id), None)
+        empty_sentence_caches()
         log.info("person_facts_forgotten", guild_id=guild_id, person_id=person_id, count=count)
         return count

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from compaction.lexicon import AROUND_A_FACT, CALENDAR, OTHERWISE, SUBJECTLESS, TAKING_BACK
+from compaction.sentencecache import sentence_cache
 from compaction.values import Kind, Value, alike, is_hour, of_kind, values, without_times
 from compaction.wording import answers_barely, asks, change_words, concepts, durability, is_passing, names, stem, words
 
@@ -52,7 +52,7 @@ class Said:
     text: str
 
 
-@lru_cache(maxsize=2_048)
+@sentence_cache(most=2_048)
 def corrects_barely(sentence: str) -> bool:
     """Return whether a sentence says that something is otherwise, and not what: it has a value, and no subject."""
     if asks(sentence) or not (TAKING_BACK.match(sentence) or OTHERWISE.search(sentence)):
@@ -102,7 +102,7 @@ def _statement_before(said: Sequence[Said], position: int) -> int | None:
     return None
 
 
-@lru_cache(maxsize=2_048)
+@sentence_cache(most=2_048)
 def _given(sentence: str) -> frozenset[Value]:
     """Return the values that a correction gives, without those that it denies ('nine, not eight')."""
     clause = _giving_clause(sentence)

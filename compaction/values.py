@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from compaction.lexicon import MONTHS, NUMBER_WORDS, SMALL_NUMBER_WORDS, WEEKDAYS
+from compaction.sentencecache import sentence_cache
 from compaction.wording import concepts
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ _HOURS_A_TURN = 12
 _MINUTES_AN_HOUR = 60
 
 
-@lru_cache(maxsize=4_096)
+@sentence_cache(most=4_096)
 def values(text: str) -> frozenset[Value]:
     """Return the values of a text. What is part of a time or a date is no figure beside it."""
     found, rest = _times_and_dates(text)
@@ -100,7 +100,7 @@ def without_times(text: str) -> str:
     return _times_and_dates(text)[1]
 
 
-@lru_cache(maxsize=4_096)
+@sentence_cache(most=4_096)
 def _times_and_dates(text: str) -> tuple[frozenset[Value], str]:
     """Return the times and dates of a text, and what is left of it."""
     found: set[Value] = set()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from compaction.lexicon import (
     ACTIVITY_CUES,
@@ -34,6 +33,7 @@ from compaction.lexicon import (
     TAG_QUESTION,
 )
 from compaction.model import Slot
+from compaction.sentencecache import sentence_cache
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Digits with what belongs inside a figure: 4,411  7:30  3.5  2024-05-01.
@@ -230,7 +230,7 @@ def is_stopword(word: str) -> bool:
     return word in STOPWORDS
 
 
-@lru_cache(maxsize=4_096)
+@sentence_cache(most=4_096)
 def concepts(text: str) -> Concepts:
     """Return what a sentence is about."""
     its_figures = figures(text)

@@ -26,6 +26,7 @@ from compaction.elliptic import REACH_TURNS
 from compaction.memory.segments import record_of
 from compaction.model import Fact, Seq, SessionId, Turn
 from compaction.rendering import render
+from compaction.sentencecache import empty_sentence_caches
 from compaction.summarisers.claims import reference_of, without_reference
 from compaction.summarisers.extractive import extract, gist_of, retold
 from compaction.summarisers.port import FoldRequest
@@ -97,6 +98,7 @@ class Forgetting:
                 total.about + done.about,
                 (*total.sessions, *done.sessions),
             )
+        empty_sentence_caches()
         await self._wipe()
         return total
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compaction.lexicon import CALENDAR
 from compaction.memory.terms import terms
 from compaction.model import Fact, Seq
+from compaction.sentencecache import sentence_cache
 from compaction.summarisers.claims import claim_of, corrects
 from compaction.wording import concepts, sentences, slot_of
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from compaction.summarisers.claims import Claim
-    from compaction.wording import Concepts
 
 # A correction shares this much of what the old sentence is about; more when nothing announces it.
 _ALIKE_ANNOUNCED = 0.25
@@ -152,20 +151,15 @@ def _later(new: Statement, old: Statement) -> bool:
     return new.seq > old.seq if new.session == old.session else new.at > old.at
 
 
-@lru_cache(maxsize=512)
+@sentence_cache(most=512)
 def _statements(text: str) -> tuple[str, ...]:
     """Return the sentences that state something."""
     return tuple(each for each in sentences(text) if not asks(each))
 
 
-@lru_cache(maxsize=2_048)
-def _about(sentence: str) -> Concepts:
-    return concepts(sentence)
-
-
 def _answer_replaces(new: Statement, told: str, asked: Mapping[str, float], *, same_speaker: bool) -> bool:
     """Judge an answer by the question it answers: that names the subject, the answer has the value."""
-    subject, value, old = _about(new.answered), _about(new.text), _about(told)
+    subject, value, old = concepts(new.answered), concepts(new.text), concepts(told)
     shared = subject.all & old.all
     # Days and figures alone are no subject: many things are at ten.
     names = (subject.names & old.names) - CALENDAR
@@ -180,7 +174,7 @@ def _answer_replaces(new: Statement, told: str, asked: Mapping[str, float], *, s
     return bool(value.values) if old.values else bool(value.all - old.all)
 
 
-@lru_cache(maxsize=1_024)
+@sentence_cache(most=1_024)
 def denies(text: str) -> bool:
     """Return whether a text says of anything that it is no longer so."""
     return _DENIES.search(text) is not None
@@ -191,7 +185,7 @@ def _as_much_asked(after: str, before: str, asked: Mapping[str, float]) -> bool:
     if not asked:
         return True
     of_old, of_new = _terms(before), _terms(after)
-    if (asked.keys() & (of_old - of_new)) & _stems(_about(before).values):
+    if (asked.keys() & (of_old - of_new)) & _stems(concepts(before).values):
         # Asked about Tomas, what is said of Olga is no correction.
         return False
     held = sum(weight for term, weight in asked.items() if term in of_old)
@@ -203,7 +197,7 @@ def _denies_old(after: str, before: str, *, same_speaker: bool) -> bool:
         return False
     if not denies(after) or _ADDS.search(after):
         return False
-    new, old = _about(after), _about(before)
+    new, old = concepts(after), concepts(before)
     return bool(new.all & old.all) and bool(new.all - old.all) and _denies(after, before)
 
 
@@ -213,7 +207,7 @@ def _gives_other_value(after: str, before: str, said: Statement, told: Statement
         return False
     if corrects(_claim(after, said.speaker), _claim(before, told.speaker)):
         return True
-    new, old = _about(after), _about(before)
+    new, old = concepts(after), concepts(before)
     shared, fresh, gone = new.all & old.all, new.all - old.all, old.all - new.all
     if not new.topics & old.topics or not fresh or _ADDS.search(after):
         return False
@@ -241,23 +235,23 @@ def _gives_other_value(after: str, before: str, said: Statement, told: Statement
 
 def _denies(after: str, before: str) -> bool:
     """Return whether a sentence says of something of the old one that it is no longer so."""
-    old = _about(before).all
+    old = concepts(before).all
     return any(
         not old.isdisjoint(concepts(match["what"] or match["that"]).all) and match.group() not in before
         for match in _DENIES.finditer(after)
     )
 
 
-@lru_cache(maxsize=2_048)
+@sentence_cache(most=2_048)
 def _claim(sentence: str, speaker: str) -> Claim:
     return claim_of(Fact(Seq(0), slot_of(sentence), speaker, 0.0, sentence))
 
 
-@lru_cache(maxsize=2_048)
+@sentence_cache(most=2_048)
 def _terms(sentence: str) -> frozenset[str]:
     return frozenset(terms(sentence))
 
 
-@lru_cache(maxsize=2_048)
+@sentence_cache(most=2_048)
 def _stems(words: frozenset[str]) -> frozenset[str]:
     return frozenset(terms(" ".join(sorted(words))))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from compaction.lexicon import AROUND_A_FACT, SUBJECTLESS
+from compaction.sentencecache import sentence_cache
 from compaction.values import Kind, Value, alike, is_hour, of_kind, values, without_times
 from compaction.wording import (
     adds_to_something,
@@ -110,7 +110,7 @@ def without_reference(text: str) -> str:
     return text if referring is None else as_sentence(referring["own"], len(text) + 1)
 
 
-@lru_cache(maxsize=2_048)
+@sentence_cache(most=2_048)
 def _core(text: str) -> frozenset[str]:
     topics = concepts(without_times(text)).topics - change_words(text)
     return frozenset(stem(topic) for topic in topics) - _AROUND

@@ -1,0 +1,25 @@
+"""What caches keep of people's sentences can be emptied at once."""
+
+from __future__ import annotations
+
+from compaction.sentencecache import empty_sentence_caches, sentence_cache
+
+
+def test_a_sentence_is_worked_on_once_until_it_is_forgotten() -> None:
+    """At most so many are kept, and after emptying none is."""
+    worked_on: list[str] = []
+
+    @sentence_cache(most=2)
+    def length(sentence: str) -> int:
+        worked_on.append(sentence)
+        return len(sentence)
+
+    assert [length("a"), length("bb"), length("a")] == [1, 2, 1]
+    assert worked_on == ["a", "bb"]
+    length("ccc")
+    length("bb")
+    assert worked_on == ["a", "bb", "ccc", "bb"]
+    empty_sentence_caches()
+    length("bb")
+    assert worked_on[-1] == "bb"
+    assert len(worked_on) == 5
