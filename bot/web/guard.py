@@ -21,12 +21,20 @@ class ProxyError(ValueError):
     """A trusted proxy is neither an address nor a network."""
 
 
+# What browsers call the machine they run on. Nobody else's page can come from there.
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where the pages are for the outside: `origin` as browsers send it, `host` with its port where it has one."""
+    """Where the pages are for the outside: `origin` as browsers send it, `host` with its port where it has one.
+
+    `aliases`: other hosts that are the same; this machine has several names, and people type the one they like.
+    """
 
     origin: str
     host: str
+    aliases: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, public_url: str, *, port: int) -> Site:
@@ -36,18 +44,22 @@ class Site:
         host = (parts.hostname or "").casefold()
         host = f"[{host}]" if ":" in host else host
         default = {"http": 80, "https": 443}.get(scheme)
-        if parts.port is not None and parts.port != default:
-            host = f"{host}:{parts.port}"
-        return cls(f"{scheme}://{host}", host)
+        behind = "" if parts.port is None or parts.port == default else f":{parts.port}"
+        aliases = tuple(f"{name}{behind}" for name in _LOOPBACK if name != host) if host in _LOOPBACK else ()
+        return cls(f"{scheme}://{host}{behind}", f"{host}{behind}", aliases)
 
     @property
-    def socket_origin(self) -> str:
-        """Return the origin of its web sockets, which not every browser takes to be `'self'`."""
-        return ("wss://" if self.origin.startswith("https:") else "ws://") + self.host
+    def socket_origins(self) -> tuple[str, ...]:
+        """Return the origins of its web sockets, which not every browser takes to be `'self'`."""
+        scheme = "wss://" if self.origin.startswith("https:") else "ws://"
+        # A policy has no way to write an IPv6 address; who uses one has a browser for which `'self'` is enough.
+        return tuple(scheme + host for host in (self.host, *self.aliases) if not host.startswith("["))
 
     def admits(self, origin: str | None) -> bool:
         """Return whether a page of that origin may talk to us: our own alone, whatever the request says of its host."""
-        return origin is not None and origin.casefold() == self.origin
+        scheme = self.origin.partition("//")[0]
+        own = {self.origin, *(f"{scheme}//{host}" for host in self.aliases)}
+        return origin is not None and origin.casefold() in own
 
 
 def security_headers(site: Site) -> dict[str, str]:
@@ -57,7 +69,7 @@ def security_headers(site: Site) -> dict[str, str]:
         "script-src": "'self'",
         "style-src": "'self'",
         "img-src": "'self'",
-        "connect-src": f"'self' {site.socket_origin}",
+        "connect-src": " ".join(("'self'", *site.socket_origins)),
         "base-uri": "'none'",
         "form-action": "'none'",
         "frame-ancestors": "'none'",

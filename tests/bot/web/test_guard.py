@@ -8,20 +8,20 @@ from bot.web.guard import Proxies, ProxyError, Site, security_headers
 
 
 @pytest.mark.parametrize(
-    ("url", "origin", "socket"),
+    ("url", "origin", "sockets"),
     [
-        ("", "http://localhost:8095", "ws://localhost:8095"),
+        ("", "http://localhost:8095", "ws://localhost:8095 ws://127.0.0.1:8095"),
         ("https://Watch.Example.org/", "https://watch.example.org", "wss://watch.example.org"),
         ("https://watch.example.org:443", "https://watch.example.org", "wss://watch.example.org"),
         ("https://watch.example.org:8443", "https://watch.example.org:8443", "wss://watch.example.org:8443"),
-        ("http://127.0.0.1:80", "http://127.0.0.1", "ws://127.0.0.1"),
-        ("http://[::1]:8095", "http://[::1]:8095", "ws://[::1]:8095"),
+        ("http://127.0.0.1:80", "http://127.0.0.1", "ws://127.0.0.1 ws://localhost"),
+        ("http://[::1]:8095", "http://[::1]:8095", "ws://localhost:8095 ws://127.0.0.1:8095"),
     ],
 )
-def test_a_site_is_what_browsers_call_it(url: str, origin: str, socket: str) -> None:
-    """Small letters, no port where it is the usual one."""
+def test_a_site_is_what_browsers_call_it(url: str, origin: str, sockets: str) -> None:
+    """Small letters, no port where it is the usual one; this machine has several names."""
     site = Site.of(url, port=8095)
-    assert (site.origin, site.socket_origin) == (origin, socket)
+    assert (site.origin, " ".join(site.socket_origins)) == (origin, sockets)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,30 @@ def test_a_site_is_what_browsers_call_it(url: str, origin: str, socket: str) -> 
 def test_our_own_page_alone_may_talk_to_us(origin: str | None, admitted: bool) -> None:
     """The origin is compared with the public address and never with what the request calls its host."""
     assert Site.of("https://watch.example.org", port=1).admits(origin) is admitted
+
+
+@pytest.mark.parametrize("url", ["", "http://localhost:8095", "http://127.0.0.1:8095", "http://[::1]:8095"])
+@pytest.mark.parametrize(
+    ("origin", "admitted"),
+    [
+        ("http://localhost:8095", True),
+        ("http://127.0.0.1:8095", True),
+        ("http://[::1]:8095", True),
+        ("http://localhost:8096", False),
+        ("https://localhost:8095", False),
+        ("http://127.0.0.2:8095", False),
+        ("http://localhost.evil.net:8095", False),
+    ],
+)
+def test_this_machine_is_itself_by_any_of_its_names(url: str, origin: str, admitted: bool) -> None:
+    """A link for it works whichever is typed; another port is another server."""
+    assert Site.of(url, port=8095).admits(origin) is admitted
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:8095", "http://127.0.0.1:8095"])
+def test_a_public_site_is_not_this_machine(origin: str) -> None:
+    """A page that somebody serves on their own machine is none of ours then."""
+    assert not Site.of("https://watch.example.org", port=8095).admits(origin)
 
 
 def test_the_browser_is_forbidden_what_the_page_does_not_need() -> None:

@@ -198,7 +198,7 @@ async def test_nothing_else_is(page: Page, method: str, path: str, status: int) 
 @pytest.mark.asyncio
 async def test_a_foreign_page_is_refused(page: Page) -> None:
     """Whatever it says of its host; and a plain request is no web socket."""
-    for origin in ("https://evil.example", "null", page.base):
+    for origin in ("https://evil.example", "null", f"http://127.0.0.1:{page.server.port % 65_535 + 1}"):
         with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
             await page.http.ws_connect(
                 f"{page.base}/share/socket", origin=origin, headers={"Host": origin.removeprefix("https://")}
@@ -207,6 +207,14 @@ async def test_a_foreign_page_is_refused(page: Page) -> None:
     async with page.http.get(f"{page.base}/share/socket", headers={"Origin": page.server.site.origin}) as answer:
         assert answer.status == 426
     assert page.host.asked == []
+
+
+@pytest.mark.asyncio
+async def test_this_machine_may_be_called_by_its_number(page: Page) -> None:
+    """A link says localhost; some type 127.0.0.1, and some browsers know no other name."""
+    socket = await page.socket(page.base)
+    await socket.send_json({"t": "hello", "token": "good"})
+    assert (await told(socket))["t"] == "welcome"
 
 
 @pytest.mark.asyncio
