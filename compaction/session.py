@@ -361,6 +361,11 @@ class SessionMemory:
         return self._timeline.total
 
     @property
+    def session_id(self) -> SessionId:
+        """Return whose memory it is."""
+        return self._session_id
+
+    @property
     def state(self) -> CompactionState:
         """Return the part of the state that survives a restart."""
         return self._compactor.state.compaction
