@@ -21,6 +21,7 @@ from bot.discord.commands.persona import add_persona
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.watch import add_watch_commands
 from bot.equipment import open_means, open_shelves
+from bot.health import Health
 from bot.interpreter import timely_interpreter
 from bot.participation.standing import Participation
 from bot.room import Room
@@ -83,6 +84,7 @@ async def running_bot(
     """
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
+        health = Health(clock)
         shelves = await open_shelves(stack, settings, clock)
         participation = Participation(
             shelves.guilds,
@@ -101,6 +103,7 @@ async def running_bot(
             observe=observe,
             zone=zone,
             clock=clock,
+            health=health,
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
         metronome = stack.enter_context(running_metronome())

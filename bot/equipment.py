@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bot import events
     from bot.brain.responder import Responder
     from bot.clock import Clock
+    from bot.health import Health
     from bot.llm.fallback import FallbackModel
     from bot.mcp.servers import McpServers
     from bot.mcp.settings import McpSettings
@@ -98,14 +99,20 @@ async def open_means(
     observe: events.Observer,
     zone: tzinfo,
     clock: Clock,
+    health: Health,
 ) -> Means:
-    """Open what every room is given. Raises `BotError` or `VoiceError` when something needed is missing."""
+    """Open what every room is given, and let `health` know whom to ask whether it works.
+
+    Raises `BotError` or `VoiceError` when something needed is missing.
+    """
     database, turns, accesses = shelves.database, shelves.turns, shelves.accesses
-    recognizer = await stack.enter_async_context(chosen_recognizer(settings.asr, llm=settings.llm))
+    recognizer = await stack.enter_async_context(chosen_recognizer(settings.asr, llm=settings.llm, health=health))
     judge = await open_judge(stack, settings.models, settings.listening)
-    voice = chosen_voice(settings.speaking, models=settings.models, llm=settings.llm)
+    voice = chosen_voice(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
     model = await _open_model(stack, settings, clock)
+    if model is not None:
+        health.watch(model.ailments)
     policy = await _policy(settings, model, shelves.guilds)
     summariser = summariser_for(settings.compaction.summariser, model, settings.compaction)
     recall = await open_recall(stack, settings, database, turns, clock, accesses)
@@ -147,6 +154,7 @@ async def open_means(
         discerning=model is not None,
         screens=screens,
         policy=policy,
+        health=health.told,
     )
 
 

@@ -86,3 +86,5 @@ class Means:
     discerning: bool = True
     # What the guild has chosen of mode and budget; None: `max_input_tokens` and the session's own mode hold.
     policy: GuildPolicy | None = None
+    # Tells in plain sentences what of all this does not work at present.
+    health: Callable[[], str] = str

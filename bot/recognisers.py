@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.health import Ailment
 from voice.asr.fallback import FallbackRecognizer
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
@@ -15,6 +17,7 @@ from voice.errors import RecogniserError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.health import Health
     from bot.settings import LlmSettings
     from voice.asr.port import Recognizer
     from voice.asr.settings import AsrSettings
@@ -23,8 +26,10 @@ log = structlog.get_logger()
 
 
 @asynccontextmanager
-async def chosen_recognizer(settings: AsrSettings, *, llm: LlmSettings) -> AsyncIterator[Recognizer]:
-    """Lend the recogniser that the settings name.
+async def chosen_recognizer(
+    settings: AsrSettings, *, llm: LlmSettings, health: Health | None = None
+) -> AsyncIterator[Recognizer]:
+    """Lend the recogniser that the settings name. `health` is told where to ask whether it works.
 
     The local model is loaded beside an endpoint too: what fails in the middle of an evening cannot wait for it.
     Raises `RecogniserError` when the local model is needed and cannot be loaded.
@@ -46,7 +51,14 @@ async def chosen_recognizer(settings: AsrSettings, *, llm: LlmSettings) -> Async
             log.warning("no_local_recogniser", problem=str(error))
             yield remote
             return
-        yield FallbackRecognizer(remote, local)
+        both = FallbackRecognizer(remote, local)
+        if health is not None:
+            health.watch(partial(_ailing, both, f"the speech recogniser {settings.model}"))
+        yield both
+
+
+def _ailing(recognizer: FallbackRecognizer, what: str) -> list[Ailment]:
+    return [] if recognizer.resting is None else [Ailment(what, "the local one hears", recognizer.resting)]
 
 
 async def _local(stack: AsyncExitStack, settings: AsrSettings) -> Recognizer:

@@ -115,11 +115,12 @@ class Room:
         remembered = f"I remember {_count(total, 'turn', 'turns')} of this session"
         if self._memory.cursor:
             remembered += f", the first {self._memory.cursor} of them as a summary"
-        return (
+        told = (
             f"I have been in {self._place.name} for {_count(minutes, 'minute', 'minutes')}, with "
             f"{_count(people, 'person', 'people')}. {remembered}. {_left_out(self._conversation)}"
-            f"{self._conversation.participation()} I answer with {self._conversation.mind}."
+            f"{self._conversation.participation()} I answer with {self._conversation.mind}. {self._means.health()}"
         )
+        return told.rstrip()
 
     # -- life -----------------------------------------------------------------------------------------------
 

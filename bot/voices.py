@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.health import Ailment
 from bot.models.catalogue import VOICE_JOE
 from bot.models.shelf import ModelShelf
 from voice.errors import SynthesisError
@@ -16,6 +18,7 @@ from voice.speaking.piper import PiperSynthesizer
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
+    from bot.health import Health
     from bot.settings import LlmSettings, ModelsSettings
     from voice.speaking.port import Sound, Synthesizer
     from voice.speaking.settings import SpeakingSettings
@@ -27,17 +30,17 @@ _NO_SOUND: tuple[Sound, ...] = ()
 
 @asynccontextmanager
 async def chosen_voice(
-    settings: SpeakingSettings, *, models: ModelsSettings, llm: LlmSettings
+    settings: SpeakingSettings, *, models: ModelsSettings, llm: LlmSettings, health: Health | None = None
 ) -> AsyncIterator[Synthesizer]:
-    """Lend the voice that the settings name.
+    """Lend the voice that the settings name. `health` is told where to ask whether it works.
 
     Without any the bot still listens, remembers, and answers in writing; that is logged and never raised.
     """
     async with AsyncExitStack() as stack:
-        embedded = await _embedded(stack, settings, models)
         if not _wants_endpoint(settings):
-            yield embedded
+            yield await _embedded(stack, settings, models)
             return
+        stand_in = _Mute("") if settings.stand_in == "none" else await _embedded(stack, settings, models)
         # Imported where it is needed: the library takes a second to load.
         from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
 
@@ -52,7 +55,15 @@ async def chosen_voice(
             stall_s=settings.stall_timeout_s,
         )
         remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
-        yield FallbackSynthesizer(remote, embedded)
+        voice = FallbackSynthesizer(remote, stand_in)
+        if health is not None:
+            instead = "I write what I want to say" if isinstance(stand_in, _Mute) else "the embedded voice speaks"
+            health.watch(partial(_ailing, voice, f"the voice {settings.model}", instead))
+        yield voice
+
+
+def _ailing(voice: FallbackSynthesizer, what: str, instead: str) -> list[Ailment]:
+    return [] if voice.resting is None else [Ailment(what, instead, voice.resting)]
 
 
 def _wants_endpoint(settings: SpeakingSettings) -> bool:

@@ -6,6 +6,8 @@ idea lets the compactor's summariser rest (`compaction.machine`), which has its 
 
 from __future__ import annotations
 
+from voice.rest import Resting
+
 # One failure may be a hiccup. Two in a row, and a third person would wait in vain.
 FAILURES = 2
 FIRST_REST_S = 15.0
@@ -21,6 +23,13 @@ class Breaker:
         self._failures = 0
         self._rests = 0
         self._closed_until = 0.0
+        self._since = 0.0
+        self._problem = ""
+
+    @property
+    def resting(self) -> Resting | None:
+        """Return since when and why it is left alone, None if it is not; while one question tries it, it still is."""
+        return Resting(self._since, self._closed_until, self._problem) if self._rests else None
 
     @property
     def well(self) -> bool:
@@ -40,9 +49,15 @@ class Breaker:
         self._failures = self._rests = 0
         self._closed_until = 0.0
 
-    def failed(self, now: float, *, for_good: bool = False) -> float:
-        """Take note that it failed, `for_good` where waiting does not help; return how long it rests, in seconds."""
+    def failed(self, now: float, *, for_good: bool = False, problem: str = "") -> float:
+        """Take note that it failed, `for_good` where waiting does not help; return how long it rests, in seconds.
+
+        `problem`: a plain sentence with the remedy.
+        """
+        if not self._failures:
+            self._since = now
         self._failures += 1
+        self._problem = problem
         if self._failures < FAILURES and not for_good and not self._rests:
             return 0.0
         rest_s = min(FIRST_REST_S * 2.0**self._rests, LONGEST_REST_S)

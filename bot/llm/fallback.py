@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.health import Ailment
 from bot.llm.breaker import Breaker
 from bot.llm.port import NO_TOOLS, ChatModelError, Ended
+from compaction.errors import CompletionError
 from voice.speaking.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
@@ -29,18 +32,21 @@ log = structlog.get_logger()
 
 # Of the time that a reply has until it sounds, the voice needs some too.
 MODELS_SHARE = 0.8
+# A summary that is cancelled after less was not waited for in vain: its session ended.
+STALLED_S = 5.0
+STALLED = "It did not finish a summary in time."
 
 
 class FallbackModel:
     """A `ChatModel` and a `Completion` out of one or more models, best first. Safe for many tasks of one loop.
 
-    `within_s`: how soon a reply has to sound, whatever fails. Summaries come from the first model alone: the compactor
-    can wait for it, and has a fallback of its own.
+    `within_s`: how soon a reply has to sound, whatever fails. A summary may take longer; its failures count apart.
     """
 
     def __init__(self, models: Sequence[BudgetedModel], *, within_s: float, clock: Clock) -> None:
         self._models = tuple(models)
         self._breakers = tuple(Breaker() for _ in self._models)
+        self._summarising = tuple(Breaker() for _ in self._models)
         self._within_s = within_s
         self._clock = clock
 
@@ -86,9 +92,48 @@ class FallbackModel:
             breaker.worked()
             return
 
+    def ailments(self) -> list[Ailment]:
+        """Return which models fail, and who answers instead."""
+        both = list(zip(self._models, self._breakers, strict=True))
+        well = [model.model for model, breaker in both if breaker.resting is None]
+        found = []
+        for number, (model, breaker) in enumerate(both):
+            if (resting := breaker.resting) is None:
+                continue
+            instead = f"{well[0]} answers" if well else "no other answers either"
+            if not well and number == 0:
+                # Where none is well the first is asked whatever it did: see `_worth_asking`.
+                instead, resting = f"{instead}, and each question tries it again", replace(resting, until=None)
+            found.append(Ailment(f"the language model {model.model}", instead, resting))
+        return found
+
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """Return one whole answer of the first model. See `compaction.ports.Completion`."""
-        return await self._models[0].complete(request)
+        """Return one whole answer of the first model that gives one. See `compaction.ports.Completion`.
+
+        Raises the first one's error when all fail.
+        """
+        first_error: CompletionError | None = None
+        asked = self._worth_asking_for_summaries()
+        for number, (model, breaker) in enumerate(asked):
+            begun = self._clock.monotonic()
+            try:
+                answer = await model.complete(request)
+            except CompletionError as error:
+                breaker.failed(self._clock.monotonic(), for_good=not error.retryable, problem=str(error))
+                first_error = first_error or error
+                if number + 1 < len(asked):
+                    next_model = asked[number + 1][0].model
+                    log.warning("summary_failed_over", model=model.model, next_model=next_model, problem=str(error))
+            except asyncio.CancelledError:
+                # The caller's deadline, mostly: there is no time left for another, but the next try begins with it.
+                if self._clock.monotonic() - begun >= STALLED_S:
+                    breaker.failed(self._clock.monotonic(), for_good=True, problem=STALLED)
+                raise
+            else:
+                breaker.worked()
+                return answer
+        assert first_error is not None, "one model at least is asked"
+        raise first_error
 
     def _worth_asking(self) -> list[tuple[BudgetedModel, Breaker]]:
         """Return the models that are well enough, best first; the best where none is."""
@@ -96,8 +141,18 @@ class FallbackModel:
         all_of_them = list(zip(self._models, self._breakers, strict=True))
         return [each for each in all_of_them if each[1].admits(now)] or all_of_them[:1]
 
+    def _worth_asking_for_summaries(self) -> list[tuple[BudgetedModel, Breaker]]:
+        """Return the same for summaries: what is too much for a model there says nothing about replies."""
+        now = self._clock.monotonic()
+        found = [
+            (model, own)
+            for model, reply, own in zip(self._models, self._breakers, self._summarising, strict=True)
+            if reply.resting is None and own.admits(now)
+        ]
+        return found or [(self._models[0], self._summarising[0])]
+
     def _failed(self, model: BudgetedModel, breaker: Breaker, error: ChatModelError) -> None:
-        rest_s = breaker.failed(self._clock.monotonic(), for_good=not error.retryable)
+        rest_s = breaker.failed(self._clock.monotonic(), for_good=not error.retryable, problem=str(error))
         if rest_s and len(self._models) > 1:
             log.warning("model_rests", model=model.model, rest_s=rest_s, problem=str(error))
 

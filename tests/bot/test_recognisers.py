@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import SecretStr
 
+from bot.clock import SystemClock
+from bot.health import Health
 from bot.recognisers import chosen_recognizer
 from bot.settings import LlmSettings
 from rehearsal.servers.refusals import Refusal
@@ -41,10 +43,15 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
             engine="endpoint", base_url=server.base_url, model_dir=whisper_model_dir, device="cpu", language="en"
         )
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
-        async with chosen_recognizer(settings, llm=llm) as recognizer:
+        health = Health(SystemClock())
+        async with chosen_recognizer(settings, llm=llm, health=health) as recognizer:
             assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
             server.conduct.refuses = Refusal.BROKEN
-            assert (await recognizer.recognize(voiced(1), language="en")).text != "from afar"
+            for _ in range(2):
+                assert health.told() == ""
+                assert (await recognizer.recognize(voiced(1), language="en")).text != "from afar"
+            assert health.told().startswith(f"The speech recogniser {settings.model} has not worked for ")
+            assert "; the local one hears, and I try it again in 60 seconds. " in health.told()
     assert server.calls[0].key == "sk-chat"
 
 

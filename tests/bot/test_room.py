@@ -79,6 +79,7 @@ class House:
             names=BrainSettings().wake_names, zone=UTC
         )
         self.discerning = False
+        self.ailing = ""
         self.toolbox: Callable[[RecallPlace, Place], Toolbox] = lambda *_: Toolbox()
         self.keeping: Callable[[SessionId, int, SessionMemory], Keeper | None] = lambda *_: None
 
@@ -118,6 +119,7 @@ class House:
             discerning=self.discerning,
             toolbox=self.toolbox,
             keeping=self.keeping,
+            health=lambda: self.ailing,
         )
 
     def _open_memory(
@@ -426,6 +428,8 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         house.place.links[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
         await house.pass_time(2.0)
         assert "I left out 1 sound (1 too short). I kept silent" in room.status()
+        house.ailing = "The voice kokoro has not worked for 3 minutes; the embedded voice speaks."
+        assert room.status().endswith(f"I answer with what I heard. {house.ailing}")
 
 
 @pytest.mark.asyncio

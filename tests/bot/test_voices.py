@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pydantic import SecretStr
 
+from bot.clock import SystemClock
+from bot.health import Health
 from bot.settings import LlmSettings, ModelsSettings
 from bot.voices import chosen_voice
 from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
@@ -42,6 +45,41 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
             assert (await whole(voice, "Hello there.")).rate_hz == 24_000
             server.conduct.mode = SpeechMode.BROKEN
             assert (await whole(voice, "Hello there.")).rate_hz == 22_050
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("stand_in", "instead"), [("piper", "the embedded voice speaks"), ("none", "I write")])
+async def test_an_endpoint_that_is_left_alone_is_told(stand_in: str, instead: str) -> None:
+    """After two failures in a row, with what is to be done; not before."""
+    health = Health(SystemClock())
+    async with LocalSpeechServer(SpeechConduct(tone, SpeechMode.BROKEN)) as server:
+        settings = SpeakingSettings.model_validate(
+            {"base_url": server.base_url, "stand_in": stand_in, "model": "kokoro"}
+        )
+        async with chosen_voice(settings, models=MODELS, llm=LlmSettings(), health=health) as voice:
+            for _ in range(2):
+                assert health.told() == ""
+                with suppress(SynthesisError):
+                    await whole(voice, "Hello there.")
+            told = health.told()
+    assert told.startswith("The voice kokoro has not worked for ")
+    assert f"; {instead}" in told
+    assert "I try it again in 60 seconds" in told
+    assert told.endswith("failed inside (status 500). Look at its server's log.")
+
+
+@pytest.mark.asyncio
+async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> None:
+    """With the endpoint's reason alone: nothing else was asked for."""
+    async with LocalSpeechServer(SpeechConduct(tone)) as server:
+        settings = SpeakingSettings(base_url=server.base_url, stand_in="none")
+        async with chosen_voice(settings, models=MODELS, llm=LlmSettings()) as voice:
+            assert (await whole(voice, "Hello there.")).rate_hz == 24_000
+            server.conduct.mode = SpeechMode.WRONG_KEY
+            for _ in range(3):
+                with pytest.raises(SynthesisError, match=r"refused the key\. Set speaking\.api_key[^.]*\.$"):
+                    await whole(voice, "Hello there.")
+    assert len(server.calls) == 3
 
 
 @pytest.mark.asyncio

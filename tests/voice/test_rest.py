@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from voice.rest import Rest
+from voice.rest import Rest, Resting
 
 
 def test_it_begins_after_so_many_failures_in_a_row_and_one_call_tries_again() -> None:
     """Those that come while one tries are not called; a success forgets the failures."""
     now, tries = [0.0], list[float]()
     rest = Rest(failures_in_a_row=2, rest_s=60.0, monotonic=lambda: now[0], on_try=lambda: tries.append(now[0]))
-    assert (rest.begin(), rest.failed(), rest.begin(), rest.failed()) == (True, 1, True, 2)
-    now[0] = 59.9
+    assert (rest.begin(), rest.failed("It is away."), rest.begin()) == (True, 1, True)
+    assert rest.resting is None
+    now[0] = 5.0
+    assert rest.failed("It is gone.") == 2
+    assert rest.resting == Resting(0.0, 65.0, "It is gone.")
+    now[0] = 64.9
     assert not rest.begin()
-    now[0] = 60.0
+    now[0] = 65.0
     assert [rest.begin(), rest.begin()] == [True, False]
-    assert tries == [60.0]
+    assert tries == [65.0]
+    assert rest.resting == Resting(0.0, 125.0, "It is gone.")
     rest.succeeded()
+    assert (rest.resting, rest.problem) == (None, "")
     assert [rest.begin(), rest.begin()] == [True, True]
-    assert rest.failed() == 1
+    now[0] = 70.0
+    assert [rest.failed("It broke."), rest.failed("It broke.")] == [1, 2]
+    assert rest.resting == Resting(70.0, 130.0, "It broke.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from voice.errors import RecogniserError, RecogniserOverloadedError
-from voice.rest import FAILURES_IN_A_ROW, REST_S, Rest
+from voice.rest import FAILURES_IN_A_ROW, REST_S, Rest, Resting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +44,11 @@ class FallbackRecognizer:
             on_try=lambda: _log.info("recogniser_tried_again"),
         )
 
+    @property
+    def resting(self) -> Resting | None:
+        """Return since when and why the first is left alone; None if it is not."""
+        return self._rest.resting
+
     async def recognize(
         self,
         pcm: Pcm,
@@ -63,7 +68,7 @@ class FallbackRecognizer:
                 # It is busy, not broken; the guess goes, as under any load.
                 raise
             except RecogniserError as error:
-                _log.warning("remote_recogniser_failed", problem=str(error), failures=self._rest.failed())
+                _log.warning("remote_recogniser_failed", problem=str(error), failures=self._rest.failed(str(error)))
             else:
                 self._rest.succeeded()
                 return heard

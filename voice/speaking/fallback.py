@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from voice.errors import SynthesisError
-from voice.rest import FAILURES_IN_A_ROW, REST_S, Rest
+from voice.rest import FAILURES_IN_A_ROW, REST_S, Rest, Resting
 from voice.speaking.pace import Pace, words_after
 
 if TYPE_CHECKING:
@@ -47,10 +47,15 @@ class FallbackSynthesizer:
         )
         self._pace = Pace()
 
+    @property
+    def resting(self) -> Resting | None:
+        """Return since when and why the first is left alone; None if it is not."""
+        return self._rest.resting
+
     async def stream(self, text: str) -> AsyncGenerator[Sound, None]:
         """Yield `text` spoken by either; where the first breaks off, the second says the rest.
 
-        Raises `SynthesisError` with the second's reason when both fail.
+        Raises `SynthesisError` with the reasons of both when both fail.
         """
         spoken_s = 0.0
         if self._rest.begin():
@@ -60,7 +65,7 @@ class FallbackSynthesizer:
                         spoken_s += sound.duration_s
                         yield sound
             except SynthesisError as error:
-                _log.warning("voice_failed", problem=str(error), failures=self._rest.failed())
+                _log.warning("voice_failed", problem=str(error), failures=self._rest.failed(str(error)))
             else:
                 self._rest.succeeded()
                 self._pace.learn(text, spoken_s)
@@ -71,5 +76,5 @@ class FallbackSynthesizer:
                 async for sound in stream:
                     yield sound
         except SynthesisError as error:
-            error.spoken_share = share + (1.0 - share) * error.spoken_share
-            raise
+            reasons = filter(None, dict.fromkeys((self._rest.problem, str(error))))
+            raise SynthesisError(" ".join(reasons), spoken_share=share + (1.0 - share) * error.spoken_share) from error

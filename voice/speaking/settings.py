@@ -15,8 +15,12 @@ class SpeakingSettings(BaseModel):
     engine: Literal["auto", "piper", "endpoint"] = Field(
         default="auto",
         description="Which voice speaks: piper (the embedded one), endpoint (speaking.base_url), auto (the endpoint if "
-        "speaking.base_url or speaking.api_key is set, else the embedded one). Where the endpoint fails the embedded "
-        "one takes over. Takes effect at start.",
+        "speaking.base_url or speaking.api_key is set, else the embedded one). Takes effect at start.",
+    )
+    stand_in: Literal["piper", "none"] = Field(
+        default="piper",
+        description="Who says what the endpoint cannot: piper (the embedded voice), none (nobody: it is written in the "
+        "text channel). Default piper: another voice is better than silence. Takes effect at start.",
     )
     base_url: str = Field(
         default="",

@@ -8,7 +8,7 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.place import DiscordPlace
+from bot.discord.place import MESSAGE_CHARS, DiscordPlace
 from bot.errors import BotError
 from voice.errors import VoiceError
 
@@ -97,8 +97,8 @@ async def _join(
 
 
 async def _answer(interaction: discord.Interaction, sentence: str) -> None:
-    """Answer the command, seen by the person alone."""
-    await interaction.response.send_message(sentence, ephemeral=True)
+    """Answer the command, seen by the person alone; what Discord takes of a long answer, rather than none."""
+    await interaction.response.send_message(sentence[:MESSAGE_CHARS], ephemeral=True)
 
 
 async def _add(interaction: discord.Interaction, sentence: str) -> None:

@@ -37,6 +37,7 @@ class FakeHousehold:
     def __init__(self) -> None:
         self.place: Place | None = None
         self.refuse: LinkError | None = None
+        self.state = "I am well."
         self.told = asyncio.Event()
         self.movements: list[tuple[int, int, Moved]] = []
         self.removals: list[int] = []
@@ -58,7 +59,7 @@ class FakeHousehold:
 
     def status(self, guild_id: int) -> str:
         """Say so."""
-        return "I am well."
+        return self.state
 
     def moved(self, guild_id: int, channel_id: int, moved: Moved) -> None:
         """Keep it."""
@@ -175,6 +176,8 @@ async def test_join_leave_and_status_answer_in_sentences() -> None:
         await settle(lambda: len(household.movements) == 2)
         assert await say("join", BEN) == ["I am in Evening. Use /leave first, then /join."]
         assert await say("status") == ["I am well."]
+        household.state = "The voice kokoro has not worked for 3 minutes. " * 50
+        assert await say("status") == [household.state[:2000]]
         assert await say("leave") == ["I am leaving Evening. What was said stays remembered."]
         await settle(lambda: household.place is None)
         household.refuse = LinkError("No voice server answers.")

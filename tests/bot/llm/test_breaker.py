@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.llm.breaker import FAILURES, FIRST_REST_S, LONGEST_REST_S, TRIAL_S, Breaker
+from voice.rest import Resting
 
 
 def test_one_failure_is_a_hiccup() -> None:
@@ -29,6 +30,19 @@ def test_a_rested_model_is_tried_by_one() -> None:
     breaker.worked()
     assert breaker.well
     assert [breaker.admits(FIRST_REST_S) for _ in range(2)] == [True, True]
+
+
+def test_why_it_rests_is_known() -> None:
+    """Since its first failure in a row, until it works; also while somebody tries it."""
+    breaker = Breaker()
+    breaker.failed(1.0, problem="It is slow.")
+    assert breaker.resting is None
+    breaker.failed(3.0, problem="It is away.")
+    assert breaker.resting == Resting(1.0, 3.0 + FIRST_REST_S, "It is away.")
+    assert breaker.admits(3.0 + FIRST_REST_S)
+    assert breaker.resting == Resting(1.0, 3.0 + FIRST_REST_S + TRIAL_S, "It is away.")
+    breaker.worked()
+    assert breaker.resting is None
 
 
 def test_rests_grow() -> None:

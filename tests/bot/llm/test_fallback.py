@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
+from bot.health import sentences
 from bot.llm.breaker import FIRST_REST_S
 from bot.llm.opening import open_model
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, Role
 from bot.settings import LlmSettings
-from compaction.errors import ContextOverflowError
+from compaction.errors import CompletionError, ContextOverflowError
 from compaction.ports import CompletionRequest
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import Asking, ChatConduct, ChatMode, LocalChatServer, Wanted
 from tests.bot.llm.test_openai_chat import LOOK
+from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -153,14 +156,80 @@ async def test_what_was_heard_is_not_said_again() -> None:
 
 @pytest.mark.asyncio
 async def test_a_question_that_is_too_much_is_nobodys_failure() -> None:
-    """Nor are summaries asked of the second."""
+    """Another model has no more room for it, and none rests for it."""
     async with pair(within_s=20.0) as models:
         stream = models.model.stream([ChatMessage(Role.USER, "word " * 90_000)], max_output_tokens=9)
         with pytest.raises(ContextOverflowError):
             await anext(stream)
-        assert (await models.model.complete(CompletionRequest("s", "p", 20))).text == FIRST
-        assert models.asked == (1, 0)
+        assert models.asked == (0, 0)
+        assert await models.answer() == FIRST
         assert models.model.budget.settings == BUDGET
+
+
+SUMMARY = CompletionRequest("s", "p", 20)
+
+
+@pytest.mark.asyncio
+async def test_summaries_are_asked_of_the_next_too() -> None:
+    """The first one rests after two failures and is back when it is well; its own trouble is told where all fail."""
+    async with pair(within_s=20.0) as models:
+        assert (await models.model.complete(SUMMARY)).text == FIRST
+        models.first.conduct.mode = ChatMode.BROKEN
+        with capture_logs() as logs:
+            for _ in range(3):
+                assert (await models.model.complete(SUMMARY)).text == SECOND
+        assert [line["next_model"] for line in logs if line["event"] == "summary_failed_over"] == ["second"] * 2
+        assert models.asked == (3, 3)
+        assert models.model.ailments() == []
+        models.second.conduct.mode = ChatMode.WRONG_KEY
+        models.clock.advance(FIRST_REST_S)
+        with pytest.raises(CompletionError, match="status 500") as caught:
+            await models.model.complete(SUMMARY)
+        assert caught.value.retryable
+        models.clock.advance(10 * FIRST_REST_S)
+        models.first.conduct.mode = ChatMode.ANSWER
+        assert (await models.model.complete(SUMMARY)).text == FIRST
+
+
+@pytest.mark.asyncio
+async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_time() -> None:
+    """The caller's deadline ends the first try; a session that ends says nothing about the model."""
+    async with pair(ChatMode.STALL, within_s=20.0) as models:
+        for tries, waited_s in enumerate((1.0, 30.0), start=1):
+            trying = asyncio.create_task(models.model.complete(SUMMARY), name="summary")
+            await until(lambda tries=tries: models.asked == (tries, 0))  # type: ignore[misc]
+            models.clock.advance(waited_s)
+            trying.cancel()
+            await asyncio.wait([trying])
+            assert trying.cancelled()
+        assert (await models.model.complete(SUMMARY)).text == SECOND
+        assert models.asked == (2, 1)
+
+
+@pytest.mark.asyncio
+async def test_what_rests_is_told() -> None:
+    """Since when, who answers instead, when it is tried again, and what to do."""
+    async with pair(ChatMode.BROKEN, within_s=20.0) as models:
+        await models.answer()
+        assert models.model.ailments() == []
+        models.clock.advance(5.0)
+        await models.answer()
+        (ailment,) = models.model.ailments()
+        now = models.clock.monotonic()
+        assert sentences(ailment, now).startswith(
+            "The language model first has not worked for 5 seconds; second answers, and I try it again in 15 seconds. "
+            "The language model first at http://127.0.0.1:"
+        )
+        assert sentences(ailment, now).endswith("failed inside (status 500). Try again, or look at its server's log.")
+        models.second.conduct.mode = ChatMode.WRONG_KEY
+        with pytest.raises(ChatModelError):
+            await models.answer()
+        first, second = models.model.ailments()
+        assert "no other answers either, and each question tries it again. " in sentences(first, now)
+        assert "no other answers either, and I try it again in 15 seconds. " in sentences(second, now)
+        models.first.conduct.mode = models.second.conduct.mode = ChatMode.ANSWER
+        assert await models.answer() == FIRST
+        assert [each.what for each in models.model.ailments()] == ["the language model second"]
 
 
 def test_fallbacks_inherit_what_they_do_not_say() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.fakes.brain import FakeVoice
 from voice.audio import DISCORD_FRAME_SAMPLES
 from voice.errors import SynthesisError
+from voice.rest import Resting
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.port import whole
 
@@ -62,12 +63,21 @@ async def test_after_failures_in_a_row_the_first_rests() -> None:
 
 
 @pytest.mark.asyncio
-async def test_when_both_fail_the_second_says_why() -> None:
-    """There is nobody left to ask."""
+async def test_when_both_fail_both_say_why() -> None:
+    """Also while the first rests; what is the same is said once."""
     bench = Bench()
-    bench.first.mute = bench.second.mute = {"x"}
-    with pytest.raises(SynthesisError, match="hoarse"):
+    bench.second.mute = {"x"}
+    bench.first.breaks = {("x", 0)}
+    for _ in range(3):
+        with pytest.raises(
+            SynthesisError, match=r"^The voice broke\. Give it tea\. The voice is hoarse\. Give it tea\.$"
+        ):
+            await whole(bench.voice, "x")
+    bench.first.mute = {"x"}
+    bench.now += 61.0
+    with pytest.raises(SynthesisError, match=r"^The voice is hoarse\. Give it tea\.$"):
         await whole(bench.voice, "x")
+    assert bench.voice.resting == Resting(100.0, 221.0, "The voice is hoarse. Give it tea.")
 
 
 @pytest.mark.asyncio
