@@ -45,7 +45,8 @@ async def find_endpoint(
         try:
             model_file = find_model_file(options.model_file, load().models.directory)
             python = await find_llama(options.llama_python)
-            served = await stack.enter_async_context(served_model(python, model_file, progress.say))
+            progress.say(f"loading {model_file.name}")
+            served = await stack.enter_async_context(served_model(python, model_file))
         except LanguageModelError as error:
             remark(f"Without a language model only what needs none was measured. {error} Or give --base-url.")
             return None

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.signals import stop_on_signals
+from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Iterator
 
     from rich.console import Console
 
@@ -121,7 +121,7 @@ def memory(
         search_turns=search_turns,
     )
     with _shown() as progress:
-        report = asyncio.run(_until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
+        report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
     _tell(report, json_file)
 
 
@@ -162,7 +162,7 @@ def reply(
     chosen = {name: value for name, value in given.items() if value is not None}
     options = Options.quick(**chosen) if quick else Options(**chosen)  # type: ignore[arg-type]
     with _shown() as progress:
-        report = asyncio.run(_until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
+        report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
     _tell(report, json_file)
 
 
@@ -180,25 +180,8 @@ def screen(
 
     options = replace(Options.quick() if quick else Options(), seed=seed)
     with _shown() as progress:
-        report = asyncio.run(_until_stopped(run(options, progress)))
+        report = asyncio.run(until_stopped(run(options, progress)))
     _tell(report, json_file)
-
-
-async def _until_stopped(measuring: Coroutine[object, object, Report]) -> Report:
-    """Return the report, or end what was started for it (a model's server, other libraries) at SIGINT or SIGTERM."""
-    stop = asyncio.Event()
-    with stop_on_signals(stop):
-        run = asyncio.create_task(measuring, name="benchmark")
-        stopped = asyncio.create_task(stop.wait(), name="stop of the benchmark")
-        try:
-            await asyncio.wait({run, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if run.done():
-                return run.result()
-            raise typer.Abort
-        finally:
-            stopped.cancel()
-            run.cancel()
-            await asyncio.wait({run, stopped})
 
 
 def _write(report: Report, json_file: Path | None) -> None:

@@ -1,7 +1,8 @@
 """OpenAI-compatible servers on 127.0.0.1 for what a bot asks of others: chat, speech, transcription, embeddings.
 
-Behind each is the local model of the same kind (behind chat: what was said). So a bot, ours or another's, can be run
-as with a provider's endpoints, through the official client library, and no sound or word leaves the machine.
+Behind each is the local model of the same kind; behind chat, where there is none, the embedded responder. So a bot,
+ours or another's, can be run as with a provider's endpoints, through the official client library, and no sound or word
+leaves the machine.
 """
 
 from __future__ import annotations
@@ -9,18 +10,22 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from bot.cli.chat_choice import LanguageModelMind, find_mind
 from bot.cli.chat_mind import words_for
 from bot.embedding.minilm import MODEL_NAME, minilm_embedder
 from bot.models.catalogue import EMBED_MINILM, VOICE_JOE
 from bot.models.shelf import ModelShelf
 from rehearsal.servers import chat, embeddings, speech, transcription
+from rehearsal.servers.language_model import CONTEXT_TOKENS, served_model
+from rehearsal.servers.upstream import Upstream
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
 from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
+    from bot.cli.rehearse_options import WantedModel
     from config.schema import Settings
     from voice.audio import Pcm
 
@@ -29,27 +34,49 @@ _GLOSSARY_HEAD = "Glossary:"
 
 
 @asynccontextmanager
-async def model_servers(settings: Settings) -> AsyncIterator[dict[str, object]]:
+async def model_servers(
+    settings: Settings, wanted: WantedModel, say: Callable[[str], object]
+) -> AsyncIterator[dict[str, object]]:
     """Start the four and lend the settings, by dotted name, with which a bot uses them.
 
-    Embeddings are left out where their model is not here. Raises `VoiceError` when the recogniser or the voice is
-    missing, `RehearsalError` when a server cannot listen.
+    `wanted`: what is to be behind chat; `say` is told what it is, in a sentence. Embeddings are left out where their
+    model is not here. Raises `VoiceError` when the recogniser or the voice is missing, `RehearsalError` when a server
+    cannot listen or the language model that was named cannot be served.
     """
     async with AsyncExitStack() as stack:
         served: dict[str, object] = {}
-        served |= await _chat(stack, settings)
+        served |= await chat_server(stack, settings, wanted, say)
         served |= await _speech(stack, settings)
         served |= await _transcription(stack, settings)
         served |= await _embeddings(stack, settings)
         yield served
 
 
-async def _chat(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
+async def chat_server(
+    stack: AsyncExitStack, settings: Settings, wanted: WantedModel, say: Callable[[str], object]
+) -> dict[str, object]:
+    """Start the chat server alone, which `stack` ends. See `model_servers`."""
+    mind = await find_mind(wanted, settings.models.directory)
+    say(mind.sentence)
+    if isinstance(mind, LanguageModelMind):
+        return await _language_model(stack, mind)
     names = (settings.brain.name, *settings.brain.wake_names)
     conduct = chat.ChatConduct(answer=lambda call: words_for(call.messages, names=names))
     server = await stack.enter_async_context(chat.LocalChatServer(conduct))
     # It quotes and does not summarise: folding is done without a model.
     return {"llm.base_url": server.base_url, "llm.model": chat.MODEL, "compaction.summariser": "extractive"}
+
+
+async def _language_model(stack: AsyncExitStack, mind: LanguageModelMind) -> dict[str, object]:
+    served = await stack.enter_async_context(served_model(mind.python, mind.model_file))
+    upstream = await stack.enter_async_context(Upstream(served.base_url, served.name))
+    server = await stack.enter_async_context(chat.LocalChatServer(chat.ChatConduct(answer=upstream)))
+    return {
+        "llm.base_url": server.base_url,
+        # By its own name, since its vocabulary is told by it.
+        "llm.model": served.name,
+        "budget.max_context_tokens": CONTEXT_TOKENS,
+    }
 
 
 async def _speech(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:

@@ -3,123 +3,82 @@
 from __future__ import annotations
 
 import asyncio
-import tomllib
 from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+# Typer reads the signature of the command, so its types are here when it runs.
+from bot.cli import rehearse_options as options
+from bot.cli.rehearse_options import Rehearsed, network_shares, parse_settings, wanted_model
+from bot.cli.signals import until_stopped
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bot.cli.rehearse_options import WantedModel
     from config.schema import Settings
     from rehearsal.program import Program
+    from rehearsal.props import ServersSpec
     from rehearsal.report import Report
     from rehearsal.scenario import Scenario
 
-DEFAULT_SCENARIO = "evening"
-
 
 def command(
-    scenario: Annotated[
-        str,
-        typer.Argument(help="A bundled scenario's name (`--list` shows them) or the path of a scenario file."),
-    ] = DEFAULT_SCENARIO,
-    list_all: Annotated[bool, typer.Option("--list", help="Show the bundled scenarios and end.")] = False,
-    speech: Annotated[
-        Path | None,
-        typer.Option(help="Play the real recordings of DIR/manifest.json instead.", metavar="DIR"),
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="With --speech: at most so many recordings.", metavar="N")
-    ] = None,
-    serve: Annotated[
-        bool, typer.Option("--serve", help="Keep the local Discord up for other clients until Ctrl-C.")
-    ] = False,
-    no_bot: Annotated[bool, typer.Option("--no-bot", help="With --serve: without the bot in its room.")] = False,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="With --serve: port of REST, gateway and control; 0 takes a free one.")
-    ] = 0,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the report as JSON to this file.", metavar="FILE.json")
-    ] = None,
-    loss: Annotated[float | None, typer.Option(min=0, max=1, help="Share of voice packets that are lost.")] = None,
-    padding: Annotated[float | None, typer.Option(min=0, max=1, help="Share of voice packets that are padded.")] = None,
-    reorder: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Share of voice packets that arrive out of order.")
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Save the conversation as it was shown as a picture.", metavar="FILE.svg")
-    ] = None,
-    realtime: Annotated[
-        bool,
-        typer.Option("--realtime", help="Answer by speech-to-speech, from a local server that speaks its protocol."),
-    ] = False,
-    model_servers: Annotated[
-        bool,
-        typer.Option(
-            "--model-servers",
-            help="Let the bot use OpenAI-compatible endpoints: local servers for chat, speech, recognition and "
-            "embeddings. With --serve they are there for others too.",
-        ),
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A setting over all others, for example compaction.mode=off.", metavar="KEY=VALUE"),
-    ] = None,
+    scenario: options.ScenarioName = options.DEFAULT_SCENARIO,
+    list_all: options.ListAll = False,
+    speech: options.SpeechFolder = None,
+    limit: options.Limit = None,
+    serve: options.Serve = False,
+    no_bot: options.NoBot = False,
+    port: options.Port = 0,
+    report: options.ReportFile = None,
+    loss: options.Loss = None,
+    padding: options.Padding = None,
+    reorder: options.Reorder = None,
+    picture: options.Picture = None,
+    realtime: options.Realtime = False,
+    model_servers: options.ModelServers = False,
+    model_file: options.ModelFile = None,
+    llama_python: options.LlamaPython = "",
+    settings: options.Chosen = None,
 ) -> None:
     """Play an evening in miniature: real protocol, encryption, audio, recognition, memory and voice.
 
     Ends with a report; the exit status is 0 only if everything that the scenario expects came true.
     """
     if list_all:
-        for line in bundled():
-            typer.echo(line)
+        typer.echo("\n".join(bundled()))
         return
     overrides = parse_settings(settings or [])
+    models = wanted_model(model_servers, model_file, llama_python)
     if serve:
-        from bot.cli.serve import serve_local_discord
-
-        serving = serve_local_discord(overrides, with_bot=not no_bot, port=port, with_model_servers=model_servers)
-        asyncio.run(serving)
+        _serve(overrides, with_bot=not no_bot, port=port, models=models)
         return
     if no_bot:
         raise typer.BadParameter("--no-bot goes with --serve.")
-    network = {
-        name: share for name, share in (("loss", loss), ("padding", padding), ("reorder", reorder)) if share is not None
-    }
-    passed = rehearse(
+    wanted = Rehearsed(
         scenario,
         speech=speech,
         limit=limit,
         report=report,
         picture=picture,
-        overrides=overrides,
-        network=network,
         realtime=realtime,
-        model_servers=model_servers,
+        models=models,
+        overrides=overrides,
+        network=network_shares(loss=loss, padding=padding, reorder=reorder),
     )
-    raise typer.Exit(0 if passed else 1)
+    raise typer.Exit(0 if rehearse(wanted) else 1)
 
 
-def rehearse(
-    scenario: str,
-    *,
-    speech: Path | None = None,
-    limit: int | None = None,
-    report: Path | None = None,
-    picture: Path | None = None,
-    overrides: dict[str, object] | None = None,
-    network: dict[str, float] | None = None,
-    realtime: bool = False,
-    model_servers: bool = False,
-) -> bool:
-    """Play a scenario, show it on the terminal, and return whether it passed.
+def _serve(overrides: dict[str, object], *, with_bot: bool, port: int, models: WantedModel | None) -> None:
+    from bot.cli.serve import serve_local_discord
 
-    `network`: shares of packets (loss, padding, reorder) that replace the scenario's own. `realtime`: answer by
-    speech-to-speech, from a local server. `model_servers`: let it use local endpoints for all that has one.
-    """
+    asyncio.run(serve_local_discord(overrides, with_bot=with_bot, port=port, models=models))
+
+
+def rehearse(wanted: Rehearsed) -> bool:
+    """Play a scenario, show it on the terminal, and return whether it passed."""
     from rich.console import Console
 
     from bot.cli.here import nowhere
@@ -127,11 +86,9 @@ def rehearse(
     from config.load import load
     from rehearsal.program import Program
 
-    played = _scenario(scenario, speech, limit)
-    if network:
-        played = played.with_network(played.network.model_copy(update=network))
-    settings = load(overrides={**played.settings, **(overrides or {})})
-    shown = Console(highlight=False, record=picture is not None)
+    played = _scenario(wanted)
+    settings = load(overrides={**played.settings, **wanted.overrides})
+    shown = Console(highlight=False, record=wanted.picture is not None)
     program = Program(shown)
     # The program shows the bot's warnings among the conversation; the log has everything.
     with (
@@ -139,51 +96,13 @@ def rehearse(
         writing_logs(settings.logs, data_dir=settings.storage.data_dir, console=console),
         program,
     ):
-        playing = _play(played, settings, overrides or {}, program, realtime=realtime, with_model_servers=model_servers)
-        outcome = asyncio.run(playing)
-    if picture is not None:
-        shown.save_svg(str(picture), title="roomtone rehearse", clear=False)
+        outcome = asyncio.run(until_stopped(_play(played, settings, wanted, program, shown)))
+    if wanted.picture is not None:
+        shown.save_svg(str(wanted.picture), title="roomtone rehearse", clear=False)
     program.show(outcome)
-    if report is not None:
-        outcome.write(report)
+    if wanted.report is not None:
+        outcome.write(wanted.report)
     return outcome.passed
-
-
-async def _play(
-    scenario: Scenario,
-    settings: Settings,
-    overrides: dict[str, object],
-    program: Program,
-    *,
-    realtime: bool,
-    with_model_servers: bool,
-) -> Report:
-    from bot.cli.companion import InProcessCompanion
-    from bot.cli.ear import Ear
-    from bot.cli.minds import minds
-    from bot.cli.model_servers import model_servers
-    from rehearsal.local_backstage import open_local_backstage
-    from rehearsal.local_venue import open_local_venue
-    from rehearsal.props import RealtimeSpec
-    from rehearsal.stage import play
-
-    names = (scenario.bot.name, *(person.name for person in scenario.people))
-    servers = scenario.servers
-    if realtime and servers.realtime is None:
-        servers = servers.model_copy(update={"realtime": RealtimeSpec()})
-    async with AsyncExitStack() as stack:
-        served = await stack.enter_async_context(model_servers(settings)) if with_model_servers else {}
-        backstage = await stack.enter_async_context(open_local_backstage(servers, minds(settings, names)))
-        companion = await stack.enter_async_context(InProcessCompanion({**served, **backstage.settings, **overrides}))
-        ear = await stack.enter_async_context(Ear(settings.asr, names=names))
-        return await play(
-            scenario,
-            companion=companion,
-            recogniser=ear,
-            audience=program,
-            open_venue=open_local_venue,
-            backstage=backstage,
-        )
 
 
 def bundled() -> list[str]:
@@ -195,24 +114,62 @@ def bundled() -> list[str]:
     return [f"{name:<{longest}}  {scenario.title}" for name, scenario in played.items()]
 
 
-def parse_settings(given: Sequence[str]) -> dict[str, object]:
-    """Return `KEY=VALUE` words as settings by dotted name; values are read as TOML where they are TOML."""
-    parsed: dict[str, object] = {}
-    for each in given:
-        key, sign, value = each.partition("=")
-        if not sign or not key.strip():
-            raise typer.BadParameter(f"--set {each} is not KEY=VALUE, for example --set compaction.mode=off.")
-        try:
-            parsed[key.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            parsed[key.strip()] = value
-    return parsed
-
-
-def _scenario(name: str, speech: Path | None, limit: int | None) -> Scenario:
+def _scenario(wanted: Rehearsed) -> Scenario:
+    """Return what is to be played, on the network that is wanted. Raises `ScenarioError`."""
     from rehearsal.scenario_file import load_scenario, scenario_path
     from rehearsal.speech import speech_scenario
 
-    if speech is not None:
-        return speech_scenario(speech, limit=limit)
-    return load_scenario(scenario_path(name))
+    if wanted.speech is not None:
+        played = speech_scenario(wanted.speech, limit=wanted.limit)
+    else:
+        played = load_scenario(scenario_path(wanted.scenario))
+    return played.with_network(played.network.model_copy(update=dict(wanted.network)))
+
+
+async def _play(scenario: Scenario, settings: Settings, wanted: Rehearsed, program: Program, shown: Console) -> Report:
+    from bot.cli.companion import InProcessCompanion
+    from bot.cli.ear import Ear
+    from bot.cli.minds import minds
+    from rehearsal.local_backstage import open_local_backstage
+    from rehearsal.local_venue import open_local_venue
+    from rehearsal.stage import play
+
+    names = (scenario.bot.name, *(person.name for person in scenario.people))
+    async with AsyncExitStack() as stack:
+        served = await _model_servers(stack, settings, wanted.models, shown)
+        servers = _servers(scenario, realtime=wanted.realtime)
+        backstage = await stack.enter_async_context(open_local_backstage(servers, minds(settings, names)))
+        chosen = {**served, **backstage.settings, **wanted.overrides}
+        companion = await stack.enter_async_context(InProcessCompanion(chosen))
+        ear = await stack.enter_async_context(Ear(settings.asr, names=names))
+        return await play(
+            scenario,
+            companion=companion,
+            recogniser=ear,
+            audience=program,
+            open_venue=open_local_venue,
+            backstage=backstage,
+        )
+
+
+def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
+    """Return the servers that the scenario brings, and speech-to-speech where it is wanted besides."""
+    from rehearsal.props import RealtimeSpec
+
+    if realtime and scenario.servers.realtime is None:
+        return scenario.servers.model_copy(update={"realtime": RealtimeSpec()})
+    return scenario.servers
+
+
+async def _model_servers(
+    stack: AsyncExitStack, settings: Settings, models: WantedModel | None, shown: Console
+) -> dict[str, object]:
+    """Start the local endpoints, where there are to be any, and return the settings with which the bot uses them."""
+    if models is None:
+        return {}
+    from bot.cli.model_servers import model_servers
+
+    def say(sentence: str) -> None:
+        shown.print(sentence, markup=False, soft_wrap=True)
+
+    return await stack.enter_async_context(model_servers(settings, models, say))

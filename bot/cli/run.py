@@ -27,10 +27,11 @@ def command() -> None:
     settings = load()
     token = settings.discord.token
     if token is None or not token.get_secret_value().strip():
-        from bot.cli.rehearse import DEFAULT_SCENARIO, rehearse
+        from bot.cli.rehearse import rehearse
+        from bot.cli.rehearse_options import Rehearsed
 
         typer.echo(WITHOUT_DISCORD)
-        raise typer.Exit(0 if rehearse(DEFAULT_SCENARIO) else 1)
+        raise typer.Exit(0 if rehearse(Rehearsed()) else 1)
     asyncio.run(_run(settings))
 
 

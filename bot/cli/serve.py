@@ -21,6 +21,7 @@ from rehearsal.observation import CompanionCrashed, Environment, Problem, ReplyS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bot.cli.rehearse_options import WantedModel
     from rehearsal.observation import Observation
 
 # In a served Discord nobody may be there for hours; the bot stays.
@@ -29,13 +30,14 @@ TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"
 
 
 async def serve_local_discord(
-    overrides: Mapping[str, object], *, with_bot: bool, port: int, with_model_servers: bool = False
+    overrides: Mapping[str, object], *, with_bot: bool, port: int, models: WantedModel | None = None
 ) -> None:
     """Open the local Discord, print how to reach it, and stay until a signal ends it.
 
-    `with_model_servers`: OpenAI-compatible servers beside it, which the bot then uses.
+    `models`: OpenAI-compatible servers beside it, which the bot then uses; None: there are none.
 
-    Raises `RehearsalError` when it cannot listen, and the bot's own errors when that cannot start.
+    Raises `RehearsalError` when it cannot listen or a named language model cannot be served, and the bot's own errors
+    when that cannot start.
     """
     settings = load(overrides=overrides)
     stop = asyncio.Event()
@@ -46,8 +48,8 @@ async def serve_local_discord(
         discord = await stack.enter_async_context(LocalDiscord(http_port=port))
         for line in addresses(discord):
             typer.echo(line)
-        if with_model_servers:
-            served = await stack.enter_async_context(model_servers(settings))
+        if models is not None:
+            served = await stack.enter_async_context(model_servers(settings, models, typer.echo))
             overrides = served | dict(overrides)
             typer.echo("OpenAI-compatible model servers are up, for this machine alone. The settings that use them:")
             for line in as_lines(served):

@@ -6,12 +6,16 @@ import asyncio
 import os
 import signal
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
 
 from bot.cli.failures import INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
+
+T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # A runner (make, timeout, a shell) may pass one Ctrl-C on twice; a person who means it presses later.
@@ -42,3 +46,23 @@ def stop_on_signals(stop: asyncio.Event, *, end_at_once: Callable[[int], object]
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
+
+
+async def until_stopped(work: Coroutine[object, object, T]) -> T:
+    """Return what `work` returns, or end what was started for it (a model's server, say) at SIGINT or SIGTERM.
+
+    *Ownership*: its task is over when this returns. Raises `typer.Abort` at a signal.
+    """
+    stop = asyncio.Event()
+    with stop_on_signals(stop):
+        run = asyncio.create_task(work, name="stoppable-work")
+        stopped = asyncio.create_task(stop.wait(), name="stop-of-the-work")
+        try:
+            await asyncio.wait({run, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if run.done():
+                return run.result()
+            raise typer.Abort
+        finally:
+            stopped.cancel()
+            run.cancel()
+            await asyncio.wait({run, stopped})

@@ -21,7 +21,7 @@ import aiohttp
 from rehearsal.errors import LanguageModelError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
 # A prompt of eleven turns with everything around it has some 2,000 tokens.
@@ -80,8 +80,8 @@ async def _status_of(python: str, *arguments: str) -> int:
 
 
 @asynccontextmanager
-async def served_model(python: str, model_file: Path, say: Callable[[str], None]) -> AsyncIterator[ServedModel]:
-    """Serve a GGUF file until the block is left. `say` is told one line when it begins.
+async def served_model(python: str, model_file: Path) -> AsyncIterator[ServedModel]:
+    """Serve a GGUF file until the block is left; loading it takes seconds, on a slow disk minutes.
 
     *Ownership*: the process ends with the block. Raises `LanguageModelError` when it does not start.
     """
@@ -100,7 +100,6 @@ async def served_model(python: str, model_file: Path, say: Callable[[str], None]
         )
         try:
             model = ServedModel(f"http://127.0.0.1:{port}/v1", model_file.stem)
-            say(f"serving {model_file.name} at {model.base_url}")
             await _until_ready(model, process, output)
             yield model
         finally:

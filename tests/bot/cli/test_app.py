@@ -51,6 +51,7 @@ def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixtur
         ["--loud"],
         ["replay"],
         ["rehearse", "--no-bot"],
+        ["rehearse", "--model-file", "small.gguf"],
         ["rehearse", "--set", "nonsense"],
         ["rehearse", "--port", "70000", "--serve"],
     ],

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import openai
 import pytest
 
-from bot.cli.model_servers import as_lines, glossary_of, model_servers
+from bot.cli.model_servers import as_lines, chat_server, glossary_of, model_servers
+from bot.cli.rehearse_options import WantedModel
 from config.load import load
+from rehearsal.servers.language_model import CONTEXT_TOKENS
+from tests.fakes.llama import llama_python
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
@@ -26,7 +30,8 @@ async def test_four_endpoints_as_a_provider_has_them(whisper_model_dir: Path) ->
             "asr.device": "cpu",
         }
     )
-    async with model_servers(settings) as served:
+    told: list[str] = []
+    async with model_servers(settings, WantedModel(), told.append) as served:
         clients = {
             section: openai.AsyncOpenAI(base_url=str(served[f"{section}.base_url"]), api_key="none", max_retries=0)
             for section in ("llm", "speaking", "asr", "recall")
@@ -53,7 +58,25 @@ async def test_four_endpoints_as_a_provider_has_them(whisper_model_dir: Path) ->
     assert "table" in heard.text
     assert "on the table" in str(said.choices[0].message.content)
     assert len(vectors.data[0].embedding) == 384
+    assert "Behind the chat server is" in told[0]
     assert 'asr.engine = "endpoint"' in "\n".join(as_lines(served))
+
+
+@pytest.mark.asyncio
+async def test_a_bot_is_told_of_the_language_model_behind_chat(tmp_path: Path) -> None:
+    """Its own name and room; and with a language model it folds by that model."""
+    model_file = tmp_path / "qwen2.5-tiny.gguf"
+    model_file.write_bytes(b"")
+    told: list[str] = []
+    async with AsyncExitStack() as stack:
+        served = await chat_server(stack, load(), WantedModel(model_file, llama_python(tmp_path)), told.append)
+        client = await stack.enter_async_context(
+            openai.AsyncOpenAI(base_url=str(served["llm.base_url"]), api_key="none", max_retries=0)
+        )
+        assert [model.id async for model in client.models.list()] == [served["llm.model"]] == ["qwen2.5-tiny"]
+    assert told == ["Behind the chat server is the language model qwen2.5-tiny, which llama.cpp loads now."]
+    assert served["budget.max_context_tokens"] == CONTEXT_TOKENS
+    assert "compaction.summariser" not in served
 
 
 def test_the_words_to_expect_come_out_of_any_prompt() -> None:

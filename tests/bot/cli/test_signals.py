@@ -7,10 +7,11 @@ import os
 import signal
 
 import pytest
+import typer
 
 from bot.cli import signals
 from bot.cli.failures import INTERRUPTED
-from bot.cli.signals import stop_on_signals
+from bot.cli.signals import stop_on_signals, until_stopped
 
 
 async def turn() -> None:
@@ -53,3 +54,30 @@ async def test_afterwards_signals_are_what_they_were() -> None:
     with stop_on_signals(asyncio.Event()):
         pass
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.asyncio
+async def test_work_that_ends_is_returned() -> None:
+    """No signal came."""
+
+    async def answer() -> int:
+        return 42
+
+    assert await until_stopped(answer()) == 42
+
+
+@pytest.mark.asyncio
+async def test_work_is_ended_in_order_at_a_signal() -> None:
+    """What it had opened is closed before the command ends."""
+    closed = asyncio.Event()
+
+    async def work() -> None:
+        asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
+        try:
+            await asyncio.Future()
+        finally:
+            closed.set()
+
+    with pytest.raises(typer.Abort):
+        await asyncio.wait_for(until_stopped(work()), 5)
+    assert closed.is_set()

@@ -14,32 +14,10 @@ import pytest
 
 from rehearsal.errors import LanguageModelError
 from rehearsal.servers.language_model import find_llama, served_model
+from tests.fakes.llama import llama_python, python_that
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-# What `python -m llama_cpp.server --host H --port P …` is asked for, as small as can be: it has one model, and says
-# how it was started in the place of its name.
-SERVER = """
-import http.server, json, sys
-class Answer(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        told = json.dumps({"data": [{"id": sys.argv[1:]}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(told)))
-        self.end_headers()
-        self.wfile.write(told)
-port = int(sys.argv[sys.argv.index("--port") + 1])
-http.server.HTTPServer(("127.0.0.1", port), Answer).serve_forever()
-"""
-
-
-def python_that(folder: Path, does: str) -> str:
-    """Return the path of a script that stands for an interpreter."""
-    shim = folder / "python"
-    shim.write_text(f"#!/bin/sh\n{does}\n")
-    shim.chmod(0o755)
-    return str(shim)
 
 
 @pytest.mark.asyncio
@@ -54,7 +32,7 @@ async def test_python_without_llama_is_refused(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_python_with_llama_is_taken(tmp_path: Path) -> None:
     """The one that was named."""
-    shim = python_that(tmp_path, "exit 0")
+    shim = llama_python(tmp_path)
     assert await find_llama(shim) == shim
 
 
@@ -71,18 +49,14 @@ async def test_without_a_choice_this_python_must_have_it(monkeypatch: pytest.Mon
 @pytest.mark.asyncio
 async def test_it_is_served_on_loopback_until_the_block_is_left(tmp_path: Path) -> None:
     """Under the file's name, and a request never cuts another's answer off."""
-    (tmp_path / "server.py").write_text(SERVER)
-    shim = python_that(tmp_path, f'exec {sys.executable} {tmp_path / "server.py"} "$@"')
-    said: list[str] = []
     async with aiohttp.ClientSession() as session:
-        async with served_model(shim, tmp_path / "small.gguf", said.append) as served:
+        async with served_model(llama_python(tmp_path), tmp_path / "small.gguf") as served:
             assert served.base_url.startswith("http://127.0.0.1:")
             async with session.get(f"{served.base_url}/models") as response:
                 (asked,) = [each["id"] for each in (await response.json(content_type=None))["data"]]
         with pytest.raises(aiohttp.ClientError):
             await session.get(f"{served.base_url}/models")
     assert served.name == "small"
-    assert said == [f"serving small.gguf at {served.base_url}"]
     told = dict(pairwise(asked))
     assert (told["--host"], told["--model_alias"], told["--interrupt_requests"]) == ("127.0.0.1", "small", "false")
 
@@ -92,5 +66,5 @@ async def test_server_that_dies_tells_its_last_words(tmp_path: Path) -> None:
     """And what to look at."""
     shim = python_that(tmp_path, "echo 'no such model' >&2; exit 1")
     with pytest.raises(LanguageModelError, match=r"did not start: no such model\. Check the model file"):
-        async with served_model(shim, tmp_path / "model.gguf", lambda _: None):
+        async with served_model(shim, tmp_path / "model.gguf"):
             pass

@@ -1,0 +1,61 @@
+"""The words of `roomtone rehearse`: settings, shares, and which go together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from bot.cli.rehearse_options import WantedModel, network_shares, parse_settings, wanted_model
+
+
+@pytest.mark.parametrize(
+    ("word", "key", "value"),
+    [
+        ("compaction.mode=off", "compaction.mode", "off"),
+        ('compaction.mode="off"', "compaction.mode", "off"),
+        ("brain.reply_timeout_s=5", "brain.reply_timeout_s", 5),
+        ("logs.speech=true", "logs.speech", True),
+        ('brain.wake_names=["Otto"]', "brain.wake_names", ["Otto"]),
+        ("llm.base_url=http://127.0.0.1:1/v1?a=b", "llm.base_url", "http://127.0.0.1:1/v1?a=b"),
+    ],
+)
+def test_a_setting_is_a_key_and_a_value(word: str, key: str, value: object) -> None:
+    """Values are read as TOML where they are TOML, and taken as they stand elsewhere."""
+    assert parse_settings([word]) == {key: value}
+
+
+def test_a_word_without_a_value_is_refused() -> None:
+    """With an example."""
+    with pytest.raises(typer.BadParameter, match=r"--set compaction\.mode=off"):
+        parse_settings(["compaction.mode"])
+
+
+def test_only_the_shares_that_were_given_replace_the_scenarios() -> None:
+    """None is not nothing."""
+    assert network_shares(loss=0.05, padding=None, reorder=0.0) == {"loss": 0.05, "reorder": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("servers", "file", "python", "wanted", "named"),
+    [
+        (False, None, "", None, False),
+        (True, None, "", WantedModel(), False),
+        (True, Path("a.gguf"), "", WantedModel(Path("a.gguf")), True),
+        (True, None, "other", WantedModel(None, "other"), True),
+    ],
+)
+def test_the_model_behind_the_servers(
+    servers: bool, file: Path | None, python: str, wanted: WantedModel | None, named: bool
+) -> None:
+    """Who asks for no servers gets none; who names a file or a Python means a language model."""
+    found = wanted_model(servers, file, python)
+    assert found == wanted
+    assert (found is not None and found.named) is named
+
+
+def test_a_model_without_servers_is_refused() -> None:
+    """There would be nothing to be behind of."""
+    with pytest.raises(typer.BadParameter, match="go with --model-servers"):
+        wanted_model(False, Path("a.gguf"), "")
