@@ -35,6 +35,10 @@ class Readers(Protocol):
     def by_model(self) -> bool:
         """Return whether a model describes screens; its looks cost, so they come at intervals."""
 
+    @property
+    def shortcoming(self) -> str:
+        """Return what is read less well than was chosen at present, a plain sentence; empty when all is well."""
+
     async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
         """See `VisionReader.read`."""
 
@@ -46,6 +50,7 @@ class OcrAlone:
     """Text is all that is read."""
 
     by_model = False
+    shortcoming = ""
 
     def __init__(self, ocr: OcrReader) -> None:
         self._ocr = ocr
@@ -76,6 +81,19 @@ class ModelFirst:
         self._told_ceiling = False
         self._failures = 0
         self._rested_at = float("-inf")
+        self._problem = ""
+
+    @property
+    def shortcoming(self) -> str:
+        """Return why the model is not asked at present, if it is not."""
+        if self._monotonic() < self._rested_at:
+            return f"Only the text is read at present: {self._problem}"
+        if self._told_ceiling:
+            return (
+                "Only the text is read at present: the vision model has looked as often as it may in an hour "
+                "(screen.max_looks_per_hour)."
+            )
+        return ""
 
     async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
         """Ask the model, else read the text. Raises `VisionError` when that fails too."""
@@ -88,6 +106,7 @@ class ModelFirst:
                 rest_s = min(FIRST_REST_S * 2**self._failures, LONGEST_REST_S)
                 self._failures += 1
                 self._rested_at = self._monotonic() + rest_s
+                self._problem = str(error)
                 log.warning("screen_model_failed", problem=str(error), rest_s=rest_s)
             else:
                 self._failures = 0

@@ -178,8 +178,12 @@ class RoomScreens:
         return sharer
 
     def start(self, sharer: Sharer, surface: str) -> None:
-        """Begin a share; a second time does nothing."""
-        if sharer.share is not None or sharer.ended is not None:
+        """Begin a share; where somebody shares already, another screen takes the place of theirs."""
+        if sharer.ended is not None:
+            return
+        if sharer.share is not None:
+            sharer.share.change(surface_of(surface))
+            self._log.info("screen_share_changed", user_id=sharer.person.id, surface=sharer.share.surface)
             return
 
         async def note(seen: ScreenNote) -> None:
@@ -269,6 +273,7 @@ class RoomScreens:
         told = [
             f"{sharer.person.name} has shared {sharer.share.surface} for "
             f"{_minutes(self._clock.monotonic() - sharer.share.began_at)}; I took {_count(sharer.notes, 'note')}."
+            + (f" {sharer.share.trouble}" if sharer.share.trouble else "")
             for sharer in self._sharers.values()
             if sharer.share is not None
         ]

@@ -176,6 +176,7 @@ class Screens:
             reading=self._reading,
             resume_secret=resume_secret,
             sharing=sharer.share is not None,
+            trouble="" if sharer.share is None else sharer.share.trouble,
         )
         sharer.away_since = None
         line = self._lines[sharer.nonce] = PageLine(self, room, sharer, welcome)

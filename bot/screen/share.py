@@ -37,15 +37,18 @@ REST_AFTER_FAILURE_S = 5.0
 _OFFENCES = 30.0
 _OFFENCES_FORGIVEN_PER_S = 0.5
 DROPPED = "dropped"
+# Another screen begins a share anew, with a look at once and a note; who changes faster than this leafs through them.
+CHANGE_SPACING_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a reader was given to read."""
+    """What a reader was given to read. `screen`: of which of the share's screens it is, None: of one before."""
 
     pending: Pending
     look: Look
     frame_hash: str
+    screen: int | None
 
 
 class MisbehavedError(Exception):
@@ -53,7 +56,8 @@ class MisbehavedError(Exception):
 
 
 class Share:
-    """One screen. `who` shares it, `surface` says what it is; `on_note` takes each note.
+    """One screen. `who` shares it, `surface` says what it is; `on_note` takes each note, `on_trouble` what keeps it
+    from being read, and an empty sentence when nothing does any more.
 
     *Ownership*: `run` is its room's task. Not thread-safe.
     """
@@ -84,12 +88,38 @@ class Share:
         self._gate = Gate()
         self._taker = NoteTaker(surface=surface)
         self._frame: Frame | None = None
+        # Whether that is a picture of the screen that is shared now; how many there were before; their last notes.
+        self._shown = False
+        self._screens = 0
+        self._begun_at = self.began_at
+        self._left: list[ScreenNote] = []
         self._pending = Pending()
         self._reading: _Reading | None = None
         self._changed = asyncio.Event()
         self._looked_at = float("-inf")
         self._failing = False
+        self._trouble = ""
         self.counts: Counter[str] = Counter()
+
+    @property
+    def trouble(self) -> str:
+        """Return what keeps the screen from being read at present, a plain sentence; empty when nothing does."""
+        return self._trouble
+
+    def change(self, surface: str) -> None:
+        """Another screen is shared from the next picture on. What waits for a note of the one before is noted."""
+        self.surface = surface
+        now = self._clock.monotonic()
+        if now - self._begun_at < CHANGE_SPACING_S:
+            return
+        self._begun_at = now
+        if (note := self._taker.tick(self._clock.now(), last=True)) is not None:
+            self._left.append(note)
+        self._taker = NoteTaker(surface=surface)
+        self._gate, self._pending = Gate(), Pending()
+        self._shown = False
+        self._screens += 1
+        self._changed.set()
 
     # -- pictures ---------------------------------------------------------------------------------------------
 
@@ -112,7 +142,7 @@ class Share:
             frame = await asyncio.to_thread(check_frame, data)
         except FrameRefusedError as error:
             return error.reason.value
-        self._frame = frame
+        self._frame, self._shown = frame, True
         verdict = self._gate.look(frame.luma)
         if verdict.change is not Change.SAME:
             self.counts["changed"] += 1
@@ -168,8 +198,12 @@ class Share:
         finally:
             self._looked_at = self._clock.monotonic()
         self._failing = False
+        self._tell_trouble(self._readers.shortcoming)
         self.counts["read"] += 1
         taken = self._taken()
+        if taken.screen != self._screens:
+            # Of a screen that is not shared any more.
+            return
         why = taken.pending.why(self._pace)
         await self._noted(Seen(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
 
@@ -181,13 +215,18 @@ class Share:
         """Return the latest picture and what is to be read of it."""
         assert self._frame is not None, "a change comes with a picture"
         # A reader that failed is followed by another: what it took has still to be read.
-        before = self._reading.pending if self._reading is not None else Pending()
-        pending, self._pending = before.together(self._pending), Pending()
+        pending, self._pending = self._unread(), Pending()
         whole = self._pace is not None or pending.change in {Change.FIRST, Change.CUT}
         boxes = (WHOLE,) if whole else to_read(pending.boxes, self._taker.lines)
         look = Look(self._frame.jpeg, boxes=boxes, who=self.who, before=self._taker.last)
-        self._reading = _Reading(pending, look, self._frame.hash)
+        self._reading = _Reading(pending, look, self._frame.hash, self._screens if self._shown else None)
         return look
+
+    def _unread(self) -> Pending:
+        """Return what has changed and was given to no reader, or to one that did not read it."""
+        if self._reading is None or self._reading.screen != self._screens:
+            return self._pending
+        return self._reading.pending.together(self._pending)
 
     async def _failed(self, error: VisionError) -> None:
         """Tell a trouble once, keep what was to be read, and wait a moment. That somebody shares is noted anyway."""
@@ -195,8 +234,8 @@ class Share:
         if not self._failing:
             self._failing = True
             log.warning("screen_not_read", problem=str(error))
-            self._on_trouble(str(error))
-        pending = self._pending if self._reading is None else self._reading.pending.together(self._pending)
+        self._tell_trouble(str(error))
+        pending = self._unread()
         if pending.change is Change.FIRST:
             nothing = Seen(Reading(Source.OCR), Why.SHARE_START, (WHOLE,), "", self._clock.now())
             await self._noted(nothing)
@@ -204,13 +243,25 @@ class Share:
         self._pending = pending
         await self._clock.sleep(REST_AFTER_FAILURE_S)
 
+    def _tell_trouble(self, sentence: str) -> None:
+        if sentence != self._trouble:
+            self._trouble = sentence
+            self._on_trouble(sentence)
+
     async def finish(self) -> None:
         """Take the note of what still waits for one."""
+        await self._tell_left()
         note = self._taker.tick(self._clock.now(), last=True)
         if note is not None:
             await self._tell(note)
 
+    async def _tell_left(self) -> None:
+        """Tell the last notes of screens that are not shared any more."""
+        while self._left:
+            await self._tell(self._left.pop(0))
+
     async def _tick(self) -> None:
+        await self._tell_left()
         name = self._frame.hash if self._frame is not None else ""
         note = self._taker.tick(self._clock.now(), frame_hash=name)
         if note is not None:
@@ -232,9 +283,9 @@ class Share:
 
         Raises `VisionError`.
         """
-        if self._frame is None:
+        if self._frame is None or not self._shown:
             raise VisionError("No picture of the screen has come yet. Ask again in a moment.")
-        name = self._frame.hash
+        name, screen = self._frame.hash, self._screens
 
         def latest() -> Look:
             assert self._frame is not None
@@ -242,7 +293,8 @@ class Share:
 
         reading = await self._readers.read(latest, urgent=True)
         self.counts["asked"] += 1
-        await self._noted(Seen(reading, Why.ASKED, (WHOLE,), name, self._clock.now()))
+        if screen == self._screens:
+            await self._noted(Seen(reading, Why.ASKED, (WHOLE,), name, self._clock.now()))
         if reading.source is Source.MODEL:
             return reading.description
         if not reading.lines:

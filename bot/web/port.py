@@ -26,7 +26,7 @@ class LineClosedError(Exception):
 @dataclass(frozen=True, slots=True)
 class Welcome:
     """What a page is told when it is let in. `resume_secret`: with it the page may come back; `sharing`: its share
-    still runs; `reading`: who looks at the pictures, a plain sentence."""
+    still runs; `reading`: who looks at the pictures, a plain sentence; `trouble`: what keeps them from being read."""
 
     who: str
     room: str
@@ -35,6 +35,7 @@ class Welcome:
     reading: str
     resume_secret: str
     sharing: bool
+    trouble: str = ""
 
 
 class Line(Protocol):
@@ -45,7 +46,8 @@ class Line(Protocol):
         """Return what the page is told first."""
 
     def start(self, surface: str) -> None:
-        """The person shares now; `surface` is what the browser calls it. Raises `LineClosedError`."""
+        """The person shares now, or shares something else; `surface` is what the browser calls it. Raises
+        `LineClosedError`."""
 
     async def picture(self, data: bytes) -> str:
         """Take a picture; return `taken`, `dropped` or why it was refused. Raises `LineClosedError`."""

@@ -1,8 +1,10 @@
 """The web socket of the page that shares a screen: reads what the page says, within limits, and tells it the news.
 
 page -> {"t": "hello", "token": …} or {"t": "hello", "resume": …}, first and within seconds
-page -> {"t": "start", "surface": "monitor" | "window" | "browser"}, {"t": "stop"}, {"t": "ping"}, pictures (binary)
-page <- welcome, note, trouble, refused, pong; at last `ended` or `denied` with a plain sentence
+page -> {"t": "start", "surface": "monitor" | "window" | "browser"}, {"t": "stop"}, {"t": "ping"}, pictures (binary);
+        `start` again when something else is shared from now on
+page <- welcome, note, trouble (an empty sentence: it is over), refused, pong; at last `ended` or `denied` with a plain
+        sentence
 """
 
 from __future__ import annotations
@@ -171,6 +173,7 @@ def _welcome(line: Line) -> dict[str, object]:
         "reading": welcome.reading,
         "resume": welcome.resume_secret,
         "sharing": welcome.sharing,
+        "trouble": welcome.trouble,
         "limits": LIMITS,
     }
 

@@ -10,6 +10,9 @@
   const GIVE_UP_MS = 120_000;
   const SHOWN_NOTES = 6;
   const SURFACES = { monitor: "your whole screen", window: "a window", browser: "a browser tab" };
+  // What stands in the one line for troubles: the first of these that there is.
+  const TROUBLES = ["connection", "muted", "reading", "refused", "choice"];
+  const PASSING_MS = 10_000;
   const REFUSALS = { too_large: "a picture was too large", wrong_size: "a picture had an odd size" };
 
   const at = (id) => document.getElementById(id);
@@ -27,6 +30,7 @@
     startedAt: 0,
     sentAt: 0,
     sent: 0,
+    troubles: {},
   };
 
   // -- what is shown ---------------------------------------------------------------------------------------------
@@ -38,7 +42,7 @@
     for (const section of document.querySelectorAll("section[data-for]")) {
       section.hidden = section.dataset.for !== state;
     }
-    document.title = state === "sharing" ? `● Sharing · ${page.bot}` : `Share your screen · ${page.bot}`;
+    entitle();
     if (sentence) announce(sentence);
     if (changed) {
       const heading = document.querySelector(`section[data-for="${state}"] h1`);
@@ -55,8 +59,42 @@
     at(id).hidden = !sentence;
   }
 
+  /* Put a trouble into its line and tell it to screen readers, or take it out: an empty sentence. */
+  function trouble(kind, sentence) {
+    const before = page.troubles[kind] || "";
+    page.troubles[kind] = sentence;
+    say("trouble", TROUBLES.map((each) => page.troubles[each]).find(Boolean));
+    if (sentence && sentence !== before) announce(sentence);
+  }
+
+  /* A trouble that is over by itself. */
+  function passing(kind, sentence) {
+    trouble(kind, sentence);
+    clearTimeout(page.passing);
+    page.passing = setTimeout(() => {
+      for (const each of ["refused", "choice"]) trouble(each, "");
+    }, PASSING_MS);
+  }
+
   function link(open) {
     document.body.dataset.link = open ? "open" : "broken";
+    headline();
+  }
+
+  function what() {
+    return (page.capture && SURFACES[page.capture.surface]) || "your screen";
+  }
+
+  function headline() {
+    const broken = document.body.dataset.link === "broken";
+    at("sharing-what").textContent = broken ? "Not connected: nothing is sent" : `You are sharing ${what()}`;
+    entitle();
+  }
+
+  function entitle() {
+    const broken = document.body.dataset.link === "broken";
+    const sharing = broken ? "○ Not connected" : "● Sharing";
+    document.title = `${page.state === "sharing" ? sharing : "Share your screen"} · ${page.bot}`;
   }
 
   function addNote(what) {
@@ -108,16 +146,19 @@
     });
   }
 
+  /* Say something to the bot; return whether it could be said. */
   function tell(message) {
-    if (page.socket && page.socket.readyState === WebSocket.OPEN) page.socket.send(JSON.stringify(message));
+    const open = Boolean(page.socket && page.socket.readyState === WebSocket.OPEN);
+    if (open) page.socket.send(JSON.stringify(message));
+    return open;
   }
 
   function hear(message) {
     switch (message.t) {
       case "welcome": return welcomed(message);
       case "note": return addNote(message.what);
-      case "trouble": return say("trouble", message.sentence);
-      case "refused": return say("trouble",
+      case "trouble": return trouble("reading", message.sentence);
+      case "refused": return passing("refused",
         `${page.bot} refused a picture: ${REFUSALS[message.reason] || "it could not be read"}.`);
       case "ended": return over("ended", message.sentence);
       case "denied": return page.capture ? over("ended", message.sentence) : over("denied", message.sentence);
@@ -141,13 +182,15 @@
     at("ready-reading").textContent = message.reading;
     at("sharing-with").textContent = `with ${message.bot} in ${message.room}`;
     link(true);
+    trouble("connection", "");
+    trouble("reading", message.trouble);
     if (page.capture) {
-      say("trouble", "");
       announce("Connected again.");
-      if (!message.sharing) tell({ t: "start", surface: page.capture.surface });
+      if (!message.sharing || !page.capture.told) start(page.capture);
       // What changed meanwhile was not sent: the next picture is.
       page.capture.lens.postMessage({ again: true });
     } else {
+      say("choose-problem", "");
       show("ready", `You can share your screen with ${message.bot} now.`);
     }
   }
@@ -158,16 +201,23 @@
     link(false);
     page.brokenSince ??= Date.now();
     if (Date.now() - page.brokenSince > GIVE_UP_MS) {
-      over(page.capture ? "ended" : "denied", `${page.bot} cannot be reached. Type /watch start in Discord to try again.`);
+      if (page.capture) over("ended", `${page.bot} cannot be reached any more.`);
+      else over("denied", `${page.bot} cannot be reached. Type /watch start in Discord to try again.`);
       return;
     }
     const hello = page.resume ? { resume: page.resume } : firstHello();
     if (!hello) return;
-    if (page.state === "sharing") say("trouble", "The connection broke; nothing is sent now. Trying again…");
-    else if (page.state === "opening") at("opening-lead").textContent = "The bot cannot be reached yet. Trying again…";
-    else announce("The connection broke. Trying again.");
+    if (page.state === "sharing") trouble("connection", "The connection broke. Trying again…");
+    else if (page.state === "opening") at("opening-lead").textContent = waiting();
+    else problem("The connection broke. Trying again…");
     const wait = Math.min(1000 * 2 ** page.attempts++, 15_000);
     setTimeout(() => { if (!page.socket) connect(hello); }, wait);
+  }
+
+  function waiting() {
+    const told = "The bot cannot be reached yet. Trying again…";
+    if (page.attempts < 3) return told;
+    return `${told} If this goes on, tell whoever runs it: this page’s address may not be its PUBLIC_URL.`;
   }
 
   function over(state, sentence) {
@@ -190,46 +240,84 @@
 
   // -- the screen ---------------------------------------------------------------------------------------------------
 
-  async function choose() {
-    say("choose-problem", "");
-    at("choose").disabled = true;
-    let stream;
+  /* Say what is wrong before anything is shared. */
+  function problem(sentence) {
+    say("choose-problem", sentence);
+    announce(sentence);
+  }
+
+  /* Let the person choose; null when nothing came of it: `fail` is told why. */
+  async function chosen(button, fail) {
+    button.disabled = true;
     try {
-      stream = await navigator.mediaDevices.getDisplayMedia({
+      return await navigator.mediaDevices.getDisplayMedia({
         video: { frameRate: { max: 5 } }, audio: false, selfBrowserSurface: "exclude", surfaceSwitching: "include",
       });
     } catch (error) {
-      say("choose-problem", error.name === "NotAllowedError"
-        ? "Nothing was chosen, or the browser or system did not allow it. You can choose again."
-        : `The browser could not share a screen (${error.name}). You can choose again.`);
-      return;
+      fail(error.name === "NotAllowedError"
+        ? "Nothing was chosen, or the browser or system did not allow it."
+        : `The browser could not share a screen (${error.name}).`);
+      return null;
     } finally {
-      at("choose").disabled = false;
+      button.disabled = false;
+      button.focus();
     }
+  }
+
+  function letGo(stream) {
+    for (const each of stream.getTracks()) each.stop();
+  }
+
+  async function choose() {
+    say("choose-problem", "");
+    const stream = await chosen(at("choose"), (why) => problem(`${why} You can choose again.`));
+    if (!stream) return;
     if (page.state !== "ready") {
-      for (const each of stream.getTracks()) each.stop();
+      letGo(stream);
       return;
     }
+    page.startedAt = Date.now();
+    page.troubles = {};
+    at("notes").replaceChildren();
+    at("no-notes").hidden = false;
     begin(stream);
+    show("sharing", `You are sharing ${what()} with ${page.bot}.`);
+    at("stop").focus();
+  }
+
+  /* Share something else, over the same line: whoever thinks better of it goes on with what was there. */
+  async function change() {
+    const stream = await chosen(at("change"), (why) => passing("choice", `${why} You share as before.`));
+    if (!stream) return;
+    if (page.state !== "sharing") {
+      letGo(stream);
+      return;
+    }
+    endCapture();
+    trouble("muted", "");
+    at("preview-caption").textContent = "Waiting for the first picture…";
+    at("preview").getContext("2d").clearRect(0, 0, at("preview").width, at("preview").height);
+    begin(stream);
+    announce(`You are sharing ${what()} with ${page.bot} now.`);
+  }
+
+  function start(capture) {
+    capture.told = tell({ t: "start", surface: capture.surface });
   }
 
   function begin(stream) {
     const track = stream.getVideoTracks()[0];
     const surface = track.getSettings().displaySurface || "";
-    const capture = page.capture = { stream, track, surface, stopped: false, lens: newLens(), reader: null };
+    const capture = { stream, track, surface, told: false, stopped: false, lens: newLens(), reader: null };
+    page.capture = capture;
     capture.lens.addEventListener("message", ({ data }) => send(capture, data.jpeg));
     capture.lens.postMessage({ limits: page.limits });
-    page.startedAt = Date.now();
     page.sentAt = 0;
     track.addEventListener("ended", () => stop());
-    track.addEventListener("mute", () => say("trouble", "Your screen sends no pictures now: is the window minimised?"));
-    track.addEventListener("unmute", () => say("trouble", ""));
-    at("sharing-what").textContent = `You are sharing ${SURFACES[surface] || "your screen"}`;
-    at("notes").replaceChildren();
-    at("no-notes").hidden = false;
-    tell({ t: "start", surface });
-    show("sharing", `You are sharing ${SURFACES[surface] || "your screen"} with ${page.bot}.`);
-    at("stop").focus();
+    track.addEventListener("mute", () => trouble("muted", "Your screen sends no pictures now: is the window minimised?"));
+    track.addEventListener("unmute", () => trouble("muted", ""));
+    headline();
+    start(capture);
     if ("MediaStreamTrackProcessor" in window) follow(capture);
     else watch(capture);
   }
@@ -337,6 +425,7 @@
   }
 
   at("choose").addEventListener("click", choose);
+  at("change").addEventListener("click", change);
   at("stop").addEventListener("click", stop);
   addEventListener("pagehide", () => {
     if (page.capture) {

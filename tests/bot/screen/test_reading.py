@@ -51,10 +51,12 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
         assert (await readers.read(lambda: LOOK, urgent=True)).source is Source.OCR
         now += rest_s - 1
         assert (await readers.read(lambda: LOOK)).source is Source.OCR
+        assert readers.shortcoming == "Only the text is read at present: It did not answer in time."
         assert len(model.asked) == asked + 1
         now += 1
     model.trouble = ""
     assert (await readers.read(lambda: LOOK)).source is Source.MODEL
+    assert readers.shortcoming == ""
     assert readers.by_model
     await readers.rest()
 

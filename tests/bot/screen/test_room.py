@@ -63,6 +63,36 @@ async def test_what_is_seen_is_remembered() -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_cannot_be_read_is_told_to_who_asks_and_to_the_page() -> None:
+    """In a sentence; a page that comes back has it, too."""
+    watching = Watching()
+    watching.readers.trouble = "The screen reader could not be started."
+    async with watching.room() as room:
+        sharer = await share(room)
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        assert room.status() == (
+            "Ada has shared a window for less than a minute; I took 1 note. The screen reader could not be started."
+        )
+        assert {"t": "trouble", "sentence": "The screen reader could not be started."} in sharer.news
+
+
+@pytest.mark.asyncio
+async def test_somebody_shares_something_else() -> None:
+    """It is the same share, with the same page."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        watching.clock.advance(60)
+        room.start(sharer, "monitor")
+        await see(watching, room, sharer, "bright", "The train leaves at nine")
+        assert watching.told()[1] == "the whole screen, just shared. It reads “The train leaves at nine”"
+        assert room.status() == "Ada has shared the whole screen for 1 minute; I took 2 notes."
+        await room.end(sharer, Ending.STOPPED)
+        assert watching.turns[0].parts[0].text.startswith("Ada stopped sharing the whole screen after 1 minute.")
+
+
+@pytest.mark.asyncio
 async def test_stopping_loses_no_note_and_is_told() -> None:
     """Live notes wait to be folded, and a recap stands in the timeline."""
     watching = Watching()

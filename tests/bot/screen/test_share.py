@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.screen.share import REST_AFTER_FAILURE_S, MisbehavedError, Share
+from bot.screen.share import CHANGE_SPACING_S, REST_AFTER_FAILURE_S, MisbehavedError, Share
 from tests.bot.screen.watching import PICTURES, FakeReaders, until
 from tests.fakes.clock import FakeClock
 from voice.screen.gate import WHOLE
@@ -149,11 +149,76 @@ async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
         await sharing.clock.until_somebody_sleeps()
         sharing.clock.advance(REST_AFTER_FAILURE_S)
         await until(lambda: sharing.share.counts["unread"] == 2)
-        assert sharing.troubles == ["The reader broke off."]
+        assert sharing.troubles == [sharing.share.trouble] == ["The reader broke off."]
         sharing.readers.trouble = None
         await sharing.clock.until_somebody_sleeps()
         sharing.clock.advance(REST_AFTER_FAILURE_S)
         assert (await sharing.noted(2))[1] == "now: “Tokyo 2099”"
+        assert sharing.troubles[1:] == [sharing.share.trouble] == [""]
+
+
+@pytest.mark.asyncio
+async def test_what_is_read_less_well_than_was_chosen_is_told() -> None:
+    """And that it is over; each once."""
+    async with Sharing().running() as sharing:
+        sharing.readers.shortcoming = "Only the text is read at present."
+        for name, text in [("dark", "first"), ("bright", "second")]:
+            await sharing.see(name, text)
+            await until(lambda text=text: any(text in note.what for note in sharing.notes))  # type: ignore[misc]
+        assert sharing.troubles == ["Only the text is read at present."]
+        sharing.readers.shortcoming = ""
+        await sharing.see("grey", "third")
+        await sharing.noted(3)
+        assert sharing.troubles[1:] == [""]
+
+
+@pytest.mark.asyncio
+async def test_something_else_may_be_shared() -> None:
+    """It begins anew, with a look at once; what waited for its note is noted first."""
+    async with Sharing().running() as sharing:
+        await sharing.see("dark", "Tokyo 2099")
+        await sharing.noted(1)
+        sharing.clock.advance(CHANGE_SPACING_S)
+        await sharing.see("grey", "Tokyo 2099", "Ben is down")
+        await until(lambda: sharing.share.counts["read"] == 2)
+        sharing.share.change("a browser tab")
+        with pytest.raises(VisionError, match="No picture"):
+            await sharing.share.look("what is it?")
+        await sharing.see("bright", "The train leaves at nine")
+        told = await sharing.noted(3)
+        assert "Ben is down" in told[1]
+        assert told[2] == "a browser tab, just shared. It reads “The train leaves at nine”"
+        assert sharing.notes[2].why is Why.SHARE_START
+        assert sharing.readers.urgent == [True, False, True]
+
+
+@pytest.mark.asyncio
+async def test_what_is_read_too_late_is_of_no_screen_of_now() -> None:
+    """The reader was at the old screen when another took its place; and again when the new one has no picture yet."""
+    async with Sharing().running() as sharing:
+        sharing.readers.holding = asyncio.Event()
+        await sharing.see("dark", "a secret")
+        await sharing.readers.waiting.wait()
+        sharing.clock.advance(CHANGE_SPACING_S)
+        sharing.share.change("a browser tab")
+        sharing.readers.holding.set()
+        await until(lambda: sharing.share.counts["read"] == 1)
+        sharing.readers.holding = None
+        await sharing.see("bright", "The train leaves at nine")
+        assert await sharing.noted(1) == ["a browser tab, just shared. It reads “The train leaves at nine”"]
+
+
+@pytest.mark.asyncio
+async def test_who_leafs_through_screens_begins_no_share_each_time() -> None:
+    """Each would be a look at once and a note."""
+    async with Sharing().running() as sharing:
+        await sharing.see("dark", "Tokyo 2099")
+        await sharing.noted(1)
+        for _ in range(10):
+            sharing.share.change("the whole screen")
+        await sharing.see("bright", "Tokyo 2099", "Victory")
+        assert (await sharing.noted(2))[1] == "now: “Victory”"
+        assert sharing.share.surface == "the whole screen"
 
 
 @pytest.mark.asyncio

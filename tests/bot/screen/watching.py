@@ -45,6 +45,7 @@ class FakeReaders:
         self.trouble: str | None = None
         self.looks: list[Look] = []
         self.urgent: list[bool] = []
+        self.shortcoming = ""
         self.rests = 0
         self.holding: asyncio.Event | None = None
         self.waiting = asyncio.Event()
