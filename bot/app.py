@@ -21,7 +21,7 @@ from bot.discord.commands.persona import add_persona
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.watch import add_watch_commands
 from bot.equipment import open_means, open_shelves
-from bot.health import Health
+from bot.health import Ailment, Health
 from bot.interpreter import timely_interpreter
 from bot.participation.standing import Participation
 from bot.room import Room
@@ -107,6 +107,8 @@ async def running_bot(
         )
         supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
         metronome = stack.enter_context(running_metronome())
+        if metronome is not None:
+            health.watch(partial(_ailing, metronome))
         commands: list[AddCommands] = [
             _rolling_context(settings, shelves.guilds),
             partial(add_memory_commands, people=shelves.people, zone=zone),
@@ -134,6 +136,11 @@ def _rolling_context(settings: BotSettings, guilds: Guilds) -> AddCommands:
         searchable=settings.recall.enabled,
     )
     return partial(add_rolling_context, choices=guilds, defaults=defaults)
+
+
+def _ailing(metronome: Metronome) -> list[Ailment]:
+    what, instead = "the process that sends my voice", "I send it myself, less evenly when I am busy"
+    return [] if metronome.resting is None else [Ailment(what, instead, metronome.resting)]
 
 
 async def _rejoin(

@@ -225,23 +225,28 @@ class Outgoing:
             # Time passes for the source, and nobody hears it.
             self._source.next_frame()
             return
+        if ahead is not None and ahead.carrier is not carrier:
+            ahead = None
         if carrier.keeps_time:
-            self._fill(carrier)
+            self._fill(carrier, ahead)
             return
         now = self._clock()
-        if ahead is None or ahead.carrier is not carrier:
+        if ahead is None:
             ahead = self._make(carrier)
         self._use(carrier, ahead, at=now)
         if ahead is not None:
             self._ahead = self._make(carrier)
 
-    def _fill(self, carrier: Carrier) -> None:
-        """Hand over what is due from now until `_AHEAD_S` later. After a pause the first frame is due at once."""
+    def _fill(self, carrier: Carrier, ahead: _Sealed | None) -> None:
+        """Hand over what is due from now until `_AHEAD_S` later. After a pause the first frame is due at once.
+
+        `ahead`: what was made ready while the carrier did not keep time.
+        """
         now = self._clock()
         if self._due < now:
             self._due = now
         while self._due - now < _AHEAD_S:
-            sealed = self._make(carrier)
+            sealed, ahead = ahead or self._make(carrier), None
             if sealed is None and self._due - now > _FRAME_S / 2:
                 # The source may have something until then.
                 return

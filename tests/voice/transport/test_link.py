@@ -317,6 +317,28 @@ async def test_the_bot_is_heard_through_the_metronome_on_each_connection(tmp_pat
 
 
 @pytest.mark.asyncio
+async def test_the_bot_is_heard_on_when_the_metronome_ends_in_mid_sentence(tmp_path: Path) -> None:
+    """What it held is lost, 40 ms, and what was on its way; the rest is heard, and the next one sends again."""
+    with running_metronome() as metronome:
+        assert metronome is not None
+        async with scene(tmp_path, metronome=metronome) as room, guest(room.local, ADA) as ada:
+            arrivals: list[Arrival] = []
+            room.local.watch_arrivals(arrivals.append)
+            await ada.meet(BOT)
+            await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+            worker = metronome._worker
+            assert worker is not None
+            room.link.play(Tone(60))
+            await until(lambda: len(arrivals) > 15, "the voice")
+            worker.process.kill()
+            await until(lambda: metronome.alive and metronome._worker is not worker, "the next one")
+            await ada.wait_for_quiet(BOT, quiet_s=0.4, timeout_s=10.0)
+            # Sixty frames of sound and five of silence.
+            assert 65 - 4 <= len(arrivals) <= 65
+            assert room.listener.kinds() == [Connected]
+
+
+@pytest.mark.asyncio
 async def test_being_taken_out_of_the_channel_is_final(tmp_path: Path) -> None:
     async with scene(tmp_path) as room:
         await room.local.leave(BOT)

@@ -12,12 +12,23 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from voice.transport import metronome_process as process
-from voice.transport.metronome import Metronome, running_metronome
+from voice.transport.metronome import (
+    FIRST_WAIT_S,
+    GIVEN_UP,
+    MOST_ENDS_IN_A_ROW,
+    STABLE_S,
+    Metronome,
+    Restarts,
+    Worker,
+    running_metronome,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs Linux's local packet sockets")
 # Nothing local takes this long, even on a busy machine.
@@ -41,6 +52,31 @@ def metronome() -> Iterator[Metronome]:
     with running_metronome() as running:
         assert running is not None
         yield running
+
+
+def killed(running: Metronome) -> Worker:
+    """End the process from outside; return when that is known."""
+    worker = running._worker
+    assert worker is not None
+    os.kill(worker.process.pid, signal.SIGKILL)
+    worker.process.wait(PATIENCE_S)
+    eventually(lambda: running._worker is not worker)
+    return worker
+
+
+def again(running: Metronome) -> None:
+    """Wait until there is a process."""
+    eventually(lambda: running.alive)
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Wait for what another thread does."""
+    patience = threading.Event()
+    for _ in range(int(PATIENCE_S / 0.01)):
+        if holds():
+            return
+        patience.wait(0.01)
+    raise AssertionError("what was waited for did not come")
 
 
 def test_each_leaves_at_its_time_and_over_its_own_line() -> None:
@@ -82,16 +118,63 @@ def test_a_socket_that_cannot_send_costs_its_own_datagrams_alone() -> None:
             assert there.recv(100) == b"heard"
 
 
-def test_its_end_is_noticed_and_nothing_breaks() -> None:
-    """Killed, it is known to be gone at the next datagram: the rooms then send for themselves."""
+def test_ended_it_is_started_again_and_knows_its_lines() -> None:
+    """Killed from outside: at once, over the same sockets, while lines come and go; twice as well."""
+    with metronome() as running, wire() as (here, there), wire() as (other, elsewhere):
+        line, gone = running.line(here), running.line(other)
+        for word in (b"one", b"two"):
+            killed(running)
+            gone.close()
+            again(running)
+            assert running.resting is None
+            line.send(word, at=0.0)
+            gone.send(b"nothing", at=0.0)
+            gone = running.line(other)
+            gone.send(word, at=0.0)
+            assert (there.recv(100), elsewhere.recv(100)) == (word, word)
+
+
+def test_one_that_ends_over_and_over_is_left() -> None:
+    """The rooms send for themselves, and it is known why."""
     with metronome() as running, wire() as (here, _):
         line = running.line(here)
-        os.kill(running._worker.pid, signal.SIGKILL)
-        running._worker.wait(PATIENCE_S)
-        line.send(b"lost", at=0.0)
+        # Nobody waits out the seconds between the starts.
+        running._closing.wait = lambda timeout=None: False  # type: ignore[method-assign]
+        for _ in range(MOST_ENDS_IN_A_ROW):
+            killed(running)
+            again(running)
+        killed(running)
+        running._keeper.join(PATIENCE_S)
+        assert not running._keeper.is_alive()
         assert not running.alive
         line.send(b"lost", at=0.0)
         line.close()
+        assert running.resting is not None
+        assert (running.resting.until, running.resting.problem) == (None, GIVEN_UP)
+
+
+def test_it_is_not_started_again_once_it_is_closed() -> None:
+    """Nor while it waits for that."""
+    with metronome() as running:
+        worker = killed(running)
+        again(running)
+        killed(running)
+    assert not running.alive
+    assert not running._keeper.is_alive()
+    assert worker.process.returncode == -signal.SIGKILL
+
+
+@given(st.lists(st.floats(0.0, 2 * STABLE_S), max_size=30))
+def test_restarts_are_bounded(lives: list[float]) -> None:
+    """So many ends in a row and no more; each wait is twice the one before, and one that lived long begins anew."""
+    restarts, in_a_row = Restarts(), 0
+    for lived_s in lives:
+        in_a_row = 1 if lived_s >= STABLE_S else in_a_row + 1
+        wait_s = restarts.wait_s(lived_s)
+        if in_a_row > MOST_ENDS_IN_A_ROW:
+            assert wait_s is None
+        else:
+            assert wait_s == (0.0 if in_a_row == 1 else FIRST_WAIT_S * 2 ** (in_a_row - 2))
 
 
 def test_a_socket_that_is_closed_while_it_is_lent_costs_that_line_alone() -> None:
@@ -106,23 +189,27 @@ def test_a_socket_that_is_closed_while_it_is_lent_costs_that_line_alone() -> Non
 
 
 def test_one_that_is_stuck_is_given_up() -> None:
-    """It takes nothing any more: the rooms send for themselves, and what it holds is never sent late."""
+    """It takes nothing any more: what it holds is never sent late, and another takes its place."""
     with metronome() as running, wire() as (here, _):
         line = running.line(here)
-        os.kill(running._worker.pid, signal.SIGSTOP)
+        worker = running._worker
+        assert worker is not None
+        os.kill(worker.process.pid, signal.SIGSTOP)
         for _ in range(100_000):
             line.send(bytes(300), at=0.0)
-            if not running.alive:
+            if running._worker is not worker:
                 break
-        assert not running.alive
-        assert running._worker.wait(PATIENCE_S) == -signal.SIGKILL
+        assert running._worker is not worker
+        assert worker.process.wait(PATIENCE_S) == -signal.SIGKILL
+        again(running)
 
 
 def test_it_ends_with_its_owner() -> None:
     """Closed, or simply gone with the process that held the other end."""
     with metronome() as running:
         worker = running._worker
-    assert worker.returncode == 0
+    assert worker is not None
+    assert worker.process.returncode == 0
 
 
 def test_what_the_process_does_message_by_message() -> None:

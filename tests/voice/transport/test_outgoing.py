@@ -227,6 +227,21 @@ def test_when_nobody_keeps_the_time_any_more_the_thread_does() -> None:
         clock.now += 0.02
 
 
+def test_when_the_time_is_kept_again_nothing_is_skipped() -> None:
+    """What was made ready meanwhile goes first, and each frame 20 ms after the one before."""
+    clock, wire, words = Clock(), Wire(), Words(10)
+    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=clock)
+    outgoing.slot()
+    clock.now += 0.02
+    wire.keeps_time = True
+    for _ in range(8):
+        outgoing.slot()
+        clock.now += 0.02
+    assert (words.left, len(wire.sent)) == (0, 10)
+    assert wire.times == pytest.approx([50.0 + 0.02 * n for n in range(10)])
+    assert wire.speaking == [True]
+
+
 def test_what_was_sealed_for_a_connection_is_not_sent_over_the_next() -> None:
     old, new, words = Wire(), Wire(), Words(3)
     lines = [old]
