@@ -1,0 +1,118 @@
+"""What rooms work with, opened out of settings as the bot does it: what was chosen and configured reaches a room."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import fields, replace
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bot import events
+from bot.brain.decider import VoiceMode
+from bot.equipment import open_means, open_shelves
+from bot.health import Health
+from bot.participation.standing import Participation
+from bot.screen.opening import open_screens
+from bot.sections import BotSettings
+from bot.store.guilds import GuildChoice
+from compaction.model import Mode
+from config.schema import Settings
+from rehearsal.servers.chat import ChatMode, LocalChatServer
+from tests.bot.test_room import House, living
+from tests.fakes.clock import FakeClock
+from tests.fakes.hearing import LoudnessDetector
+from tests.fakes.place import ADA
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.equipment import Shelves
+    from bot.means import Means
+
+GUILD = 10
+
+
+class EquippedHouse(House):
+    """A house whose rooms get what the bot's own get, but for ears and voice."""
+
+    equipment: Means
+    shelves: Shelves
+
+    def means(self) -> Means:
+        """Return it."""
+        return replace(
+            self.equipment, recognizer=self.recognizer, detector=LoudnessDetector(), synthesizer=self.voice, judge=None
+        )
+
+
+@asynccontextmanager
+async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncIterator[EquippedHouse]:
+    """Open everything out of settings: the model at `server`, no other models at all, and `more` sections."""
+    settings = Settings.model_validate(
+        {
+            "storage": {"data_dir": folder},
+            "models": {"directory": folder / "models"},
+            "asr": {"engine": "endpoint", "base_url": "http://127.0.0.1:9/v1", "model_dir": folder / "none"},
+            "llm": {"base_url": server.base_url, "model": "local-chat"},
+            **more,
+        }
+    )
+    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    clock = FakeClock()
+    async with AsyncExitStack() as stack:
+        shelves = await open_shelves(stack, parts, clock)
+        house = EquippedHouse(shelves.sessions, shelves.turns, clock)
+        participation = Participation(
+            shelves.guilds, shelves.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
+        )
+        screens, _ = await open_screens(stack, parts, participation, clock)
+        house.shelves = shelves
+        house.equipment = await open_means(
+            stack,
+            parts,
+            shelves,
+            participation=participation,
+            screens=screens,
+            observe=house.seen.append,
+            zone=UTC,
+            clock=clock,
+            health=Health(clock),
+        )
+        yield house
+
+
+@pytest.mark.asyncio
+async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: Path) -> None:
+    """When it speaks and by which name, how it is there, how it remembers; the operator's own words come first."""
+    brain = {"guild_instructions": {str(GUILD): "Call everybody captain."}}
+    async with LocalChatServer() as server, equipped(tmp_path, server, brain=brain) as house:
+        choice = GuildChoice(Mode.ROLLING, None, VoiceMode.NAME, ("Otto",), persona="Speak like a pirate.")
+        await house.shelves.guilds.choose(GUILD, choice, by=ADA.id)
+        house.place.people = [ADA]
+        async with living(house) as (room, _):
+            await house.say(ADA.id, "Roomtone, how are you this evening?")
+            await house.say(ADA.id, "Otto, how are you this evening?")
+            reply = await house.reply(1)
+            assert reply.answer_to == 1
+            assert "I speak in the mode name." in room.status()
+            built = house.of(events.ContextBuilt)
+        assert [event.answer_to for event in built if isinstance(event, events.ContextBuilt)][-1] == 1
+        system = str(server.calls[-1].messages[0]["content"])
+        assert system.index("Call everybody captain.") < system.index("Speak like a pirate.")
+        terms = house.equipment.policy
+        assert terms is not None
+        assert (await terms.terms(GUILD)).mode is Mode.ROLLING
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_rests_is_told_in_the_rooms_status(tmp_path: Path) -> None:
+    """In the words that also tell what to do."""
+    async with LocalChatServer() as server, equipped(tmp_path, server) as house, living(house) as (room, _):
+        server.conduct.mode = ChatMode.WRONG_KEY
+        await house.say(ADA.id, "Roomtone, how are you this evening?")
+        await house.reply(1)
+        assert "The language model local-chat has not worked for " in room.status()
+        assert room.status().endswith("refused the key. Set llm.api_key (or OPENAI_API_KEY) to a valid one.")
