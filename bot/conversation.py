@@ -17,6 +17,7 @@ from bot.brain.decider import Waiting
 from bot.brain.reply import Question, Replier, Reply
 from bot.brain.wakeword import is_addressed
 from bot.company import Company
+from bot.excuses import Excuses
 from bot.headstart import HeadStart, reads_finished
 from bot.hearing import Hearing, SpokenText
 from bot.interruption import Interruption
@@ -83,6 +84,7 @@ class Conversation:
         self._toolbox = toolbox
         self._quoting = quoting
         self._company = Company(place)
+        self._excuses = Excuses()
         self._finishing = False
         self._part = Part(
             means.participation,
@@ -384,9 +386,8 @@ class Conversation:
             log.info("reply_skipped", answer_to=reply.question.turn.seq)
         if reply.failure is not None:
             self._observe(events.Problem("reply", reply.failure, self._clock.monotonic()))
-            # The people asked for an answer: what could not be spoken can be read.
-            unsaid = f"\nI wanted to say: {reply.unsaid}" if reply.unsaid else ""
-            await self._place.write(reply.failure + unsaid)
+        if excuse := self._excuses.of(reply):
+            await self._place.write(excuse)
         if not reply.text or reply.first_audio_at is None:
             return
         await self._minutes.answered(reply, reply.first_audio_at)

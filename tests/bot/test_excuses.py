@@ -1,0 +1,44 @@
+"""What the channel reads of answers that failed."""
+
+from __future__ import annotations
+
+from bot.brain.reply import Question, Reply
+from bot.excuses import Excuses
+from compaction.model import Seq, Turn, TurnKind
+
+AWAY = "The voice is away. Start it."
+REFUSED = "The voice refused the key. Set another."
+
+
+def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Reply:
+    """Return an answer that is over."""
+    return Reply(
+        question=Question(Turn(Seq(0), TurnKind.SPEECH, 0.0, 1.0, ())),
+        text=text,
+        interrupted=False,
+        first_audio_at=1.0 if text else None,
+        ended_at=2.0,
+        model_first_token_ms=None,
+        synthesis_first_audio_ms=None,
+        failure=failure,
+        unsaid=unsaid,
+    )
+
+
+def test_why_nothing_is_heard_is_told_once_and_the_words_each_time() -> None:
+    """Until an answer was heard whole again; another reason is another sentence."""
+    excuses = Excuses()
+    assert excuses.of(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
+    assert excuses.of(reply(failure=AWAY, unsaid="It is blue.")) == "I wanted to say: It is blue."
+    assert excuses.of(reply()) == ""
+    assert excuses.of(reply(failure=REFUSED, unsaid="It is new.")) == f"{REFUSED}\nI wanted to say: It is new."
+    assert excuses.of(reply("It is", failure=AWAY, unsaid="old.")) == "I wanted to say: old."
+    assert excuses.of(reply("It is green.")) == ""
+    assert excuses.of(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
+
+
+def test_what_is_not_the_voices_fault_is_told_each_time() -> None:
+    """Whoever asked has no answer, neither aloud nor in writing."""
+    excuses = Excuses()
+    for _ in range(2):
+        assert excuses.of(reply(failure="The model is away. Start it.")) == "The model is away. Start it."
