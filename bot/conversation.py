@@ -273,7 +273,7 @@ class Conversation:
 
     def _on_guess(self, spoken: SpokenText, likely: bool) -> None:
         """Look ahead for what somebody seems to have said: find what it is about, and perhaps begin to think."""
-        if self._finishing or self._part.excludes(spoken.user_id) or not self._discerning():
+        if self._finishing or self._part.excludes(spoken.user_id) or self._direct() or not self._means.discerning:
             return
         decision = self._part.would_answer(spoken)
         if not decision.answer:
@@ -296,8 +296,12 @@ class Conversation:
         return Working(waiting, busy=self._replier.busy or bool(self._ears.speaking))
 
     def _discerning(self) -> bool:
-        """Return whether who answers now can find that nothing is to be said. Speech-to-speech has spoken by then."""
-        return self._means.discerning and not (self._talk is not None and self._talk.usable)
+        """Return whether who answers now can find that nothing is to be said."""
+        return self._means.discerning or self._direct()
+
+    def _direct(self) -> bool:
+        """Return whether speech-to-speech answers now."""
+        return self._talk is not None and self._talk.usable
 
     # -- answers --------------------------------------------------------------------------------------------
 
@@ -350,6 +354,8 @@ class Conversation:
             recognizer=means.recognizer,
             name_of=self._company.name,
             asker_of=partial(asker_of, company=self._company),
+            server=self._prompting.server,
+            besides=self._prompting.besides,
             present=self._introductions,
             write=self._place.write,
             mind=means.mind,
@@ -359,9 +365,11 @@ class Conversation:
         )
 
     def _told_directly(self, event: events.Event) -> None:
-        """Tell what speech-to-speech does to whoever watches, and count what it is sent."""
+        """Tell what speech-to-speech does to whoever watches; count what it is sent, and let it be kept."""
         if isinstance(event, events.ContextBuilt):
             self._part.sent(sum(part.tokens for part in event.parts))
+            if self._keeper is not None:
+                self._keeper.sent(event.parts)
         self._observe(event)
 
     def _introductions(self) -> list[str]:

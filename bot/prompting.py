@@ -52,6 +52,11 @@ class Prompting:
         self._refreshed = 0
         self._report = report
 
+    async def server(self) -> str:
+        """Return what holds on this server besides, as the operator and its moderators word it; empty if nothing."""
+        terms = await self._terms()
+        return "" if terms is None else terms.instructions
+
     async def context(self, question: Question) -> ModelContext:
         """Return what is sent to answer `question`. Raises `CompactionError`."""
         means = self._means
@@ -61,7 +66,7 @@ class Prompting:
         context = build_context_messages(
             self._memory,
             question.turn,
-            system=(self._instructions(terms), *self._besides(question)),
+            system=(self._instructions(terms), *self.besides(question)),
             max_input_tokens=means.max_input_tokens if terms is None else terms.max_input_tokens,
             now=means.clock.now(),
             zone=means.zone,
@@ -88,7 +93,7 @@ class Prompting:
         guild = "" if terms is None else terms.instructions
         return self._means.instructions.text(tools=bool(self._toolbox.tools()), guild=guild)
 
-    def _besides(self, question: Question) -> tuple[str, ...]:
+    def besides(self, question: Question) -> tuple[str, ...]:
         """Return what the model is told about this answer alone."""
         names = [name for name in self._part.wake_names if name not in self._means.brain.wake_names]
         called = f"Here they also call you {' or '.join(names)}." if names else ""

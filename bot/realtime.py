@@ -8,7 +8,6 @@ text. To the replier it is who answers in sound. What of the room's memory stand
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,15 +15,15 @@ import structlog
 
 from bot import events
 from bot.brain.tools.toolbox import Toolbox
-from bot.realtime_inputs import Inputs, SaidInput
+from bot.realtime_inputs import Inputs, RealtimeRecognition, SaidInput, with_items
 from bot.realtime_items import Items
+from bot.realtime_silence import unless_silent
 from compaction.budget.messages import ToolCall as AskedCall
 from compaction.model import Seq, TurnKind
-from voice.asr.port import Recognition
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.realtime.mixing import mixed
-from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed
+from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed, RealtimeRestored
 from voice.realtime.speech import SpokenStream
 
 if TYPE_CHECKING:
@@ -40,9 +39,9 @@ if TYPE_CHECKING:
     from bot.hearing import SpokenText
     from compaction.model import Turn
     from compaction.session import SessionMemory
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recognition, Recognizer
     from voice.audio import Pcm
-    from voice.realtime.port import Realtime, ToolCall, ToolRunner
+    from voice.realtime.port import Realtime, RealtimeNews, ReplyPiece, ToolCall, ToolRunner
     from voice.realtime.settings import RealtimeSettings
     from voice.speaking.port import Speech
 
@@ -50,28 +49,27 @@ if TYPE_CHECKING:
     Life: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
     # Makes a session out of who briefs it, who is told what happens to it, and who carries its tool calls out.
     NewSession: TypeAlias = Callable[
-        [Callable[[], Briefing], Callable[[RealtimeFailed | RealtimeRenewed], None], ToolRunner],
+        [Callable[[], Briefing], Callable[[RealtimeNews], None], ToolRunner],
         tuple[Realtime, Life],
     ]
 
 log = structlog.get_logger()
 
-FALLEN_BACK = "Speech-to-speech is gone; I answer with {mind} until I join again. {why}"
-
-
-@dataclass(frozen=True, slots=True)
-class RealtimeRecognition(Recognition):
-    """What the session heard, and which items of which of its conversations hold it."""
-
-    item_ids: tuple[str, ...] = ()
-    conversation: int = 0
+FALLEN_BACK = "Speech-to-speech is gone; I answer with {mind} until {when}. {why}"
+# What is waited for then: where time mends it, and where somebody has to.
+IT_IS_BACK = "it is back"
+NEXT_JOIN = "I join again"
+BACK = "Speech-to-speech is back, and I answer with it again."
+# More are told at once by nothing that happens; what is over the limit would be old news.
+NOTICES_WAITING = 8
 
 
 class RealtimeTalk:
     """One room's speech-to-speech. `open` gives it the memory; `run` is the room's task; `close` ends nothing else.
 
     `new_session` makes the session around this talk's briefing and event callbacks. `recognizer`, the room's own,
-    stands in wherever the session cannot tell. `name_of`: who a speaker is. `write`: into the text channel.
+    stands in wherever the session cannot tell. `name_of`: who a speaker is. `server`, `besides`: what the model is told
+    on this server, and about one answer. `write`: into the text channel.
     """
 
     def __init__(
@@ -83,6 +81,8 @@ class RealtimeTalk:
         recognizer: Recognizer,
         name_of: Callable[[int], str],
         asker_of: Callable[[Question], Asker],
+        server: Callable[[], Awaitable[str]],
+        besides: Callable[[Question], tuple[str, ...]],
         present: Callable[[], Sequence[str]],
         write: Callable[[str], Awaitable[None]],
         mind: str,
@@ -95,6 +95,8 @@ class RealtimeTalk:
         self._recognizer = recognizer
         self._name_of = name_of
         self._asker_of = asker_of
+        self._server = server
+        self._besides = besides
         self._write = write
         self._mind = mind
         self._clock = clock
@@ -108,8 +110,10 @@ class RealtimeTalk:
         self._quoting: Quoting | None = None
         self._inputs = Inputs()
         self._saying: tuple[SpokenText, ...] = ()
+        # The answer at hand, and which conversation holds it.
         self._reply_items: list[str] = []
-        self._failure = ""
+        self._reply_conversation = 0
+        self._notices: asyncio.Queue[str] = asyncio.Queue(NOTICES_WAITING)
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- life ------------------------------------------------------------------------------------------------
@@ -123,17 +127,32 @@ class RealtimeTalk:
         self._tools = toolbox.use()
 
     async def run(self) -> None:
-        """Keep the session until it fails; then tell the people."""
+        """Keep the session, and tell the people when it fails and when it is back; return when it is gone for good."""
         try:
-            await self._life()
+            async with asyncio.TaskGroup() as tasks:
+                telling = tasks.create_task(self._tell(), name="speech-to-speech-notices")
+                self._items.server = await self._server()
+                await self._life()
+                await self._notices.join()
+                telling.cancel()
         finally:
             for task in list(self._tasks):
                 task.cancel()
-        await self._write(FALLEN_BACK.format(mind=self._mind, why=self._failure))
+
+    async def _tell(self) -> None:
+        while True:
+            await self._write(await self._notices.get())
+            self._notices.task_done()
+
+    def _notice(self, sentence: str) -> None:
+        try:
+            self._notices.put_nowait(sentence)
+        except asyncio.QueueFull:
+            log.warning("notice_not_written", waiting=NOTICES_WAITING)
 
     @property
     def usable(self) -> bool:
-        """Return whether the session has not failed."""
+        """Return whether the session has not been given up, or is back."""
         return self._session.usable
 
     @property
@@ -141,11 +160,14 @@ class RealtimeTalk:
         """Return what the room answers with now, in the words of /status."""
         return f"the speech-to-speech model {self._settings.model}" if self.usable else self._mind
 
-    def _happened(self, event: RealtimeFailed | RealtimeRenewed) -> None:
+    def _happened(self, event: RealtimeNews) -> None:
         match event:
             case RealtimeFailed():
-                self._failure = event.sentence
+                when = NEXT_JOIN if event.lasting else IT_IS_BACK
+                self._notice(FALLEN_BACK.format(mind=self._mind, when=when, why=event.sentence))
                 self._observe(events.Problem("realtime", event.sentence, self._clock.monotonic()))
+            case RealtimeRestored():
+                self._notice(BACK)
             case RealtimeRenewed():
                 log.info("realtime_renewed", reason=event.reason)
 
@@ -177,7 +199,7 @@ class RealtimeTalk:
         if (said := self._inputs.same(speaker_id, pcm)) is not None:
             # Heard once more, because the words were too few: the model has heard it, our own recogniser has not.
             own = await self._recognizer.recognize(pcm, language=language, glossary=glossary, speaker_id=speaker_id)
-            return _with_items(own, said.item_ids, said.conversation)
+            return with_items(own, said.item_ids, said.conversation)
         name = "Somebody" if speaker_id is None else self._name_of(speaker_id)
         item_ids: tuple[str, ...] = ()
         try:
@@ -191,7 +213,7 @@ class RealtimeTalk:
             heard = None
         if heard is None or heard.text is None:
             own = await self._recognizer.recognize(pcm, language=language, glossary=glossary, speaker_id=speaker_id)
-            return _with_items(own, item_ids, conversation)
+            return with_items(own, item_ids, conversation)
         return RealtimeRecognition(
             text=heard.text.strip(),
             language=language or "",
@@ -216,14 +238,16 @@ class RealtimeTalk:
 
     def recorded(self, turn: Turn) -> None:
         """Let a recorded turn stand in the conversation, if it does not yet. Called for every turn, in order."""
-        if not self._session.usable:
-            return
         saying, self._saying = self._saying, ()
+        if not self._session.usable:
+            # The next conversation begins with all of them.
+            return
         self._forget_the_unrecorded(saying)
         if turn.kind is TurnKind.ASSISTANT and self._reply_items:
-            self._items.hold(turn.seq, tuple(self._reply_items))
-            self._reply_items = []
-            return
+            spoken_items, self._reply_items = self._reply_items, []
+            if self._reply_conversation == self._items.conversation:
+                self._items.hold(turn.seq, tuple(spoken_items))
+                return
         spoken = turn.kind in {TurnKind.SPEECH, TurnKind.EFFECT} and bool(saying)
         if spoken and self._settings.mode == "mixed":
             self._say_mixed(turn.seq, saying)
@@ -277,20 +301,33 @@ class RealtimeTalk:
     async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
         """Let the model answer what was said last. See `Direct.speak`."""
         await self._remember(question.turn)
+        self._items.server, self._items.besides = await self._server(), self._besides(question)
         parts = self._items.refresh(self._session, answering=question.turn.seq)
         self._tools = self._toolbox.use(self._asker_of(question))
         self._observe(events.ContextBuilt(parts, question.turn.seq, self._clock.monotonic()))
         stream = SpokenStream()
         self._reply_items = []
-        async for piece in self._session.reply():
-            if piece.item_id not in self._reply_items:
-                self._reply_items.append(piece.item_id)
+        pieces = self._session.reply()
+        async for piece in unless_silent(pieces, on_silence=self._unsay) if question.may_skip else pieces:
+            self._keep(piece.item_id)
             speech = stream.feed(piece)
             if speech is not None:
                 yield speech
         rest = stream.end()
         if rest is not None:
             yield rest
+
+    def _unsay(self, pieces: list[ReplyPiece]) -> None:
+        """Break off an answer that says that there is nothing to say, and take it out of the conversation."""
+        self._session.interrupt(0)
+        self._session.forget(list(dict.fromkeys(piece.item_id for piece in pieces)))
+
+    def _keep(self, item_id: str) -> None:
+        """Take note of what holds the answer at hand. Gone on with after a loss, the rest of it is what stands."""
+        if self._reply_conversation != self._items.conversation:
+            self._reply_conversation, self._reply_items = self._items.conversation, []
+        if item_id not in self._reply_items:
+            self._reply_items.append(item_id)
 
     def spoken(self, heard_s: float, *, complete: bool) -> None:
         """Correct what the model believes to have said. See `Direct.spoken`."""
@@ -310,26 +347,13 @@ class RealtimeTalk:
         if self._quoting is None or self._memory is None:
             return
         quotes = await self._quoting.quotes(turn, self._memory)
-        self._items.recalled = tuple(quote.part.content for quote in quotes)
+        told = [(quote.recalled.session_id == self._memory.session_id, quote.part.content) for quote in quotes]
+        self._items.recalled = tuple(text for here, text in told if here)
+        self._items.earlier = tuple(text for here, text in told if not here)
 
     async def _run_tool(self, call: ToolCall) -> str:
         """Carry a tool call out, for who asked what is being answered."""
         return await self._tools.run(AskedCall(call.call_id, call.name, call.arguments))
-
-
-def _with_items(own: Recognition, item_ids: tuple[str, ...], conversation: int) -> RealtimeRecognition:
-    return RealtimeRecognition(
-        text=own.text,
-        language=own.language,
-        mean_logprob=own.mean_logprob,
-        compression_ratio=own.compression_ratio,
-        no_speech_probability=own.no_speech_probability,
-        duration_s=own.duration_s,
-        compute_s=own.compute_s,
-        language_probability=own.language_probability,
-        item_ids=item_ids,
-        conversation=conversation,
-    )
 
 
 def talks(
@@ -346,7 +370,7 @@ def talks(
 
     def new_session(
         brief: Callable[[], Briefing],
-        on_event: Callable[[RealtimeFailed | RealtimeRenewed], None],
+        on_event: Callable[[RealtimeNews], None],
         run_tool: ToolRunner,
     ) -> tuple[Realtime, Life]:
         session = RealtimeSession(

@@ -9,11 +9,37 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from voice.asr.port import Recognition
+
 if TYPE_CHECKING:
     from voice.audio import Pcm
 
 # Of one person, between two turns; what is more becomes no turn any more.
 MOST_WAITING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeRecognition(Recognition):
+    """What the session heard, and which items of which of its conversations hold it."""
+
+    item_ids: tuple[str, ...] = ()
+    conversation: int = 0
+
+
+def with_items(own: Recognition, item_ids: tuple[str, ...], conversation: int) -> RealtimeRecognition:
+    """Return what the room's own recogniser understood of something that these items hold."""
+    return RealtimeRecognition(
+        text=own.text,
+        language=own.language,
+        mean_logprob=own.mean_logprob,
+        compression_ratio=own.compression_ratio,
+        no_speech_probability=own.no_speech_probability,
+        duration_s=own.duration_s,
+        compute_s=own.compute_s,
+        language_probability=own.language_probability,
+        item_ids=item_ids,
+        conversation=conversation,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,9 @@ EVICTED_ID = "evicted"
 class Items:
     """One room's conversation items and instructions. Belongs to its `RealtimeTalk`.
 
-    `present`: a line on each person who is here. `recalled`: what the answer at hand is reminded of. `conversation`
-    counts the conversations there have been.
+    `present`: a line on each person who is here. `server`: what its moderators want of the bot. `besides`: what the
+    model is told of the answer at hand alone; `recalled`: what it is reminded of, of this session and of `earlier`
+    ones. `conversation` counts the conversations there have been.
     """
 
     def __init__(
@@ -58,7 +59,10 @@ class Items:
         self._instructed = ""
         self._evicted = ""
         self.conversation = 0
+        self.server = ""
+        self.besides: tuple[str, ...] = ()
         self.recalled: tuple[str, ...] = ()
+        self.earlier: tuple[str, ...] = ()
 
     def open(self, memory: SessionMemory) -> None:
         """Begin with a session's memory."""
@@ -77,8 +81,11 @@ class Items:
             context,
             name=self._instructions.name,
             house=self._instructions.extra,
+            server=self.server,
+            besides=self.besides,
             participants=self._present(),
             recall=self.recalled,
+            continuity=self.earlier,
             zone=self._zone,
         )
         told = sum(each.tokens for each in built.parts)

@@ -45,16 +45,20 @@ class _Worth(IntEnum):
 
     RULES = 0
     SUMMARY = 1
-    HOUSE = 2
-    PARTICIPANTS = 3
-    NOTES = 4
-    RECALL = 5
-    CONTINUITY = 6
+    BESIDES = 2
+    HOUSE = 3
+    SERVER = 4
+    PARTICIPANTS = 5
+    NOTES = 6
+    RECALL = 7
+    CONTINUITY = 8
 
 
 _ORDER = (
     _Worth.RULES,
     _Worth.HOUSE,
+    _Worth.SERVER,
+    _Worth.BESIDES,
     _Worth.PARTICIPANTS,
     _Worth.SUMMARY,
     _Worth.CONTINUITY,
@@ -63,6 +67,8 @@ _ORDER = (
 )
 _HEADS = {
     _Worth.HOUSE: "House rules:",
+    _Worth.SERVER: "On this server, besides (the rules above hold all the same):",
+    _Worth.BESIDES: "About your next answer:",
     _Worth.PARTICIPANTS: "People here:",
     _Worth.SUMMARY: SUMMARY_HEAD,
     _Worth.NOTES: "On a shared screen:",
@@ -72,12 +78,18 @@ _HEADS = {
 _KINDS = {
     _Worth.RULES: PartKind.SYSTEM,
     _Worth.HOUSE: PartKind.SYSTEM,
+    _Worth.SERVER: PartKind.SYSTEM,
+    _Worth.BESIDES: PartKind.SYSTEM,
     _Worth.PARTICIPANTS: PartKind.PARTICIPANTS,
     _Worth.SUMMARY: PartKind.SUMMARY,
     _Worth.NOTES: PartKind.NOTE,
     _Worth.RECALL: PartKind.RECALL,
     _Worth.CONTINUITY: PartKind.CONTINUITY,
 }
+
+
+# Of one long text that has no room its first sentences stay; of lists, whole lines.
+_CUT_AT_A_SENTENCE = frozenset({_Worth.HOUSE, _Worth.SERVER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +105,8 @@ def build_realtime_instructions(
     *,
     name: str,
     house: str = "",
+    server: str = "",
+    besides: Sequence[str] = (),
     participants: Sequence[str] = (),
     continuity: Sequence[str] = (),
     recall: Sequence[str] = (),
@@ -101,14 +115,19 @@ def build_realtime_instructions(
 ) -> RealtimeInstructions:
     """Return the instructions for a session's state, at most `max_chars` long.
 
-    `house`: the operator's own rules. `participants`: who is here and what is known of them, most wanted first;
-    `continuity` and `recall` likewise. Live notes are the session's own, the newest kept longest. `max_chars` must
-    leave room for the rules and the summary, which is never cut: together under 3,000. Deterministic.
+    `house`: the operator's own rules. `server`: those of this server, in its moderators' words. `besides`: what counts
+    for the next answer alone. `participants`: who is here and what is known of them, most wanted first; `recall` (of
+    this session) and `continuity` (of earlier ones) likewise. Live notes are the session's own, the newest kept
+    longest. `max_chars` must leave room for the rules and the summary, which is never cut: together under 3,000.
+    Deterministic.
     """
     offered: dict[_Worth, list[str]] = {
         _Worth.RULES: [_RULES.format(name=name, summary_head=SUMMARY_HEAD.rstrip(":"))],
         _Worth.SUMMARY: [] if session.summary is None else [session.summary.text],
+        _Worth.BESIDES: [plain(each) for each in besides],
         _Worth.HOUSE: [house.strip()] if house.strip() else [],
+        # On one line, so that nothing in it can pass for another section.
+        _Worth.SERVER: [plain(server)] if plain(server) else [],
         _Worth.PARTICIPANTS: [plain(each) for each in participants],
         _Worth.NOTES: [
             f"[{clock_text(note.at, zone)}] {plain(note.who)}: {plain(note.what)}"
@@ -142,7 +161,7 @@ def _section(worth: _Worth, lines: Sequence[str], room: int) -> str:
             kept.append(line)
             left -= len(line) + 1
             continue
-        if worth is _Worth.HOUSE and (begun := whole_sentences(line, max(0, left))):
+        if worth in _CUT_AT_A_SENTENCE and (begun := whole_sentences(line, max(0, left))):
             kept.append(begun)
         break
     if worth is _Worth.NOTES:

@@ -80,7 +80,8 @@ class Direct(Protocol):
         """Return whether to ask at all."""
 
     def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
-        """Yield the answer as it comes. Raises `RealtimeError`, also after some pieces, and `CompactionError`."""
+        """Yield the answer as it comes; nothing where the question may be skipped and there is nothing to say. Raises
+        `RealtimeError`, also after some pieces, and `CompactionError`."""
 
     def spoken(self, heard_s: float, *, complete: bool) -> None:
         """Take note of how much of the answer was heard. Called once after each `speak`."""
@@ -262,8 +263,17 @@ class Replier:
                 log.warning("direct_reply_failed", problem=str(error))
                 progress.direct = False
                 direct.spoken(0.0, complete=False)
-                return False
-            progress.fail("model", str(error))
+                if question.asker_id == "":
+                    # Nobody waits for a thought of the bot's own.
+                    progress.skip(str(error))
+                return progress.skipped
+            if self._direct is not None and self._direct.usable:
+                progress.fail("model", str(error))
+            else:
+                # That it is gone, and why, is told elsewhere.
+                log.warning("direct_reply_broke_off", problem=str(error))
+        if question.may_skip and not progress.pieces and progress.failure is None:
+            progress.skip()
         await self._speaking.play_out(progress)
         return True
 

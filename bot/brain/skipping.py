@@ -53,9 +53,9 @@ async def unless_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], No
     async for piece in stream:
         held += piece
         if not begun:
-            if _may_become_skip(held):
+            if may_become_skip(held):
                 continue
-            if _begins_with_skip(held):
+            if begins_with_skip(held):
                 on_skip()
                 return
             begun = True
@@ -69,14 +69,14 @@ async def unless_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], No
         yield held
 
 
-def _may_become_skip(text: str) -> bool:
+def may_become_skip(text: str) -> bool:
     """Return whether all of `text` so far could be SKIP, or its beginning, in whatever case."""
     bare = text.lstrip(_WRAPPING)
     word = bare.rstrip(_ENDINGS).casefold()
     return SKIP.casefold().startswith(word) and (word == SKIP.casefold() or bare.casefold() == word)
 
 
-def _begins_with_skip(text: str) -> bool:
+def begins_with_skip(text: str) -> bool:
     """Return whether `text` is SKIP with something after it: 'SKIP. They are talking to each other.'"""
     bare = text.lstrip(_WRAPPING)
     return bare.startswith(SKIP) and not bare[len(SKIP) : len(SKIP) + 1].isalnum()

@@ -35,7 +35,7 @@ class ParticipationSettings(BaseModel):
             ge=0,
             le=240,
             description="Minutes of silence in the room after which the bot may say something of its own accord. "
-            "Default 0: never. Needs a language model. Takes effect at the next join.",
+            "Default 0: never. Needs a language model or speech-to-speech. Takes effect at the next join.",
         ),
     ] = 0.0
     quiet_thought_every_minutes: Annotated[

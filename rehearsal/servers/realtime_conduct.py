@@ -20,6 +20,7 @@ class RealtimeMode(StrEnum):
     WRONG_KEY = "wrong_key"  # refuses the connection
     BROKEN = "broken"  # accepts, then hangs up without a word
     GARBAGE = "garbage"  # something that is not JSON
+    SILENT = "silent"  # takes the connection and says nothing
     STALL = "stall"  # a response begins and nothing follows
     CUT = "cut"  # the connection drops in the middle of an answer
     GONE = "gone"  # likewise, and no new one is taken

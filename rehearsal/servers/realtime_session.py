@@ -65,6 +65,10 @@ class RealtimeSession:
             await self.hang_up("The server had an error.", CLOSE_INTERNAL_ERROR)
 
     async def _serve(self) -> None:
+        if self._desk.conduct.mode is RealtimeMode.SILENT:
+            async for _ in self._socket:
+                continue
+            return
         await self._line.send("session.created", session=self._shown())
         if self._desk.conduct.mode is RealtimeMode.GARBAGE:
             await self._socket.send_str("<html>It works!</html>")

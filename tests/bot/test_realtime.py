@@ -18,7 +18,7 @@ from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.hearing import SpokenText
-from bot.realtime import FALLEN_BACK, RealtimeTalk, talks
+from bot.realtime import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeTalk, talks
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import Recalled
@@ -60,6 +60,7 @@ class Desk:
         self.over = asyncio.Event()
         self.memory: SessionMemory | None = None
         self.said = 0
+        self.server = ""
         self.talk = RealtimeTalk(
             RealtimeSettings.model_validate({"enabled": True, "mode": mode}),
             new_session=self._new_session,  # type: ignore[arg-type]
@@ -67,6 +68,8 @@ class Desk:
             recognizer=self.recognizer,
             name_of={1: "Ada", 2: "Bo"}.__getitem__,
             asker_of=lambda question: NOBODY,
+            server=self._server,
+            besides=lambda question: ("Be quick.",) if question.may_skip else (),
             present=lambda: ["Ada", "Bo"],
             write=self._write,
             mind="what I heard",
@@ -82,6 +85,9 @@ class Desk:
         session.run_tool = run_tool  # type: ignore[assignment]
         self.sessions.append(session)
         return session, self.over.wait
+
+    async def _server(self) -> str:
+        return self.server
 
     async def _write(self, sentence: str) -> None:
         self.written.append(sentence)
@@ -110,14 +116,18 @@ class Desk:
     def _name(self, user_id: int) -> str:
         return {1: "Ada", 2: "Bo"}[user_id]
 
-    async def answer(self, turn: Turn) -> list[str]:
+    async def answer(self, turn: Turn, *, may_skip: bool = False) -> list[str]:
         """Let the model answer; return the words of each piece."""
-        return [speech.text async for speech in self.talk.speak(Question(turn))]
+        return [speech.text async for speech in self.talk.speak(Question(turn, may_skip=may_skip))]
 
     @property
     def payload(self) -> tuple[PayloadPart, ...]:
         """Return what the model had before it at the last answer."""
         return next(event.parts for event in reversed(self.seen) if isinstance(event, events.ContextBuilt))
+
+
+async def _nowhere() -> str:
+    return ""
 
 
 async def _echo(arguments: Mapping[str, object]) -> str:
@@ -237,10 +247,14 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
 
         async def quotes(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
             text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
-            found = Recalled(
-                PassageId(3), PassageKind.TURN, SessionId("s"), Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0
+            return tuple(
+                Quote(
+                    part("system", PartKind.RECALL, f"{when}{text}"),
+                    Recalled(PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0),
+                    text,
+                )
+                for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
             )
-            return (Quote(part("system", PartKind.RECALL, text), found, text),)
 
     async with desk() as room:
         assert room.memory is not None
@@ -250,8 +264,10 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
             room.session.answers.append("At nine.")
             await room.answer(turn)
             assert f"Recalled from earlier:\n[21:04] From memory, Bo: {asked}, at nine." in room.session.instructions
-            (recalled,) = [each for each in room.payload if each.kind is PartKind.RECALL]
-            assert asked in recalled.content
+            earlier = f"From earlier conversations:\n3 May, [21:04] From memory, Bo: {asked}, at nine."
+            assert earlier in room.session.instructions
+            recalled = [each for each in room.payload if each.kind in {PartKind.CONTINUITY, PartKind.RECALL}]
+            assert [asked in each.content for each in recalled] == [True, True]
         assert "when does it open" not in room.session.instructions
 
 
@@ -294,7 +310,11 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
     async with desk() as room:
         assert room.memory is not None
         for number in range(140):
-            match random.randrange(8):
+            match random.randrange(9):
+                case 8:
+                    room.session.fail("It is away.")
+                    await room.say(1, f"Number {number} is said to nobody.")
+                    room.session.restore()
                 case 0:
                     await room.record(TurnKind.MEMBERSHIP, "2", "Bo", f"Bo left the channel {number}.")
                 case 1:
@@ -358,6 +378,8 @@ async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: s
             recognizer=ScriptedRecognizer(),
             name_of=str,
             asker_of=lambda question: NOBODY,
+            server=_nowhere,
+            besides=lambda question: (),
             present=list,
             write=None,
             mind="",
@@ -375,16 +397,106 @@ async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: s
 
 
 @pytest.mark.asyncio
-async def test_when_it_fails_the_people_are_told() -> None:
-    """And it is not asked any more."""
+async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
+    """It is not asked meanwhile, and knows afterwards what was said."""
     async with desk() as room:
         assert room.talk.mind == "the speech-to-speech model gpt-realtime"
-        running = asyncio.create_task(room.talk.run())
-        room.session.fail("The account has no quota left.")
-        room.over.set()
-        await running
-        assert room.written == [FALLEN_BACK.format(mind="what I heard", why="The account has no quota left.")]
+        running = asyncio.create_task(room.talk.run(), name="talk-under-test")
+        room.session.fail("It is overloaded.")
+        await settle(lambda: len(room.written) == 1)
+        assert room.written == [FALLEN_BACK.format(mind="what I heard", when=IT_IS_BACK, why="It is overloaded.")]
         assert not room.talk.usable
         assert room.talk.mind == "what I heard"
+        turn = await room.say(1, "who said that")
+        assert turn.parts[0].text == "who said that"
+        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Bo did.")
+        assert room.session.items == {}
+        room.session.restore()
+        await settle(lambda: len(room.written) == 2)
+        assert room.written[1] == BACK
+        assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["who said that", "Bo did."]
+        assert room.talk.mind == "the speech-to-speech model gpt-realtime"
+        room.over.set()
+        await running
+
+
+@pytest.mark.asyncio
+async def test_when_somebody_has_to_mend_it_the_people_are_told_so() -> None:
+    """It is not tried again before the next join, and the room's task for it ends."""
+    async with desk() as room:
+        running = asyncio.create_task(room.talk.run(), name="talk-under-test")
+        room.session.fail("The account has no quota left.", lasting=True)
+        room.over.set()
+        await running
+        said = FALLEN_BACK.format(mind="what I heard", when=NEXT_JOIN, why="The account has no quota left.")
+        assert room.written == [said]
         room.recognizer.texts.append("own")
         assert (await room.talk.recognize(SPEECH, speaker_id=1)).text == "own"
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_outlived_its_conversation_is_told_to_the_next_one() -> None:
+    """The session was renewed while the last words of an answer still sounded."""
+    async with desk() as room:
+        turn = await room.say(1, "who are you")
+        room.session.answers.append("I am Roomtone")
+        await room.answer(turn)
+        room.session.connect()
+        room.talk.spoken(3.0, complete=True)
+        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone")
+        assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["who are you", "I am Roomtone"]
+
+
+@pytest.mark.asyncio
+async def test_what_holds_on_the_server_holds_from_the_next_answer_on() -> None:
+    """A persona that moderators choose in the middle of an evening, and what is told about one answer alone."""
+    async with desk() as room:
+        turn = await room.say(1, "who are you")
+        for persona, may_skip in (("You are a dry old innkeeper.", True), ("You are a pirate.", False)):
+            room.server = persona
+            room.session.answers.append("I am Roomtone")
+            await room.answer(turn, may_skip=may_skip)
+            assert f"(the rules above hold all the same):\n{persona}" in room.session.instructions
+            assert ("About your next answer:\nBe quick." in room.session.instructions) is may_skip
+        assert "innkeeper" not in room.session.instructions
+
+
+@pytest.mark.asyncio
+async def test_what_holds_on_the_server_is_known_from_the_start() -> None:
+    """The first conversation begins with it."""
+    async with desk() as room:
+        room.server = "You are a pirate."
+        begun: list[str] = []
+
+        async def live() -> None:
+            room.session.connect()
+            begun.append(room.session.instructions)
+
+        room.talk._life = live
+        await room.talk.run()
+        assert "You are a pirate." in begun[0]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("answer", ["SKIP", "Skip.", "SKIP. They talk to each other."])
+async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None:
+    """Not a syllable; the answer is broken off and stands nowhere."""
+    async with desk() as room:
+        turn = await room.say(1, "look at that")
+        room.session.answers.append(answer)
+        assert await room.answer(turn, may_skip=True) == []
+        room.talk.spoken(0.0, complete=True)
+        assert room.session.interrupted == [0]
+        assert list(room.session.items.values()) == ["Ada speaks:", "look at that"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("answer", "may_skip"), [("Skippers sail", True), ("Sure thing", True), ("Skip", False)])
+async def test_words_that_begin_like_it_are_heard(answer: str, may_skip: bool) -> None:
+    """And where it has to answer nothing is held back."""
+    async with desk() as room:
+        turn = await room.say(1, "look at that")
+        room.session.answers.append(answer)
+        words = await room.answer(turn, may_skip=may_skip)
+        assert " ".join(filter(None, words)) == answer
+        assert room.session.interrupted == []

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voice.errors import RealtimeError
-from voice.realtime.port import Briefing, HeardSpeech, RealtimeFailed, RealtimeRenewed, ReplyPiece
+from voice.realtime.port import Briefing, HeardSpeech, RealtimeFailed, RealtimeRestored, ReplyPiece
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from voice.audio import Pcm
-    from voice.realtime.port import Told, ToolCall, ToolRunner
+    from voice.realtime.port import RealtimeNews, Told, ToolCall, ToolRunner
 
 
 async def _nothing(call: ToolCall) -> str:
@@ -24,9 +24,7 @@ async def _nothing(call: ToolCall) -> str:
 class FakeRealtime:
     """`voice.realtime.port.Realtime` in memory. An exception in `heard` or `answers` is raised; None is not heard."""
 
-    def __init__(
-        self, brief: Callable[[], Briefing], on_event: Callable[[RealtimeFailed | RealtimeRenewed], None]
-    ) -> None:
+    def __init__(self, brief: Callable[[], Briefing], on_event: Callable[[RealtimeNews], None]) -> None:
         self._brief = brief
         self._on_event = on_event
         self._ids = itertools.count(1)
@@ -35,6 +33,7 @@ class FakeRealtime:
         self.tools: tuple[str, ...] = ()
         self.heard: list[str | Exception | None] = []
         self.answers: list[str | Exception] = []
+        self.connected = False
         self.instructions = ""
         # The conversation: item id -> its words.
         self.items: dict[str, str] = {}
@@ -44,14 +43,21 @@ class FakeRealtime:
     def connect(self) -> None:
         """Begin a conversation, as at first or after a loss."""
         briefing = self._brief()
+        self.connected = True
         self.instructions = briefing.instructions
         self.tools = tuple(tool.name for tool in briefing.tools)
         self.items = {told.id: told.text for told in briefing.items}
 
-    def fail(self, sentence: str) -> None:
+    def fail(self, sentence: str, *, lasting: bool = False) -> None:
         """Give up."""
         self.usable = False
-        self._on_event(RealtimeFailed(sentence))
+        self._on_event(RealtimeFailed(sentence, lasting=lasting))
+
+    def restore(self) -> None:
+        """Come back, with a fresh conversation."""
+        self.connect()
+        self.usable = True
+        self._on_event(RealtimeRestored())
 
     def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[HeardSpeech]:
         """Take what is said into the conversation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -85,9 +85,18 @@ class ReplyPiece:
 
 @dataclass(frozen=True, slots=True)
 class RealtimeFailed:
-    """The session is given up for good; `sentence` is plain and has the remedy. The room answers otherwise now."""
+    """The session is given up; `sentence` is plain and has the remedy. The room answers otherwise now.
+
+    `lasting`: it is not tried again, because somebody has to mend something first.
+    """
 
     sentence: str
+    lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeRestored:
+    """The session that was given up is well again, with everything that was said meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +106,15 @@ class RealtimeRenewed:
     reason: str
 
 
+RealtimeNews: TypeAlias = RealtimeFailed | RealtimeRestored | RealtimeRenewed
+
+
 class Realtime(Protocol):
     """One room's speech-to-speech session. Methods that return at once keep what cannot be sent yet."""
 
     @property
     def usable(self) -> bool:
-        """Return whether it has not failed for good."""
+        """Return whether it has not been given up, or is back."""
 
     def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[HeardSpeech]:
         """Say `pcm` (mono int16, 16 kHz) to the model after `speakers`, who says it, in writing. It is on its way when

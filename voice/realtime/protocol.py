@@ -122,6 +122,12 @@ class RealtimeProtocol:
         """Wait for an input's text no longer."""
         self._unheard.pop(input_id, None)
 
+    def abandon(self) -> None:
+        """Forget what was said and asked and is not dealt with: somebody else does it, and it is not said again."""
+        self._uncommitted.clear()
+        self._unheard.clear()
+        self._answer = None
+
     def ask(self) -> list[ClientEvent]:
         """Begin an answer; one that was being made is cancelled, unheard."""
         events = self.interrupt(0) if self._answer is not None and not self._answer.over else []

@@ -17,8 +17,16 @@ from voice.endpoint import address, open_client
 from voice.errors import RealtimeError
 from voice.realtime.connection import Connection, End, dial
 from voice.realtime.effects import Ended, Ending, Expired, Heard, Ready, Send, Sound, Trouble, Wanted, Words
+from voice.realtime.patience import Patience
 from voice.realtime.pieces import Pieces
-from voice.realtime.port import REALTIME_RATE_HZ, HeardSpeech, RealtimeFailed, RealtimeRenewed, ReplyPiece
+from voice.realtime.port import (
+    REALTIME_RATE_HZ,
+    HeardSpeech,
+    RealtimeFailed,
+    RealtimeRenewed,
+    RealtimeRestored,
+    ReplyPiece,
+)
 from voice.realtime.protocol import RealtimeProtocol
 from voice.realtime.troubles import told, translated
 from voice.realtime.wire import Configuration, label_ids
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
     from voice.realtime.effects import Effect
-    from voice.realtime.port import Briefing, Told, ToolCall, ToolRunner
+    from voice.realtime.port import Briefing, RealtimeNews, Told, ToolCall, ToolRunner
     from voice.realtime.settings import RealtimeSettings
     from voice.realtime.wire import ClientEvent
 
@@ -47,6 +55,8 @@ BACKOFF_S = (0.5, 1.0, 2.0, 5.0)
 IDLE_LOOK_S = 0.25
 
 NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
+# The code of an answer that ends because its session is given up.
+GIVEN_UP = "given_up"
 
 
 class Clock(Protocol):
@@ -62,9 +72,9 @@ class Clock(Protocol):
 class RealtimeSession:
     """`voice.realtime.port.Realtime` over a websocket. `run` is its life.
 
-    `brief` is asked at every connection what a fresh session must know. `on_event` is told of renewals and of giving
-    up, at once, and must not wait. *Ownership*: `run` is a task of the room; the other methods are called on the same
-    loop. *Cancellation* of `run` hangs up; of `hear` and `reply`, stops waiting.
+    `brief` is asked at every connection what a fresh session must know. `on_event` is told of renewals, of giving up
+    and of coming back, at once, and must not wait. *Ownership*: `run` is a task of the room; the other methods are
+    called on the same loop. *Cancellation* of `run` hangs up; of `hear` and `reply`, stops waiting.
     """
 
     def __init__(
@@ -74,7 +84,7 @@ class RealtimeSession:
         api_key: str,
         brief: Callable[[], Briefing],
         clock: Clock,
-        on_event: Callable[[RealtimeFailed | RealtimeRenewed], None],
+        on_event: Callable[[RealtimeNews], None],
         run_tool: ToolRunner | None = None,
         language: str | None = None,
     ) -> None:
@@ -89,14 +99,16 @@ class RealtimeSession:
         self._hearing: dict[int, asyncio.Future[Heard]] = {}
         self._pieces: Pieces | None = None
         self._failed: RealtimeError | None = None
-        self._failures = 0
+        # Whether the connection at hand is to show that what was given up is well again.
+        self._on_trial = False
+        self._patience = Patience(failures_in_a_row=settings.failures_before_fallback, rest_s=settings.retry_after_s)
         self.ready = asyncio.Event()
 
     # -- what the room asks ----------------------------------------------------------------------------------
 
     @property
     def usable(self) -> bool:
-        """Return whether it has not failed for good."""
+        """Return whether it has not been given up, or is back."""
         return self._failed is None
 
     def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[HeardSpeech]:
@@ -130,16 +142,17 @@ class RealtimeSession:
                     piece = await pieces.take()
             except TimeoutError as exc:
                 error = RealtimeError(NO_ANSWER)
-                self._count_failure(error)
+                self._answer_failed(error)
                 raise error from exc
             if isinstance(piece, ReplyPiece):
                 yield piece
                 continue
             if piece.how is Ending.FAILED:
                 failure = self._failed or told(piece.code, model=self._settings.model, where=self._where)
-                self._count_failure(failure)
+                if piece.code != GIVEN_UP:
+                    self._answer_failed(failure)
                 raise failure
-            self._failures = 0
+            self._patience.answered()
             return
 
     def interrupt(self, heard_ms: int) -> None:
@@ -162,27 +175,34 @@ class RealtimeSession:
     # -- life ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Keep a session open; return when it is given up, which is told before."""
+        """Keep a session open. Given up, it is tried again after a rest; return when that could not help."""
         client = open_client(self._settings.base_url, self._api_key, timeout_s=self._settings.connect_timeout_s)
         try:
-            while self._failed is None:
-                opened_at = self._clock.monotonic()
-                end = await self._connected(client)
-                self._take(self._protocol.lost())
-                if end.reason != "expiring":
-                    log.warning("realtime_connection_ended", reason=end.reason, problem=str(end.error or ""))
-                    error = end.error or RealtimeError(f"{self._where} ended the session.")
-                    if error.retryable and self._clock.monotonic() - opened_at >= PROVEN_S:
-                        self._failures = 0
-                    else:
-                        self._count_failure(error)
-                    if self._failures > 1 and self._failed is None:
-                        await self._clock.sleep(BACKOFF_S[min(self._failures - 2, len(BACKOFF_S) - 1)])
-                if self._failed is None:
-                    self._on_event(RealtimeRenewed(end.reason))
+            while self._failed is None or self._failed.retryable:
+                if self._failed is not None:
+                    await self._clock.sleep(self._patience.rest_s)
+                await self._live_once(client)
         finally:
             self.ready.clear()
             await client.close()
+
+    async def _live_once(self, client: openai.AsyncOpenAI) -> None:
+        """Hold one connection to its end, and draw the conclusions."""
+        given_up, opened_at = self._failed, self._clock.monotonic()
+        self._on_trial = given_up is not None
+        end = await self._connected(client)
+        self._on_trial = False
+        self._take(self._protocol.lost())
+        if end.reason != "expiring":
+            error = end.error or RealtimeError(f"{self._where} ended the session.")
+            log.warning("realtime_connection_ended", reason=end.reason, problem=str(end.error or ""))
+            if given_up is not None and self._failed is given_up:
+                self._still_gone(error)
+            elif self._failed is None:
+                held = error.retryable and self._clock.monotonic() - opened_at >= PROVEN_S
+                await self._connection_failed(error, held=held)
+        if self._failed is None:
+            self._on_event(RealtimeRenewed(end.reason))
 
     async def _connected(self, client: openai.AsyncOpenAI) -> End:
         """Hold one connection to its end and return why it ended."""
@@ -193,11 +213,13 @@ class RealtimeSession:
             return End("lost", self._translated(error))
         connection = self._connection = Connection(socket, translated=self._translated)
         log.info("realtime_session_opened", model=settings.model)
+        beside = [("realtime-renewal", self._renew(connection))]
+        if self._on_trial:
+            beside.append(("realtime-trial", self._end_unless_ready(connection)))
         try:
             self._send(self._protocol.opened(self._brief()))
             return await connection.hold(
-                on_event=lambda event: self._take(self._protocol.receive(event)),
-                beside=(("realtime-renewal", self._renew(connection)),),
+                on_event=lambda event: self._take(self._protocol.receive(event)), beside=beside
             )
         finally:
             self._connection = None
@@ -212,6 +234,12 @@ class RealtimeSession:
             await self._clock.sleep(IDLE_LOOK_S)
         connection.end("expiring")
 
+    async def _end_unless_ready(self, connection: Connection) -> None:
+        """End a connection over which nothing comes."""
+        await self._clock.sleep(self._settings.connect_timeout_s)
+        if not self.ready.is_set():
+            connection.end("lost", self._translated(TimeoutError()))
+
     # -- effects ---------------------------------------------------------------------------------------------
 
     def _take(self, effects: Iterable[Effect]) -> None:
@@ -220,7 +248,7 @@ class RealtimeSession:
                 case Send(event):
                     self._send([event])
                 case Heard():
-                    self._failures = 0
+                    self._patience.connected()
                     heard = self._hearing.get(effect.input_id)
                     if heard is not None and not heard.done():
                         heard.set_result(effect)
@@ -234,6 +262,7 @@ class RealtimeSession:
                     self._start_tool(call)
                 case Ready():
                     self.ready.set()
+                    self._came_back()
                 case Expired():
                     if self._connection is not None:
                         self._connection.end("expired")
@@ -276,21 +305,52 @@ class RealtimeSession:
 
     # -- failing ---------------------------------------------------------------------------------------------
 
-    def _count_failure(self, error: RealtimeError) -> None:
-        self._failures += 1
-        if self._failed is None and (not error.retryable or self._failures >= self._settings.failures_before_fallback):
+    def _answer_failed(self, error: RealtimeError) -> None:
+        if self._failed is None:
+            self._patience.failed()
+            self._give_up_if_due(error)
+
+    async def _connection_failed(self, error: RealtimeError, *, held: bool) -> None:
+        """Count it, unless it had `held` for long, and wait a little before the next."""
+        if held:
+            self._patience.connected()
+            return
+        self._patience.lost()
+        self._give_up_if_due(error)
+        if self._failed is None and self._patience.failures > 1:
+            await self._clock.sleep(BACKOFF_S[min(self._patience.failures - 2, len(BACKOFF_S) - 1)])
+
+    def _give_up_if_due(self, error: RealtimeError) -> None:
+        if not error.retryable or self._patience.exhausted:
             self._give_up(error)
 
     def _give_up(self, error: RealtimeError) -> None:
         self._failed = error
-        log.error("realtime_given_up", problem=str(error), failures=self._failures)
+        log.error(
+            "realtime_given_up", problem=str(error), failures=self._patience.failures, lasting=not error.retryable
+        )
         for heard in self._hearing.values():
             if not heard.done():
                 heard.set_exception(RealtimeError(str(error), retryable=False))
-        self._hand_on(Ended(Ending.FAILED, "given_up"))
+        self._hand_on(Ended(Ending.FAILED, GIVEN_UP))
+        self._protocol.abandon()
         if self._connection is not None:
             self._connection.end("lost", error)
-        self._on_event(RealtimeFailed(str(error)))
+        self._on_event(RealtimeFailed(str(error), lasting=not error.retryable))
+
+    def _still_gone(self, error: RealtimeError) -> None:
+        """It was tried again in vain. What has become lasting meanwhile is told."""
+        if not error.retryable:
+            self._give_up(error)
+
+    def _came_back(self) -> None:
+        """The server took the configuration; where it had been given up, it is well again."""
+        if not self._on_trial:
+            return
+        self._on_trial, self._failed = False, None
+        self._patience.came_back()
+        log.info("realtime_restored")
+        self._on_event(RealtimeRestored())
 
     def _refuse_when_failed(self) -> None:
         if self._failed is not None:

@@ -76,6 +76,13 @@ class RealtimeSettings(BaseModel):
         default=3,
         ge=1,
         le=20,
-        description="Failures in a row after which the room answers without it until the next join. Takes effect at "
-        "the next join.",
+        description="Failures in a row after which the room answers without it. Takes effect at the next join.",
+    )
+    retry_after_s: float = Field(
+        default=60.0,
+        ge=1,
+        le=3_600,
+        description="Seconds after which it is tried again when it was given up, unless somebody has to mend something "
+        "first (key, quota, model); longer each time that it fails again before its first answer, up to half an hour. "
+        "Default 60: a passing trouble of the service costs a minute. Takes effect at the next join.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
 class Speaker:
     """Speaks a second a word; an exception among the words is raised."""
 
-    def __init__(self, *words: str | Exception) -> None:
+    def __init__(self, *words: str | Exception, gone_after: bool = False) -> None:
         self.words = words
         self.usable = True
+        self.gone_after = gone_after
         self.told: list[tuple[float, bool]] = []
 
     async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
         """Yield the words."""
         for word in self.words:
             if isinstance(word, Exception):
+                self.usable = not self.gone_after
                 raise word
             yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ)
 
@@ -109,3 +112,39 @@ async def test_one_that_is_given_up_is_not_asked() -> None:
         reply = await bench.next_reply()
     assert reply.text == "Otherwise."
     assert speaker.told == []
+
+
+@pytest.mark.asyncio
+async def test_one_that_is_given_up_in_the_middle_is_told_of_elsewhere() -> None:
+    """What was heard stays; the people read once why speech-to-speech is gone, not twice."""
+    speaker = Speaker("One", RealtimeError("It is away."), gone_after=True)
+    bench = _bench(speaker)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+        assert (reply.text, reply.failure) == ("One", None)
+        bench.replier.ask(FIRST)
+        assert (await bench.next_reply()).text == "Otherwise."
+
+
+@pytest.mark.asyncio
+async def test_it_may_find_that_there_is_nothing_to_say() -> None:
+    """Where it may skip: nothing sounds, and the responder is not asked."""
+    speaker = Speaker()
+    bench = _bench(speaker)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(replace(FIRST, may_skip=True))
+        reply = await bench.next_reply()
+    assert (reply.text, reply.skipped, reply.failure) == ("", True, None)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("asker_id", "text"), [("", ""), ("1", "Otherwise."), (None, "Otherwise.")])
+async def test_a_thought_of_its_own_that_fails_is_let_be(asker_id: str | None, text: str) -> None:
+    """Nobody waits for it; who asked something is answered the other way."""
+    speaker = Speaker(RealtimeError("It is away."))
+    bench = _bench(speaker)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(replace(FIRST, asker_id=asker_id, may_skip=True))
+        reply = await bench.next_reply()
+    assert (reply.text, reply.skipped, reply.failure) == (text, not text, None)

@@ -263,3 +263,20 @@ def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> No
     _begun(protocol)
     for event in events:
         protocol.receive(event)
+
+
+def test_what_is_abandoned_is_not_brought_up_again() -> None:
+    """Given up, somebody else hears and answers; the next session begins with its briefing alone."""
+    protocol = _open()
+    protocol.hear(SECOND, speakers="Ada speaks:")
+    _begun(protocol)
+    protocol.receive(_sound())
+    protocol.abandon()
+    assert protocol.lost() == []
+    assert _types(protocol.opened(BRIEFING)) == [
+        "session.update",
+        "conversation.item.create",
+        "conversation.item.create",
+    ]
+    assert protocol.interrupt(500) == []
+    assert protocol.idle

@@ -12,15 +12,25 @@ from rehearsal.servers.realtime_conduct import Called, RealtimeConduct, Realtime
 from tests.fakes.clock import FakeClock
 from tests.rehearsal.servers.realtime_client import FakeMind, served, tone
 from voice.errors import RealtimeError
-from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed, Role, Told, Tool, ToolCall
+from voice.realtime.port import (
+    Briefing,
+    RealtimeFailed,
+    RealtimeRenewed,
+    RealtimeRestored,
+    Role,
+    Told,
+    Tool,
+    ToolCall,
+)
 from voice.realtime.session import PROVEN_S, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from rehearsal.servers.realtime import LocalRealtimeServer
     from voice.audio import Pcm
+    from voice.realtime.port import RealtimeNews
 
 WAIT_S = 20.0
 
@@ -31,7 +41,7 @@ class Room:
     def __init__(self, base_url: str, **settings: object) -> None:
         self.clock = FakeClock()
         self.briefing = Briefing("Be kind.", tools=(Tool("look", "Looks.", {"type": "object", "properties": {}}),))
-        self.news: list[RealtimeFailed | RealtimeRenewed] = []
+        self.news: list[RealtimeNews] = []
         self.calls: list[ToolCall] = []
         self.session = RealtimeSession(
             RealtimeSettings.model_validate({"enabled": True, "base_url": base_url, **settings}),
@@ -63,6 +73,13 @@ class Room:
             while len(self.news) < count:
                 await asyncio.sleep(0.005)
                 self.clock.advance(0.05)
+
+    async def time_passes(self, until: Callable[[], bool], *, step_s: float) -> None:
+        """Move the clock until something is so."""
+        async with asyncio.timeout(WAIT_S):
+            while not until():
+                await asyncio.sleep(0.005)
+                self.clock.advance(step_s)
 
 
 @asynccontextmanager
@@ -249,3 +266,85 @@ async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
             await server.expire()
             await room.until_told(number)
         assert room.session.usable
+
+
+@pytest.mark.asyncio
+async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
+    """After its rest, with the briefing of that moment; what it broke off is not answered then."""
+    mind = FakeMind("tell me", "and now")
+    mind.answers = ["one two three four five six seven eight"]
+    async with served(mind) as server, room_of(server, retry_after_s=30) as room:
+        await room.session.hear(_speech(), speakers="Ada speaks:")
+        server.conduct.mode = RealtimeMode.GONE
+        answering = asyncio.create_task(room.answer(), name="answer")
+        await room.time_passes(lambda: not room.session.usable, step_s=0.1)
+        refused = f"{server.base_url} refused the connection (status 503). Try again, or look at its log."
+        assert room.news[-1:] == [RealtimeFailed(refused)]
+        with pytest.raises(RealtimeError, match="503"):
+            await answering
+        server.conduct.mode = RealtimeMode.ANSWER
+        room.briefing = Briefing("New.", (Told("turn_1", Role.USER, "[21:04] Ada: tell me"),))
+        room.clock.advance(29)
+        assert not room.session.usable
+        await room.time_passes(lambda: room.session.usable, step_s=0.5)
+        assert room.news[-1:] == [RealtimeRestored()]
+        await room.session.hear(_speech(), speakers="Ada speaks:")
+        assert await room.answer() == ("You said and now", 1000)
+        assert (server.sessions, len(server.asked)) == (2, 2)
+        assert server.asked[1].instructions == "New."
+        assert server.asked[1].items[0] == ("user", "[21:04] Ada: tell me")
+
+
+@pytest.mark.asyncio
+async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -> None:
+    """One sentence when it goes, one when it is back."""
+    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
+        await room.until_told(3)
+        before = server.sessions
+        await room.time_passes(lambda: server.sessions == before + 3, step_s=20)
+        assert len(room.news) == 3
+        server.conduct.mode = RealtimeMode.ANSWER
+        await room.time_passes(lambda: room.session.usable, step_s=5)
+        assert room.news[3:] == [RealtimeRestored()]
+
+
+@pytest.mark.asyncio
+async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
+    """It is left alone again."""
+    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
+        await room.until_told(3)
+        server.conduct.mode = RealtimeMode.SILENT
+        before = server.sessions
+        await room.time_passes(lambda: server.sessions == before + 2, step_s=5)
+        assert not room.session.usable
+
+
+@pytest.mark.asyncio
+async def test_one_that_fails_right_after_it_came_back_is_given_up_at_once() -> None:
+    """Nobody waits three times for the same trouble."""
+    conduct = RealtimeConduct(mode=RealtimeMode.FAIL_RESPONSE)
+    async with served(FakeMind(), conduct) as server, room_of(server) as room:
+        for failures in (3, 1):
+            await room.time_passes(lambda: room.session.usable and room.session.ready.is_set(), step_s=5)
+            for _ in range(failures):
+                assert room.session.usable
+                await room.session.hear(_speech(), speakers="Ada speaks:")
+                with pytest.raises(RealtimeError, match="server_error"):
+                    await room.answer()
+            assert not room.session.usable
+
+
+@pytest.mark.asyncio
+async def test_a_trouble_that_has_become_lasting_is_told_and_not_tried_again() -> None:
+    """While it was away its key was withdrawn."""
+    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.BROKEN)) as server:
+        room = Room(server.base_url)
+        running = asyncio.create_task(room.session.run(), name="session-under-test")
+        await room.until_told(3)
+        server.conduct.mode = RealtimeMode.WRONG_KEY
+        await room.time_passes(running.done, step_s=5)
+        await running
+        failed = room.news[-1]
+        assert isinstance(failed, RealtimeFailed)
+        assert failed.lasting
+        assert "realtime.api_key" in failed.sentence

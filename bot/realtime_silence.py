@@ -1,0 +1,49 @@
+"""The right of a speech-to-speech model to say nothing: its SKIP is heard by nobody.
+
+Sound comes with the words that it says, or after them, so both are held back until the words are more than the
+beginning of SKIP. That costs an answer its first word's length at most, and only where the model may skip.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.brain.skipping import begins_with_skip, may_become_skip
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
+    from voice.realtime.port import ReplyPiece
+
+
+async def unless_silent(
+    pieces: AsyncIterator[ReplyPiece], *, on_silence: Callable[[list[ReplyPiece]], None]
+) -> AsyncGenerator[ReplyPiece, None]:
+    """Yield an answer's pieces; none of them, and hand those that came to `on_silence`, where it says SKIP.
+
+    So does an answer without words and sound. Sound of which no words are told is yielded, late: an endpoint need not
+    write its answers down.
+    """
+    held: list[ReplyPiece] | None = []
+    words = ""
+    async for piece in pieces:
+        if held is None:
+            yield piece
+            continue
+        held.append(piece)
+        words += piece.words
+        if may_become_skip(words):
+            continue
+        if begins_with_skip(words):
+            on_silence(held)
+            return
+        for each in held:
+            yield each
+        held = None
+    if held is None:
+        return
+    if words.strip() or not any(piece.pcm is not None for piece in held):
+        on_silence(held)
+        return
+    for each in held:
+        yield each

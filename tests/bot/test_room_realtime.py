@@ -1,0 +1,203 @@
+"""Speech-to-speech in a whole room: it remarks on screens when that disturbs nobody, and is what its server wants."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot import events
+from bot.brain.decider import Reason
+from bot.brain.skipping import told
+from bot.llm.budget import Budget
+from bot.participation.settings import ParticipationSettings
+from bot.policy import GuildPolicy
+from bot.realtime import RealtimeTalk
+from bot.room import Room
+from bot.store.database import open_database
+from bot.store.guilds import GuildChoice, Guilds
+from compaction.model import Mode
+from compaction.settings import BudgetSettings
+from tests.bot.test_room import settle
+from tests.bot.test_room_screens import REMARK, Cinema, a_cinema
+from tests.fakes.place import ADA, BO
+from tests.fakes.realtime import FakeRealtime
+from voice.errors import RealtimeError
+from voice.realtime.settings import RealtimeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from bot.realtime import Life
+    from bot.screen.screens import PageLine
+    from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
+
+
+class Studio:
+    """A cinema whose bot speaks by speech-to-speech."""
+
+    def __init__(self, cinema: Cinema) -> None:
+        self.cinema = cinema
+        self.house = cinema.house
+        # There is no language model beside it.
+        self.house.discerning = False
+        self.sessions: list[FakeRealtime] = []
+        self.line: PageLine | None = None
+
+    @asynccontextmanager
+    async def living(self) -> AsyncIterator[FakeRealtime]:
+        """Run the room; lend its session, which is connected."""
+        talk = partial(
+            RealtimeTalk, RealtimeSettings(enabled=True), new_session=self._new_session, clock=self.house.clock
+        )
+        room = Room(self.house.place, replace(self.house.means(), screens=self.cinema.screens, talk=talk))
+        task = asyncio.create_task(room.run(), name="room-under-test")
+        try:
+            await settle(lambda: (bool(self.sessions) and self.sessions[0].connected) or task.done())
+            await settle(lambda: room.opened.is_set() or task.done())
+            yield self.sessions[0]
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def _new_session(
+        self, brief: Callable[[], Briefing], on_event: Callable[[RealtimeNews], None], run_tool: ToolRunner
+    ) -> tuple[FakeRealtime, Life]:
+        session = FakeRealtime(brief, on_event)
+        self.sessions.append(session)
+
+        async def live() -> None:
+            session.connect()
+            await asyncio.Event().wait()
+
+        return session, live
+
+    async def say(self, user_id: int, text: str) -> None:
+        """Let somebody say something to the model."""
+        self.sessions[0].heard.append(text)
+        await self.house.say(user_id, text)
+
+    async def begin(self) -> None:
+        """Ada asks something and is answered: nothing is thought aloud where nothing was ever said."""
+        self.sessions[0].answers.append("I am.")
+        await self.say(ADA.id, "Roomtone, are you there?")
+        await self.house.reply(1)
+
+    async def see_something(self, name: str = "dark", text: str = "Winter Soldier") -> None:
+        """Ada shares a window, if she does not yet, and something is noted."""
+        if self.line is None:
+            self.line = await self.cinema.share()
+        await self.cinema.see(self.line, name, text)
+
+
+@asynccontextmanager
+async def a_studio(folder: Path) -> AsyncIterator[Studio]:
+    """Open a cinema with speech-to-speech."""
+    async with a_cinema(folder) as cinema:
+        yield Studio(cinema)
+
+
+@pytest.mark.asyncio
+async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
+    """Alone with one person: once, with the note and the right to say nothing before the model, and not soon again."""
+    async with a_studio(tmp_path) as studio:
+        studio.house.place.people = [ADA]
+        async with studio.living() as session:
+            await studio.begin()
+            await studio.see_something()
+            session.answers.append(REMARK)
+            await studio.house.pass_time(4)
+            reply = await studio.house.reply(2)
+            assert reply.text == REMARK
+            assert "a window, just shared. It reads “Winter Soldier”" in session.instructions
+            assert told(Reason.SCREEN) in session.instructions
+            await studio.see_something("bright", "Victory")
+            await studio.house.pass_time(6)
+            assert len(studio.house.of(events.ReplySpoken)) == 2
+            assert studio.house.turns[-1].parts[0].text == REMARK
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_finds_nothing_to_remark_is_not_heard(tmp_path: Path) -> None:
+    """Nothing sounds, nothing is recorded, and the next remark has to wait all the same."""
+    async with a_studio(tmp_path) as studio:
+        studio.house.place.people = [ADA]
+        async with studio.living() as session:
+            await studio.begin()
+            await studio.see_something()
+            session.answers.append("SKIP")
+            await studio.house.pass_time(4)
+            await settle(lambda: session.interrupted == [0])
+            assert not [text for text in session.items.values() if "SKIP" in text]
+            await studio.see_something("bright", "Victory")
+            await studio.house.pass_time(6)
+            assert len(studio.house.of(events.ReplySpoken)) == 1
+            assert len(studio.house.of(events.ContextBuilt)) == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("why", ["company", "hushed", "ceiling"])
+async def test_nobody_is_disturbed(tmp_path: Path, why: str) -> None:
+    """Where nobody talks with it, where it was told to be quiet, and where the hour's money is spent."""
+    async with a_studio(tmp_path) as studio:
+        house = studio.house
+        house.place.people = [ADA, BO] if why == "company" else [ADA]
+        house.participating = ParticipationSettings(max_calls_per_hour=1)
+        async with studio.living():
+            if why == "company":
+                await studio.say(BO.id, "I painted the old fence green.")
+            else:
+                await studio.begin()
+            if why == "hushed":
+                await studio.say(ADA.id, "Roomtone, be quiet.")
+            before = len(house.of(events.ContextBuilt))
+            await studio.see_something()
+            await house.pass_time(8)
+            assert len(house.of(events.ContextBuilt)) == before
+            assert len(house.of(events.ReplySpoken)) == before
+
+
+@pytest.mark.asyncio
+async def test_a_remark_that_fails_is_nobodys_loss(tmp_path: Path) -> None:
+    """The responder that cannot say nothing is not asked in its place."""
+    async with a_studio(tmp_path) as studio:
+        studio.house.place.people = [ADA]
+        async with studio.living() as session:
+            await studio.begin()
+            session.answers.append(RealtimeError("It is away."))
+            await studio.see_something()
+            await studio.house.pass_time(8)
+            await settle(lambda: not session.answers)
+            await studio.house.pass_time(2)
+            assert studio.cinema.responder.contexts == []
+            assert len(studio.house.of(events.ReplySpoken)) == 1
+            assert not [text for text in studio.house.place.written if "is away" in text]
+
+
+@pytest.mark.asyncio
+async def test_a_persona_holds_from_the_next_answer_on(tmp_path: Path) -> None:
+    """What moderators set in the middle of a session, and what the operator wants on this server before it."""
+    async with a_studio(tmp_path) as studio, open_database(tmp_path / "guilds.db") as database:
+        house = studio.house
+        guilds = Guilds(database, house.clock)
+        house.policy = GuildPolicy(
+            guilds,
+            Budget(BudgetSettings()),
+            mode=Mode.SUMMARY,
+            max_output_tokens=300,
+            instructions={str(house.place.guild_id): "Speak German."},
+        )
+        async with studio.living() as session:
+            assert "besides (the rules above hold all the same):\nSpeak German." in session.instructions
+            for number, persona in enumerate(("You are a dry old innkeeper.", "You are a pirate."), start=1):
+                await guilds.choose(house.place.guild_id, GuildChoice(persona=persona), by=BO.id)
+                session.answers.append("Aye.")
+                await studio.say(ADA.id, "Roomtone, who are you?")
+                await house.reply(number)
+                assert f"Speak German. {persona}" in session.instructions
+            assert "innkeeper" not in session.instructions

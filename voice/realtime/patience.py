@@ -1,0 +1,63 @@
+"""How many failures in a row speech-to-speech is forgiven, and how long it is left alone after that. Pure.
+
+Lost connections and failed answers are counted together but forgiven apart: a service that takes every connection and
+writes down every word, and never answers, is one that fails.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# However often it fails right after it came back, it is tried twice an hour.
+MOST_REST_S: Final = 1_800.0
+
+
+class Patience:
+    """One session's. `failures_in_a_row`: so many are too many. `rest_s`: the time until it is tried again, doubled
+    whenever it fails before a first answer."""
+
+    def __init__(self, *, failures_in_a_row: int, rest_s: float) -> None:
+        self._most = failures_in_a_row
+        self._first_rest_s = rest_s
+        self._connections = 0
+        self._answers = 0
+        self._on_probation = False
+        self._relapses = 0
+
+    @property
+    def failures(self) -> int:
+        """Return how many there were in a row."""
+        return self._connections + self._answers
+
+    @property
+    def exhausted(self) -> bool:
+        """Return whether it is to be given up. Back after a rest it has one chance until it has answered."""
+        return self.failures >= (1 if self._on_probation else self._most)
+
+    @property
+    def rest_s(self) -> float:
+        """Return how long it is to be left alone."""
+        return min(self._first_rest_s * float(2**self._relapses), max(MOST_REST_S, self._first_rest_s))
+
+    def lost(self) -> None:
+        """A connection could not be made, or broke soon."""
+        self._connections += 1
+
+    def failed(self) -> None:
+        """An answer did not come."""
+        self._answers += 1
+
+    def connected(self) -> None:
+        """A connection works: something was heard over it, or it has held for long."""
+        self._connections = 0
+
+    def answered(self) -> None:
+        """An answer came whole."""
+        self._connections = self._answers = self._relapses = 0
+        self._on_probation = False
+
+    def came_back(self) -> None:
+        """It was given up and takes connections again."""
+        self._relapses += self._on_probation
+        self._connections = self._answers = 0
+        self._on_probation = True
