@@ -75,6 +75,7 @@ class Prompting:
             terms=terms,
             toolbox=self._toolbox,
             asker=asker_of(question, self._company),
+            may_skip=question.may_skip,
         )
         if self._keeper is not None:
             self._keeper.sent(context.parts)

@@ -62,6 +62,8 @@ class ModelContext:
     enforced: bool = True
     # What the model may call while it answers; None: nothing. What tools answered before is among the messages.
     tools: ToolUse | None = None
+    # Whether the answer may be that there is nothing to say: then nothing is said before that is known.
+    may_skip: bool = False
 
 
 def build_context_messages(
@@ -77,12 +79,14 @@ def build_context_messages(
     terms: Terms | None = None,
     toolbox: Toolbox | None = None,
     asker: Asker = NOBODY,
+    may_skip: bool = False,
 ) -> ModelContext:
     """Return what a model is sent to answer `current`, and log `model_context_built`.
 
     System prompts, what is known of the people present (`participants`), the summary, the window word for word, live
     notes, recalled quotes, the current turn: within `max_input_tokens`. `terms`: how they are counted and what is put
-    in the place of what has no room. `toolbox`: what may be called on behalf of `asker`. This is where the session
+    in the place of what has no room. `toolbox`: what may be called on behalf of `asker`. `may_skip`: the model was told
+    that it may say nothing. This is where the session
     asks itself whether a batch is due for folding; that
     happens in the background and never delays the answer. Raises `ContextOverflowError`.
     """
@@ -126,6 +130,7 @@ def build_context_messages(
         quotes=tuple(quotes),
         enforced=terms is None or terms.enforced,
         tools=tools,
+        may_skip=may_skip,
     )
 
 

@@ -54,7 +54,8 @@ class ModelResponder:
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
         """Yield what the model says, without the clock time and name it may put before it.
 
-        The model may call tools, for so many steps; while a slow one runs, and nothing was said yet, that is told.
+        The model may call tools, for so many steps; while a slow one runs that is told, where nothing was said yet and
+        an answer is sure to follow.
         """
         steps: list[Exchange] = []
         said = False
@@ -79,7 +80,8 @@ class ModelResponder:
                     yield _PAUSE
                 running = asyncio.create_task(_run_all(context.tools, ended.calls), name="tools")
                 try:
-                    if not said and await self._is_slow(running):
+                    # A word of comfort before nothing at all would be odd.
+                    if not (said or context.may_skip) and await self._is_slow(running):
                         said = True
                         yield self._settings.filler + _PAUSE
                     results = await running

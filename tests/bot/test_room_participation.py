@@ -59,6 +59,7 @@ async def test_who_was_answered_goes_on_without_the_name(tmp_path: Path) -> None
             assert [len(context.messages) for context in responder.contexts] == [2, 5]
             assert "SKIP" in responder.contexts[1].messages[1].content
             assert "SKIP" not in responder.contexts[0].messages[0].content
+            assert [context.may_skip for context in responder.contexts] == [False, True]
             await house.say(BO.id, "And what about the roof?")
             await silent(house)
             await house.pass_time(40.0, step_s=1.0)

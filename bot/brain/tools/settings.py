@@ -26,7 +26,7 @@ class ToolsSettings(BaseModel):
         Field(
             max_length=120,
             description="What the bot says while a tool takes long, once a reply and only where it has said nothing "
-            "yet. Empty: it stays silent. Takes effect at start.",
+            "yet and is sure to answer. Empty: it stays silent. Takes effect at start.",
         ),
     ] = "Let me look."
     filler_after_s: Annotated[

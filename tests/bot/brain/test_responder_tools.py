@@ -151,6 +151,16 @@ async def test_without_a_filler_it_is_silent() -> None:
 
 
 @pytest.mark.asyncio
+async def test_nothing_is_promised_where_nothing_may_follow() -> None:
+    """A model that may still find that there is nothing to say is not announced, however long its tool takes."""
+    room = Looking()
+    room.slow = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.02, room.slow.set)
+    model = Thinker((asks(LOOK),), ("SKIP", END))
+    assert await answer(model, replace(room.context, may_skip=True), filler_after_s=0.001) == ["SKIP"]
+
+
+@pytest.mark.asyncio
 async def test_without_tools_calls_are_no_calls() -> None:
     """A model that makes one up says what it says."""
     model = Thinker(("Hm.", asks(LOOK)))
