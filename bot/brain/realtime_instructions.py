@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Spec 1's ceiling; the endpoint's own is higher and paid for at every answer.
 MAX_CHARS = 5_200
 SUMMARY_HEAD = "Session conversation summary:"
+NOTES_HEAD = "On a shared screen:"
 _BETWEEN = "\n\n"
 
 _RULES = """You are {name}, one of the people in a Discord voice channel. You hear everybody, you remember the \
@@ -71,7 +72,7 @@ _HEADS = {
     _Worth.BESIDES: "About your next answer:",
     _Worth.PARTICIPANTS: "People here:",
     _Worth.SUMMARY: SUMMARY_HEAD,
-    _Worth.NOTES: "On a shared screen:",
+    _Worth.NOTES: NOTES_HEAD,
     _Worth.RECALL: "Recalled from earlier:",
     _Worth.CONTINUITY: "From earlier conversations:",
 }

@@ -12,9 +12,11 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from bot.brain.decider import Reason
 from bot.brain.evidence import Evidence, Origin, best_match
 from bot.brain.lexicon import is_question
-from bot.brain.realtime_instructions import SUMMARY_HEAD
+from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
+from bot.brain.skipping import SKIP, told
 from bot.brain.wakeword import without_call
 from bot.cli.ear import Ear
 from bot.llm.embedded import answer
@@ -64,7 +66,12 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
 
 
 def answered(asked: Asked, *, names: Sequence[str]) -> Answered:
-    """Return what is said, or that memory is to be searched first: once, where nothing is known about a question."""
+    """Return what is said, or that memory is to be searched first: once, where nothing is known about a question.
+
+    Where nobody asked anything it speaks of the newest thing on a screen, or not at all.
+    """
+    if told(Reason.SCREEN) in asked.instructions or told(Reason.QUIET_ROOM) in asked.instructions:
+        return _remark(asked.instructions) if told(Reason.SCREEN) in asked.instructions else SKIP
     evidence, question, asker = _read(asked)
     searched = any(role == _TOOL_RESULT for role, _ in asked.items)
     if searched or SEARCH not in asked.tools or not is_question(question):
@@ -84,10 +91,20 @@ def words_for(asked: Asked, *, names: Sequence[str]) -> str:
     return whole
 
 
+def _section(instructions: str, head: str) -> str:
+    return instructions.partition(f"{head}\n")[2].partition("\n\n")[0]
+
+
+def _remark(instructions: str) -> str:
+    """Return a sentence on the newest note of a screen; none has nothing to be said about it."""
+    seen = _TOLD.fullmatch(_section(instructions, NOTES_HEAD).rpartition("\n")[2])
+    return SKIP if seen is None else f"{seen['name']}, I see it. {seen['text']}"
+
+
 def _read(asked: Asked) -> tuple[list[Evidence], str, str]:
     """Return what the session knows, what was asked last, and by whom."""
     found: list[Evidence] = []
-    summary = asked.instructions.partition(f"{SUMMARY_HEAD}\n")[2].partition("\n\n")[0]
+    summary = _section(asked.instructions, SUMMARY_HEAD)
     for order, sentence in enumerate(sentences(summary)):
         found.append(Evidence(sentence, Origin.SUMMARY, order))
     for recalled in _RECALLED.finditer(asked.instructions):
@@ -101,8 +118,8 @@ def _read(asked: Asked) -> tuple[list[Evidence], str, str]:
         if label := _SPEAKS.fullmatch(text):
             speaker = label["names"]
             continue
-        told = _TOLD.fullmatch(text)
-        asker, question = (told["name"], told["text"]) if told else (speaker, text)
+        written = _TOLD.fullmatch(text)
+        asker, question = (written["name"], written["text"]) if written else (speaker, text)
         found.append(Evidence(question, Origin.TURN, len(found), speaker=asker))
     # The question is no answer to itself.
     return found[: max(known, len(found) - 1)], question, asker

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bot.brain.realtime_instructions import SUMMARY_HEAD
+from bot.brain.decider import Reason
+from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
+from bot.brain.skipping import told
 from bot.cli.realtime_mind import answered, words_for
 from rehearsal.servers.realtime_conduct import Asked, Called
 from voice.realtime.protocol import BROKEN_OFF
@@ -68,3 +70,12 @@ def test_an_answer_that_broke_off_goes_on_where_it_was() -> None:
     begun = " ".join(whole.split()[:3])
     rest = words_for(_asked(*HEARD, *ASKED, ("assistant", begun), ("system", BROKEN_OFF)), names=NAMES)
     assert f"{begun} {rest}" == whole
+
+
+def test_a_screen_is_spoken_of_and_a_silence_is_not_broken() -> None:
+    """By the newest note; where there is none, and in a silence, it has nothing to say."""
+    notes = f"{NOTES_HEAD}\n[21:04] Ada: a window, just shared.\n[21:05] Ada: HP 12."
+    remark = f"{told(Reason.SCREEN)}\n\n{notes}"
+    assert answered(_asked(*HEARD, instructions=remark), names=NAMES) == "Ada, I see it. HP 12."
+    assert answered(_asked(*HEARD, instructions=told(Reason.SCREEN)), names=NAMES) == "SKIP"
+    assert answered(_asked(*HEARD, instructions=told(Reason.QUIET_ROOM)), names=NAMES) == "SKIP"
