@@ -282,6 +282,8 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
         session.connect()
         question = await evening.say("What was the gate code?", "Bob")
         items.recalled = ("[10:30] From memory, turn 0, Ada: The gate code is 4411.",)
+        items.earlier = ("[3 May, 10:30] From memory, Ada: The gate is blue.",)
+        items.server, items.besides = "You are a dry old innkeeper.", ("Nobody said your name.",)
         with capture_logs() as logs:
             sent = items.refresh(session, answering=question.seq)
         evening.keeper.sent(sent)
@@ -294,6 +296,7 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
         assert words(explained.rebuilt.payload) == words(sent)
         assert (explained.rebuilt.exact, explained.rebuilt.lost) == (True, ())
         told = " ".join(part.content for part in explained.rebuilt.payload)
-        for expected in ("Be kind.", "Ada, who has said: I live in Lisbon.", "harbour", "turn 0, Ada", "parcel 69"):
+        named = ("Be kind.", "innkeeper", "Nobody said your name.", "Ada, who has said: I live in Lisbon.")
+        for expected in (*named, "harbour", "turn 0, Ada", "The gate is blue.", "parcel 69"):
             assert expected in told
         assert explained.summary, "where the summary comes from is told too"
