@@ -102,7 +102,7 @@ class RealtimeTalk:
         self._clock = clock
         self._observe = observe
         self._items = Items(instructions=instructions, present=present, max_input_tokens=max_input_tokens, zone=zone)
-        self._session, self._life = new_session(self._brief, self._happened, self._run_tool)
+        self._session, self._life = new_session(self._items.brief, self._happened, self._run_tool)
         self._toolbox = Toolbox()
         # Runs what the answer at hand calls, on behalf of who asked for it.
         self._tools = self._toolbox.use()
@@ -121,7 +121,7 @@ class RealtimeTalk:
     def open(self, memory: SessionMemory, toolbox: Toolbox, quoting: Quoting | None = None) -> None:
         """Begin with a session's memory, what the model may call, and who finds what was said before the window."""
         self._memory = memory
-        self._items.open(memory)
+        self._items.open(memory, toolbox.tools)
         self._quoting = quoting
         self._toolbox = toolbox
         self._tools = toolbox.use()
@@ -170,9 +170,6 @@ class RealtimeTalk:
                 self._notice(BACK)
             case RealtimeRenewed():
                 log.info("realtime_renewed", reason=event.reason)
-
-    def _brief(self) -> Briefing:
-        return self._items.brief(self._toolbox.tools())
 
     # -- the recogniser --------------------------------------------------------------------------------------
 

@@ -54,9 +54,11 @@ class Items:
         self._max_input_tokens = min(max_input_tokens, MAX_INPUT_TOKENS)
         self._zone = zone
         self._memory: SessionMemory | None = None
+        self._tools: Callable[[], Iterable[Tool]] = tuple
         # Items of the present conversation by the turn they hold.
         self._held: dict[int, tuple[str, ...]] = {}
         self._instructed = ""
+        self._offered: tuple[CallableTool, ...] = ()
         self._evicted = ""
         self.conversation = 0
         self.server = ""
@@ -64,9 +66,13 @@ class Items:
         self.recalled: tuple[str, ...] = ()
         self.earlier: tuple[str, ...] = ()
 
-    def open(self, memory: SessionMemory) -> None:
-        """Begin with a session's memory."""
+    def open(self, memory: SessionMemory, tools: Callable[[], Iterable[Tool]] = tuple) -> None:
+        """Begin with a session's memory, and with who knows what may be called at present."""
         self._memory = memory
+        self._tools = tools
+
+    def _callable(self) -> tuple[CallableTool, ...]:
+        return tuple(CallableTool(each.name, each.description, each.parameters) for each in self._tools())
 
     def hold(self, seq: Seq, item_ids: tuple[str, ...]) -> None:
         """Take note that these items of the present conversation hold a turn already."""
@@ -97,13 +103,14 @@ class Items:
         self._memory.sent(context, (*built.parts, *window), zone=self._zone, answer_to=answering)
         return built, window
 
-    def brief(self, tools: Iterable[Tool]) -> Briefing:
+    def brief(self) -> Briefing:
         """Return what a fresh conversation is told: all that is not folded, in writing, and what may be called."""
         if self._memory is None:
             return Briefing("")
         built, window = self._context()
         self.conversation += 1
         self._instructed = built.text
+        self._offered = self._callable()
         self._evicted = ""
         self._held = {}
         items: list[Told] = []
@@ -114,8 +121,7 @@ class Items:
             elif each.kind is PartKind.EVICTION_NOTE:
                 self._evicted = each.content
                 items.append(Told(EVICTED_ID, Role.SYSTEM, each.content))
-        callable_tools = tuple(CallableTool(each.name, each.description, each.parameters) for each in tools)
-        return Briefing(built.text, tuple(items), callable_tools)
+        return Briefing(built.text, tuple(items), self._offered)
 
     def refresh(self, session: Realtime, *, answering: Seq | None = None) -> tuple[PayloadPart, ...]:
         """Bring the session's conversation in step with the memory; return what the model has before it now.
@@ -126,6 +132,9 @@ class Items:
         if built.text != self._instructed:
             self._instructed = built.text
             session.instruct(built.text)
+        if (offered := self._callable()) != self._offered:
+            self._offered = offered
+            session.offer(offered)
         wanted = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
         gone = [seq for seq in self._held if seq not in wanted]
         session.forget([item for seq in gone for item in self._held.pop(seq)])

@@ -278,7 +278,7 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
             zone=EAST,
         )
         items.open(evening.memory)
-        session = FakeRealtime(lambda: items.brief(()), lambda event: None)
+        session = FakeRealtime(items.brief, lambda event: None)
         session.connect()
         question = await evening.say("What was the gate code?", "Bob")
         items.recalled = ("[10:30] From memory, turn 0, Ada: The gate code is 4411.",)

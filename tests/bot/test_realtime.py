@@ -500,3 +500,20 @@ async def test_words_that_begin_like_it_are_heard(answer: str, may_skip: bool) -
         words = await room.answer(turn, may_skip=may_skip)
         assert " ".join(filter(None, words)) == answer
         assert room.session.interrupted == []
+
+
+@pytest.mark.asyncio
+async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
+    """Somebody shares a screen, a tool server connects; and when it goes, that is told too."""
+    async with desk() as room:
+        assert room.memory is not None
+        more: list[Tool] = []
+        room.talk.open(room.memory, Toolbox(more=lambda: more))
+        room.session.connect()
+        assert room.session.tools == ()
+        for tools in ([Tool("look", "Looks.", {"type": "object"}, _echo)], []):
+            more[:] = tools
+            turn = await room.say(1, "look at that")
+            room.session.answers.append("I see.")
+            await room.answer(turn)
+            assert room.session.tools == tuple(tool.name for tool in tools)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from voice.audio import Pcm
-    from voice.realtime.port import RealtimeNews, Told, ToolCall, ToolRunner
+    from voice.realtime.port import RealtimeNews, Told, Tool, ToolCall, ToolRunner
 
 
 async def _nothing(call: ToolCall) -> str:
@@ -102,3 +102,7 @@ class FakeRealtime:
     def instruct(self, instructions: str) -> None:
         """Change the instructions."""
         self.instructions = instructions
+
+    def offer(self, tools: Iterable[Tool]) -> None:
+        """Change what may be called."""
+        self.tools = tuple(tool.name for tool in tools)

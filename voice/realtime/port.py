@@ -134,3 +134,6 @@ class Realtime(Protocol):
 
     def instruct(self, instructions: str) -> None:
         """Change the instructions."""
+
+    def offer(self, tools: Iterable[Tool]) -> None:
+        """Change what the model may call."""

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from voice.realtime.effects import Effect, Ended, Ending, Expired, Heard, Ready, Sound, Trouble, Wanted, Words
 from voice.realtime.port import REALTIME_RATE_HZ, Role, Told, ToolCall
-from voice.realtime.wire import created, said, samples, settings_of
+from voice.realtime.wire import created, function, said, samples, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from voice.audio import Pcm
-    from voice.realtime.port import Briefing
+    from voice.realtime.port import Briefing, Tool
     from voice.realtime.wire import ClientEvent, Configuration
 
 # Model calls of one answer that may be function calls; then it must speak.
@@ -169,6 +169,11 @@ class RealtimeProtocol:
     def instruct(self, instructions: str) -> list[ClientEvent]:
         """Change the instructions."""
         wanted = {"type": "realtime", "instructions": instructions}
+        return [{"type": "session.update", "session": wanted}] if self._connected else []
+
+    def offer(self, tools: Iterable[Tool]) -> list[ClientEvent]:
+        """Change what the model may call."""
+        wanted = {"type": "realtime", "tools": [function(tool) for tool in tools]}
         return [{"type": "session.update", "session": wanted}] if self._connected else []
 
     def tool_output(self, call_id: str, output: str) -> list[ClientEvent]:

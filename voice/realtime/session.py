@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
     from voice.realtime.effects import Effect
-    from voice.realtime.port import Briefing, RealtimeNews, Told, ToolCall, ToolRunner
+    from voice.realtime.port import Briefing, RealtimeNews, Told, Tool, ToolCall, ToolRunner
     from voice.realtime.settings import RealtimeSettings
     from voice.realtime.wire import ClientEvent
 
@@ -171,6 +171,10 @@ class RealtimeSession:
     def instruct(self, instructions: str) -> None:
         """Change the instructions."""
         self._send(self._protocol.instruct(instructions))
+
+    def offer(self, tools: Iterable[Tool]) -> None:
+        """Change what the model may call."""
+        self._send(self._protocol.offer(tools))
 
     # -- life ------------------------------------------------------------------------------------------------
 

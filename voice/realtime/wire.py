@@ -51,7 +51,7 @@ def settings_of(configuration: Configuration, briefing: Briefing) -> ClientEvent
                 "input": {"format": pcm, "transcription": transcription, "turn_detection": None},
                 "output": {"format": pcm, "voice": configuration.voice},
             },
-            "tools": [_function(tool) for tool in briefing.tools],
+            "tools": [function(tool) for tool in briefing.tools],
             "tool_choice": "auto",
         },
     }
@@ -93,7 +93,8 @@ def created(told: Told) -> ClientEvent:
     return {"type": "conversation.item.create", "item": item}
 
 
-def _function(tool: Tool) -> dict[str, Any]:
+def function(tool: Tool) -> dict[str, Any]:
+    """Return a tool as the protocol tells it."""
     return {
         "type": "function",
         "name": tool.name,

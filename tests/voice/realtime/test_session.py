@@ -125,8 +125,8 @@ async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
 
 
 @pytest.mark.asyncio
-async def test_items_and_instructions_change_while_it_lives() -> None:
-    """What a landed compaction does: new instructions, and folded items go."""
+async def test_items_instructions_and_tools_change_while_it_lives() -> None:
+    """What a landed compaction does: new instructions, and folded items go; and a tool that has come."""
     async with served(FakeMind("x")) as server, room_of(server) as room:
         room.briefing = Briefing("Be kind.")
         await room.session.ready.wait()
@@ -134,10 +134,12 @@ async def test_items_and_instructions_change_while_it_lives() -> None:
         room.session.tell(Told("turn_2", Role.USER, "folded"))
         room.session.forget(["turn_2"])
         room.session.instruct("Be brief.")
+        room.session.offer([Tool("dig", "Digs.", {"type": "object"})])
         await room.session.hear(_speech(), speakers="Ada speaks:")
         await room.answer()
         assert [text for _, text in server.asked[0].items] == ["(Bo joined the channel.)", "Ada speaks:", "x"]
         assert server.asked[0].instructions == "Be brief."
+        assert server.asked[0].tools == ("dig",)
 
 
 @pytest.mark.asyncio
