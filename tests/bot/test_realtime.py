@@ -146,6 +146,7 @@ async def desk(mode: str = "turns") -> AsyncIterator[Desk]:
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=made.clock,
+        searchable=True,
     ) as memory:
         made.memory = memory
         made.talk.open(memory, Toolbox([Tool("echo", "Echoes.", {"type": "object"}, _echo)]))
@@ -517,3 +518,24 @@ async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
             room.session.answers.append("I see.")
             await room.answer(turn)
             assert room.session.tools == tuple(tool.name for tool in tools)
+
+
+@pytest.mark.asyncio
+async def test_the_rolling_mode_may_be_chosen_in_the_middle() -> None:
+    """The oldest turns leave the conversation, with a note in their place; every turn is there or noted as gone."""
+    async with desk() as room:
+        assert room.memory is not None
+        for number in range(30):
+            await room.say(1, f"Number {number} is the lantern of hall {number}.")
+        await room.memory.choose(Mode.ROLLING)
+        for number in range(90):
+            turn = await room.say(2, f"Number {number} is {'a very long story ' * 25}.")
+        room.session.answers.append("A lantern.")
+        await room.answer(turn)
+        found = coverage(room.payload, room.memory.total_turns)
+        assert (found.missing, found.summarised) == ((), ())
+        assert found.evicted
+        standing = list(room.session.items.values())
+        assert sum("earlier" in text.casefold() or "left out" in text for text in standing) == 1
+        kept = [part for part in room.payload if part.kind is PartKind.TURN]
+        assert len(standing) == 2 * len(kept) + 2
