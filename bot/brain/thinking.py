@@ -53,7 +53,6 @@ class Thinking:
         `may_skip`: the responder may find that nothing is to be said, and nobody waits for an answer.
         """
         splitter = SentenceSplitter()
-        said = False
         try:
             async with (
                 aclosing(self._responder.respond(context)) as stream,
@@ -63,18 +62,17 @@ class Thinking:
                     if progress.model_first_token_ms is None:
                         progress.model_first_token_ms = elapsed_ms(progress.begun_at, self._clock.monotonic())
                     for sentence in splitter.feed(piece):
-                        said = True
                         await thoughts.put(sentence)
             for sentence in splitter.flush():
                 await thoughts.put(sentence)
         except CutOffError as error:
             log.warning("answer_cut_off", reason=str(error))
             # Half a sentence is better than none, and none better than half a second one.
-            for sentence in () if said else splitter.flush():
+            for sentence in () if splitter.spoke else splitter.flush():
                 await thoughts.put(sentence)
         except (ChatModelError, ContextOverflowError) as error:
             # What the model had begun to say is half a sentence: better left out.
-            if may_skip and not said:
+            if may_skip and not splitter.spoke:
                 progress.skip(str(error))
             else:
                 await thoughts.put(error)

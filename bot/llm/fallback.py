@@ -166,7 +166,10 @@ class FallbackModel:
                 async with asyncio.timeout(limit_s):
                     async for piece in stream:
                         held.append(piece)
-                        if isinstance(piece, Ended) or splitter.feed(piece):
+                        if isinstance(piece, Ended):
+                            break
+                        splitter.feed(piece)
+                        if splitter.spoke:
                             break
             except TimeoutError as error:
                 raise ChatModelError(

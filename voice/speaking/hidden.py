@@ -6,6 +6,9 @@ Such passages go over many sentences, so one `Hidden` goes with one reply and is
 from __future__ import annotations
 
 import re
+from copy import copy
+
+from voice.speaking.code import Code
 
 # Tags around what reasoning models think and what tools are called with; some open as <function=search>.
 _NAMES = (
@@ -28,6 +31,13 @@ class Hidden:
         self._fence = ""
         self._tag = ""
         self._braces = 0
+        self._code = Code()
+
+    def glimpse(self, written: str) -> str:
+        """Return what would be visible of `written` as the next piece. Nothing is remembered of it."""
+        other = copy(self)
+        other._code = copy(self._code)
+        return other.visible(written).strip()
 
     def visible(self, written: str) -> str:
         """Return the next piece without what is hidden."""
@@ -40,7 +50,9 @@ class Hidden:
             self._pass(mark)
         if not self._inside:
             kept.append(written[at:])
-        return self._without_json(" ".join(kept))
+        text = self._without_json(" ".join(kept))
+        bare = text.strip()
+        return "" if bare and self._code.is_code(bare) else text
 
     @property
     def _inside(self) -> bool:

@@ -1,8 +1,8 @@
 """Cut a stream of text into pieces worth speaking, as early as a listener would not mind.
 
-Pure. The first piece may be a clause, because a listener waits for it; later ones are whole sentences, because
-the voice speaks those best and there is time while the one before plays. The same text makes the same pieces
-however the stream is cut.
+Pure. The first piece that is heard may be a clause, because a listener waits for it; later ones are whole sentences,
+because the voice speaks those best and there is time while the one before plays. What a model thinks to itself before
+that is heard by nobody (`hidden`). The same text makes the same pieces however the stream is cut.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import re
 import unicodedata
 from enum import Enum, auto
 from typing import TYPE_CHECKING
+
+from voice.speaking.hidden import Hidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +34,8 @@ _SENTENCE_END = re.compile(
 _CLAUSE_END = re.compile(rf"[,;:—–،؛][{_CLOSERS}]*(?=\s)|[，、；：][{_CLOSERS}]*(?=[^{_CLOSERS}])")
 # The number of a list's line is no sentence.
 _LIST_NUMBER = re.compile(r"\s*(?:[-*•]\s*)?[([]?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})\.$")
+# A tag that goes on behind a comma.
+_UNCLOSED = re.compile(r"[<◁][/a-z][^>▷]*$", re.IGNORECASE)
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 
 # Names follow these, and numbers these; the others may end a sentence, which the next word's capital tells.
@@ -63,7 +67,13 @@ class SentenceSplitter:
         self._first_clause_chars = first_clause_chars
         self._max_piece_chars = max_piece_chars
         self._rest = ""
+        self._hidden = Hidden()
         self._spoke = False
+
+    @property
+    def spoke(self) -> bool:
+        """Return whether a piece that is heard was handed out."""
+        return self._spoke
 
     def feed(self, delta: str) -> list[str]:
         """Take the next piece of the stream; return the pieces that are complete now, in order."""
@@ -84,7 +94,8 @@ class SentenceSplitter:
         self._rest = self._rest[end:]
         if piece:
             pieces.append(piece)
-            self._spoke = True
+            if not self._spoke:
+                self._spoke = bool(self._hidden.visible(piece).strip())
 
     def _cut(self) -> int | None:
         """Return where the next piece ends, or None while none is complete."""
@@ -114,12 +125,16 @@ class SentenceSplitter:
         return None
 
     def _clause_end(self, *, before: int | None) -> int | None:
-        """Return where the first clause that can stand alone ends, if nothing was said yet."""
+        """Return where the first clause that is heard and can stand alone ends, if nothing was heard yet."""
         if self._spoke:
             return None
         least = _reach(self._rest.lstrip(), self._first_clause_chars) + len(self._rest) - len(self._rest.lstrip())
         for found in _CLAUSE_END.finditer(self._rest, 0, before if before is not None else len(self._rest)):
-            if found.end() >= least:
+            clause = self._rest[: found.end()]
+            if found.end() < least or _UNCLOSED.search(clause):
+                continue
+            heard = self._hidden.glimpse(" ".join(clause.split()))
+            if _reach(heard, self._first_clause_chars) <= len(heard):
                 return found.end()
         return None
 

@@ -65,6 +65,35 @@ def test_first_clause_is_spoken_before_its_sentence_ends() -> None:
     assert splitter.feed("boat, which was blue, left at six, ") == []
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<think>They want the time, so I should look at the clock first, or not. Yes.</think>",
+        "<think>\nOne. Two.\n</think>\n\n",
+        "◁think▷hidden words, and more of them, and even more of them◁/think▷ ",
+        "Thought: they want to know the time, so I have to look at the clock, at once\n",
+        '{"tool": "clock", "arguments": {"now": true, "zone": "here", "and": "there"}} ',
+    ],
+)
+def test_the_first_clause_that_is_heard_is_spoken_before_its_sentence_ends(before: str) -> None:
+    """What a model thinks to itself is not what a listener waits for, and is not cut at its clauses."""
+    splitter = SentenceSplitter()
+    hidden = splitter.feed(before)
+    assert not splitter.spoke
+    *_, first = splitter.feed("If I remember it right, and I think that I do, the ")
+    assert first.endswith("If I remember it right, and I think that I do,")
+    assert splitter.spoke
+    assert splitter.feed("boat, which was blue, left at six, ") == []
+    assert all(len(piece) > len("Two.") for piece in hidden if "," in piece)
+
+
+def test_a_tag_is_not_cut_in_two() -> None:
+    """What it hides would be heard."""
+    splitter = SentenceSplitter()
+    pieces = splitter.feed('<parameter name="one, two, three, four, five, six, seven"> x. </parameter> Yes. ')
+    assert pieces[0].startswith('<parameter name="one, two, three, four, five, six, seven"> x.')
+
+
 def test_first_clause_of_a_language_without_spaces() -> None:
     """Twenty ideographs take as long to say as forty letters; a shorter clause waits for the next."""
     splitter = SentenceSplitter()

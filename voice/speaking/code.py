@@ -1,0 +1,93 @@
+"""Tells program code from words where a model wrote it bare, without a fence around it. Pure.
+
+Words that are not said are a loss, code that is read out is a nuisance; so a line is taken for code only by what prose
+does not have. Lines that could be either are code among code. One `Code` goes with one reply, piece by piece.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OPENERS, _CLOSERS = "([{", ")]}"
+# A string or a list over more pieces than this was none.
+_LONGEST_PIECES = 40
+
+# What a line of code looks like whatever stands around it. Names of functions have no space before their bracket, and
+# three letters or more: f(x) is maths, and so are these.
+_MATHS = re.compile(r"(?:sin|cos|tan|log|exp|sqrt|min|max|sum|abs|gcd|mod)\(")
+_CALL = r"(?:[a-z_]\w*\.)*[a-z_]\w{2,}\("
+_STRONG = re.compile(
+    rf"""(?x)
+      (?:async\s+)?def\s+\w+\(.*
+    | (?:export\s+|default\s+|async\s+|public\s+|private\s+|static\s+)*function\s*\*?\s?\w*\(.*
+    | (?:(?:export|public|abstract|data)\s+)*class\s+\w+(?:\([^)]*\)|\s+(?:extends|implements)\s+\w+)?\s*[:{{]
+    | (?:pub\s+)?fn\s+\w+\s*[(<].* | func\s+(?:\([^)]*\)\s*)?\w+\(.*
+    | (?:public|private|protected)\s+(?:static\s+)?[\w<>\[\]]+\s+\w+\s*[(=;].*
+    | import\s+[\w.]+(?:\s+as\s+\w+)?;? | from\s+[\w.]+\s+import\s+[\w.,*()\s]+ | import\s+.+\s+from\s+['"].*
+    | \#include\s*[<"].* | using\s+[\w.]+; | package\s+[\w.]+; | @\w+(?:\.\w+)*(?:\(.*\))?
+    | (?:if|elif|while|for|foreach|switch|catch)\s?\(.*\)\s*\{{? | (?:\}}\s*)?else(?:\s+if\s?\(.*\))?\s*\{{
+    | for\s+\w+(?:\s*,\s*\w+)*\s+in\s+[\w.]+(?:\(.*\)|\[.*\])?\s*:
+    | (?:if|elif|while|with|except)\s.*(?:[=!<>]=|\s[<>]\s|\w[(\[.]\w|_).*:
+    | (?:else|try|finally|except|do)\s*[:{{]
+    | (?:const|let|var|auto|int|float|double|bool|char|string|String|long)\s+[\w\[\]]+\s*=.*
+    | [\w.\[\]'"]+\s*[-+*/|&]?=\s*(?:{_CALL}.*|[\[{{"'].*|new\s+\w+.*|await\s.*|lambda\b.*|.*;)
+    | {_CALL}.*\);? | {_CALL}[^)]* | return\b.*[;(\[{{_].* | \w+\s*=>\s*.*
+    | SELECT\s+(?:\*|[\w.]+(?:\s*,\s*[\w.]+)*)
+    | (?:SELECT\s.+\sFROM|INSERT\s+INTO|UPDATE\s.+\sSET|DELETE\s+FROM|(?:CREATE|ALTER|DROP)\s+(?:TABLE|INDEX|VIEW))\s.*
+    | \$\s\w.* | (?:sudo|npx)\s+[a-z].*
+    | (?:pip3?|npm|yarn|brew|apt|apt-get|cargo|conda|gem)\s+(?:-\w+\s+)?(?:install|add|run|i|update|upgrade)\b.*
+    | git\s+(?:clone|commit|push|pull|checkout|add|init|status|merge|rebase|log|diff)\b.*
+    | docker(?:-compose)?\s+(?:run|build|pull|compose|up|exec)\b.* | curl\s+(?:-|https?:).* | chmod\s+[-+\w]+\s.*
+    | (?:python3?|node)\s+(?:-|[\w./]+\.(?:py|js)\b).* | (?:cd|mkdir|rm|cp|mv)\s+[-./~].*
+    | [)\]}}]+[;,]?
+    """
+)
+# What is code behind a line of code, and else may be anything.
+_WEAK = re.compile(
+    r"""(?x)
+      (?:return|yield|raise|throw|break|continue|pass|print|await|end|fi|done|esac|then|else|import|from)\b.*
+    | (?:if|elif|while|for|with|except)\b.*: | (?:FROM|WHERE|JOIN|LEFT|INNER|ORDER|GROUP|LIMIT|SET|VALUES|AND)\b.*
+    | (?:\#|//|--|/\*|\*/?).* | .*[;{}\\=_] | [a-z_].*[=()\[\]{}_].* | ["'\])}].* | [\w.]+,?
+    """
+)
+_PROSE = re.compile(r"[\"'“(*]*[A-Z0-9][^{}=_]*[.!?…:][\"'”)*]*")
+_PROSE_WORDS = 3
+
+
+class Code:
+    """Remembers whether the lines before were code."""
+
+    def __init__(self) -> None:
+        self._among = False
+        # Brackets that code has opened and not closed.
+        self._open = 0
+        self._pieces = 0
+
+    def is_code(self, piece: str) -> bool:
+        """Return whether the next piece of the reply is code."""
+        if _is_prose(piece):
+            self._among, self._open, self._pieces = False, 0, 0
+            return False
+        inside = self._open > 0 and self._pieces < _LONGEST_PIECES
+        found = inside or _is_surely_code(piece) or (self._among and _WEAK.fullmatch(piece) is not None)
+        self._among = found
+        self._pieces = self._pieces + 1 if found else 0
+        self._open = max(0, self._open + _opened(piece)) if found else 0
+        return found
+
+
+def _is_surely_code(piece: str) -> bool:
+    if _STRONG.fullmatch(piece) is None or _MATHS.match(piece) is not None:
+        return False
+    # A text in quotes may hold a full stop, at which the piece was cut.
+    return piece[-1] not in ".!?" or _opened(piece) > 0
+
+
+def _is_prose(piece: str) -> bool:
+    """Return whether it is a sentence: some words between a capital and a full stop, with nothing that code has."""
+    words = [word for word in piece.split() if word.strip("\"'“”,.!?…:()*").isalpha()]
+    return _PROSE.fullmatch(piece) is not None and len(words) >= _PROSE_WORDS
+
+
+def _opened(piece: str) -> int:
+    return sum((letter in _OPENERS) - (letter in _CLOSERS) for letter in piece)
