@@ -53,8 +53,9 @@ def command(
     if not done.sessions:
         raise SetupError(f"There was nothing of {whom.names[0]} to forget there.")
     typer.echo(
-        f"Forgotten: {done.turns} turns, {done.facts} facts of segments, {done.notes} notes of what was on screen, and "
-        f"{done.about} things kept about {whom.names[0]}, in {len(done.sessions)} sessions."
+        f"Forgotten: {done.turns} turns, {done.answers} answers that told of them, {done.facts} facts of segments, "
+        f"{done.notes} notes of what was on screen, and {done.about} things kept about {whom.names[0]}, in "
+        f"{len(done.sessions)} sessions."
     )
 
 

@@ -55,6 +55,10 @@ def queue(session: Session = None) -> None:
     typer.echo(json.dumps(queue_json(asyncio.run(_overview(load(), session)).queue()), indent=2, ensure_ascii=False))
 
 
+_NOT_DUE = "Checked: nothing is due. (Segments move above 60 % of the context; --regardless does not ask for that.)"
+_NONE_COLD = "Checked: no segment is cold, which is 20 turns without a word about it and no thread of it open."
+
+
 def compress(
     session: Session = None,
     regardless: Annotated[
@@ -71,7 +75,8 @@ def compress(
     """
     from config.load import load
 
-    typer.echo(_told(asyncio.run(_compress(load(), session, regardless=regardless))))
+    done = asyncio.run(_compress(load(), session, regardless=regardless))
+    typer.echo(_told(done) or (_NONE_COLD if regardless else _NOT_DUE))
 
 
 def archive(
@@ -103,7 +108,10 @@ def archive(
         return
     chosen = asyncio.run(_archive(load(), session, tuple(segments or ())))
     if not chosen:
-        typer.echo("Nothing to archive: no segment of the session is compressed. `roomtone memory compress` does that.")
+        typer.echo(
+            "Nothing to archive: no segment of the session is compressed. `roomtone memory compress --regardless` does "
+            "that with those that are cold."
+        )
         return
     typer.echo(f"Archived {_count(len(chosen), 'segment')}: {', '.join(chosen)}.")
 
@@ -281,9 +289,7 @@ def _told(done: Check) -> str:
         lines.append(f"{_count(len(done.release), 'segment')} left the queue: they were spoken of again.")
     if done.archive:
         lines.append(f"Archived {_count(len(done.archive), 'segment')}: {', '.join(done.archive)}.")
-    if lines:
-        return "\n".join(lines)
-    return "Checked: nothing is due. (Segments move above 60 % of the context; --regardless does not ask for that.)"
+    return "\n".join(lines)
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,6 +1,7 @@
 """Forgetting at somebody's wish: what a person said leaves turns, segments, notes, summaries, search and history.
 
-A forgotten turn keeps its number and loses its words; what others said in it stays. A fact keeps its place in its
+A forgotten turn keeps its number and loses its words; what others said in it stays. What the bot said loses its words
+too where it answered the person, named them or repeated them. A fact keeps its place in its
 segment, blank, because other facts name it by its place. Each session is one transaction, after which a room that
 is open on it takes the change over. Raises `StoreError`.
 """
@@ -23,14 +24,12 @@ from bot.store.summaries import render_anew
 from bot.store.tiers import mark_archived
 from bot.store.vectorshelf import VectorShelf
 from compaction.elliptic import REACH_TURNS
+from compaction.memory.cleaning import cleaned, retold_anew
+from compaction.memory.echo import names_any, repeats, runs_of
 from compaction.memory.segments import record_of
-from compaction.model import Fact, Seq, SessionId, Turn
-from compaction.rendering import render
+from compaction.model import Seq, SessionId, Turn, TurnKind
 from compaction.sentencecache import empty_sentence_caches
-from compaction.summarisers.claims import reference_of, without_reference
-from compaction.summarisers.extractive import extract, gist_of, retold
-from compaction.summarisers.port import FoldRequest
-from compaction.wording import plain, words
+from compaction.wording import plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
+    from compaction.memory.echo import Runs
     from compaction.model import Segment
 
 
@@ -56,9 +56,11 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was forgotten: turns that lost words, facts of segments, notes, and things kept about the person."""
+    """What was forgotten: turns that lost words, answers of the bot's that told of them, facts of segments, notes, and
+    things kept about the person."""
 
     turns: int = 0
+    answers: int = 0
     facts: int = 0
     notes: int = 0
     about: int = 0
@@ -87,12 +89,19 @@ class Forgetting:
 
         Without a session or turn, everything that is kept about the person goes too.
         """
+        sessions = person.sessions if session_id is None else (session_id,)
+        async with self._database.reading() as connection:
+            forgotten = [turn for each in sessions for turn in await _theirs(connection, each, person, seq)]
+            runs = runs_of(part.text for turn in forgotten for part in turn.parts if part.speaker_id == person.id)
+            if session_id is None:
+                sessions = tuple(dict.fromkeys((*sessions, *await _sessions_that_repeat(connection, runs))))
         total = Forgotten()
-        for each in person.sessions if session_id is None else (session_id,):
+        for each in sessions:
             async with self._database.writing() as connection:
-                done = await self._forget_in(connection, each, person, seq)
+                done = await self._forget_in(connection, each, person, seq, runs)
             total = Forgotten(
                 total.turns + done.turns,
+                total.answers + done.answers,
                 total.facts + done.facts,
                 total.notes + done.notes,
                 total.about + done.about,
@@ -103,27 +112,27 @@ class Forgetting:
         return total
 
     async def _forget_in(
-        self, connection: AsyncConnection, session_id: SessionId, person: Person, seq: int | None
+        self, connection: AsyncConnection, session_id: SessionId, person: Person, seq: int | None, runs: Runs
     ) -> Forgotten:
-        theirs = [
-            turn
-            for turn in await _turns(connection, _said(session_id))
-            if (seq is None or turn.seq == seq) and any(part.speaker_id == person.id for part in turn.parts)
-        ]
+        theirs = await _theirs(connection, session_id, person, seq)
         names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person.id}
+        answers = await _answers_about(connection, session_id, theirs, names if seq is None else (), runs)
         for turn in theirs:
             await _blank_turn(connection, session_id, turn, person.id)
+        for turn in answers:
+            await _blank_turn(connection, session_id, turn, turn.parts[0].speaker_id)
         gone = await _delete_notes(connection, session_id, {*names, *person.names}) if seq is None else frozenset()
-        seqs = frozenset(turn.seq for turn in theirs)
-        facts = await self._clean_segments(connection, session_id, seqs, names, gone)
+        seqs = frozenset(turn.seq for turn in (*theirs, *answers))
+        speakers = names | {plain(turn.parts[0].speaker) for turn in answers}
+        facts = await self._clean_segments(connection, session_id, seqs, speakers, gone)
         about = await _delete_about(connection, session_id, person.id, seq)
-        if theirs or gone or facts:
+        if theirs or answers or gone or facts:
             # Which of them held something that is forgotten now can't be told from their words.
             await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
             await render_anew(connection, session_id, now=self._clock.now())
         await forget_sent_texts(connection)
-        changed = theirs or gone or facts or about
-        return Forgotten(len(theirs), facts, len(gone), about, (session_id,) if changed else ())
+        changed = theirs or answers or gone or facts or about
+        return Forgotten(len(theirs), len(answers), facts, len(gone), about, (session_id,) if changed else ())
 
     async def _clean_segments(
         self,
@@ -151,13 +160,13 @@ class Forgetting:
                 continue
             heard = await _turns(connection, _said(session_id, heard_from, segment.end))
             said = [turn for turn in heard if turn.seq >= segment.start]
-            cleaned, went = _cleaned(segment, said, heard, seqs, names, gone_notes)
+            left, went = cleaned(segment, said, heard, seqs, names, gone_notes)
             if segment.retells:
-                cleaned = _retold(cleaned, stored[:place], said)
-            stored[place] = cleaned
+                left = retold_anew(left, stored[:place], said)
+            stored[place] = left
             count += went
-            await _store_segment(connection, cleaned)
-            await self._record_anew(connection, cleaned, superseded)
+            await _store_segment(connection, left)
+            await self._record_anew(connection, left, superseded)
         return count
 
     async def _record_anew(self, connection: AsyncConnection, segment: Segment, superseded: frozenset[str]) -> None:
@@ -196,6 +205,47 @@ def _said(session_id: SessionId | None, start: int = 0, end: int | None = None) 
 
 async def _turns(connection: AsyncConnection, wanted: Select[Any]) -> list[Turn]:
     return [rows.turn_from_row(row) for row in await connection.execute(wanted)]
+
+
+async def _theirs(connection: AsyncConnection, session_id: SessionId, person: Person, seq: int | None) -> list[Turn]:
+    """Return the turns in which a person said something, or the one of this number."""
+    return [
+        turn
+        for turn in await _turns(connection, _said(session_id))
+        if (seq is None or turn.seq == seq) and any(part.speaker_id == person.id for part in turn.parts)
+    ]
+
+
+async def _answers_about(
+    connection: AsyncConnection, session_id: SessionId, theirs: list[Turn], names: Collection[str], runs: Runs
+) -> list[Turn]:
+    """Return what the bot said that answers one of these turns, has one of the names, or repeats what was said."""
+    answered = {turn.seq + 1 for turn in theirs if turn.kind is TurnKind.SPEECH}
+    seqs = {turn.seq for turn in theirs}
+    return [
+        turn
+        for turn in await _turns(connection, _of_the_bot(_said(session_id)))
+        if turn.seq not in seqs
+        and (
+            (turn.seq in answered and turn.kind is TurnKind.ASSISTANT)
+            or any(names_any(part.text, names) or repeats(part.text, runs) for part in turn.parts)
+        )
+    ]
+
+
+async def _sessions_that_repeat(connection: AsyncConnection, runs: Runs) -> list[SessionId]:
+    """Return the sessions in which the bot repeated any of these runs of words."""
+    found = await connection.execute(_of_the_bot(_said(None)))
+    return [
+        SessionId(row.session_id)
+        for row in found
+        if any(repeats(part.text, runs) for part in rows.turn_from_row(row).parts)
+    ]
+
+
+def _of_the_bot(wanted: Select[Any]) -> Select[Any]:
+    """Narrow to what the bot said and what it wrote down of a screen."""
+    return wanted.where(turns.c.kind.in_([TurnKind.ASSISTANT.value, TurnKind.EFFECT.value]))
 
 
 async def _people(connection: AsyncConnection, wanted: Select[Any]) -> dict[str, Person]:
@@ -242,59 +292,6 @@ async def _delete_about(connection: AsyncConnection, session_id: SessionId, pers
     if seq is not None:
         theirs &= person_facts.c.turn_seq == seq
     return (await connection.execute(delete(person_facts).where(theirs))).rowcount
-
-
-def _cleaned(
-    segment: Segment,
-    said: list[Turn],
-    heard: list[Turn],
-    seqs: frozenset[Seq],
-    names: Collection[str],
-    gone_notes: frozenset[str],
-) -> tuple[Segment, int]:
-    """Return a segment without the forgotten facts and with another gist, and how many facts went. `said`: what is
-    left of its turns; `heard`: and of those just before."""
-    facts: list[Fact] = []
-    count = 0
-    for index, fact in enumerate(segment.facts):
-        forgotten = (
-            (fact.turn_seq in seqs and fact.speaker in names) if fact.note_id is None else (fact.note_id in gone_notes)
-        )
-        if forgotten and fact.text:
-            count += 1
-            # It supersedes itself, so that nobody says it; and goes on superseding what it had corrected.
-            itself = f"{segment.id}#{index}"
-            superseding = tuple(dict.fromkeys((*fact.supersedes, itself)))
-            facts.append(replace(fact, speaker="", text="", supersedes=superseding))
-        else:
-            facts.append(replace(fact, text=_without_forgotten_reference(fact.text, heard)))
-    left = [fact for fact in facts if fact.text]
-    if segment.pruned:
-        left = list(extract(said, start=segment.start))
-    return (
-        replace(
-            segment,
-            facts=tuple(facts),
-            gist=gist_of(left, said),
-            note_ids=tuple(note_id for note_id in segment.note_ids if note_id not in gone_notes),
-        ),
-        count,
-    )
-
-
-def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:
-    """Return a fact's text without what it is about, where nobody's remaining words say that."""
-    told = " ".join(words(reference_of(text)))
-    still_said = any(told in " ".join(words(part.text)) for turn in heard for part in turn.parts)
-    return text if not told or still_said else without_reference(text)
-
-
-def _retold(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
-    """Return a paragraph made again, without a model, from what is left of its turns and of what was before it."""
-    rendered = render(before[-1:] if before and before[-1].retells else before)
-    previous = None if rendered is None else rendered.text
-    fold = retold(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))
-    return replace(segment, gist=fold.gist, summariser=f"extractive {fold.form}", degraded=True)
 
 
 async def _store_segment(connection: AsyncConnection, segment: Segment) -> None:

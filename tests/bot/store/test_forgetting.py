@@ -86,6 +86,33 @@ async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_the_bot_told_of_a_person_is_gone_too(tmp_path: Path) -> None:
+    """Answers to the person, and any that names them or quotes them, in another session too; other answers stay."""
+    secret = f"My boat is called {SECRET} after my aunt."
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say(secret, "Ada")
+        await evening.say("Bot, what is her boat called?", "Bob")
+        await evening.say(f"Just now, Ada said: {secret}", "Bot", kind=TurnKind.ASSISTANT)
+        await evening.say("Bot, and what did I just ask?", "Ada")
+        await evening.say(f"About the {SECRET}.", "Bot", kind=TurnKind.ASSISTANT)
+        await evening.say("Bot, what time is it?", "Bob")
+        await evening.say("It is nine.", "Bot", kind=TurnKind.ASSISTANT)
+        await evening.talk(75)
+        async with Evening(tmp_path / "a.db", name="later", clock=evening.clock) as later:
+            await later.say("Bot, what was that boat called?", "Bob")
+            await later.say(f"On Monday somebody said: {secret}", "Bot", kind=TurnKind.ASSISTANT)
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        done = await forgetting.forget(ada)
+        assert (done.answers, set(done.sessions)) == (3, {evening.session_id, SessionId("later")})
+        turns = await evening.store.turns(evening.session_id, Seq(0), Seq(7))
+        assert [turn.seq for turn in turns if turn.tombstone] == [0, 2, 3, 4]
+        stored = await evening.store.load(evening.session_id)
+        assert not any(SECRET in fact.text for segment in stored.segments for fact in segment.facts)
+        assert SECRET.encode() not in bytes_on_disk(tmp_path)
+
+
+@pytest.mark.asyncio
 async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
     """Each of them may tell on what the one before it told, so all from the first on are made again."""
     async with Evening(tmp_path / "a.db", compaction=CompactionSettings(strategy=Strategy.RECURSIVE)) as evening:

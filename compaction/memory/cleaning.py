@@ -1,0 +1,73 @@
+"""A Segment without what somebody wants forgotten: its facts, its gist, and what its paragraph told on.
+
+A fact keeps its place, blank, because other facts name it by its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from compaction.rendering import render
+from compaction.summarisers.claims import reference_of, without_reference
+from compaction.summarisers.extractive import extract, gist_of, retold
+from compaction.summarisers.port import FoldRequest
+from compaction.wording import words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from compaction.model import Fact, Segment, Seq, Turn
+
+
+def cleaned(
+    segment: Segment,
+    said: list[Turn],
+    heard: list[Turn],
+    seqs: frozenset[Seq],
+    names: Collection[str],
+    gone_notes: frozenset[str],
+) -> tuple[Segment, int]:
+    """Return a segment without the forgotten facts and with another gist, and how many facts went. `said`: what is
+    left of its turns; `heard`: and of those just before."""
+    facts: list[Fact] = []
+    count = 0
+    for index, fact in enumerate(segment.facts):
+        forgotten = (
+            (fact.turn_seq in seqs and fact.speaker in names) if fact.note_id is None else (fact.note_id in gone_notes)
+        )
+        if forgotten and fact.text:
+            count += 1
+            # It supersedes itself, so that nobody says it; and goes on superseding what it had corrected.
+            itself = f"{segment.id}#{index}"
+            superseding = tuple(dict.fromkeys((*fact.supersedes, itself)))
+            facts.append(replace(fact, speaker="", text="", supersedes=superseding))
+        else:
+            facts.append(replace(fact, text=_without_forgotten_reference(fact.text, heard)))
+    left = [fact for fact in facts if fact.text]
+    if segment.pruned:
+        left = list(extract(said, start=segment.start))
+    return (
+        replace(
+            segment,
+            facts=tuple(facts),
+            gist=gist_of(left, said),
+            note_ids=tuple(note_id for note_id in segment.note_ids if note_id not in gone_notes),
+        ),
+        count,
+    )
+
+
+def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:
+    """Return a fact's text without what it is about, where nobody's remaining words say that."""
+    told = " ".join(words(reference_of(text)))
+    still_said = any(told in " ".join(words(part.text)) for turn in heard for part in turn.parts)
+    return text if not told or still_said else without_reference(text)
+
+
+def retold_anew(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
+    """Return a paragraph made again, without a model, from what is left of its turns and of what was before it."""
+    rendered = render(before[-1:] if before and before[-1].retells else before)
+    previous = None if rendered is None else rendered.text
+    fold = retold(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))
+    return replace(segment, gist=fold.gist, summariser=f"extractive {fold.form}", degraded=True)
