@@ -1,4 +1,4 @@
-"""Writes the kept results into docs/benchmarks.md: `python -m benchmarks.document`.
+"""Writes the kept results into docs/benchmarks.md and the README: `python -m benchmarks.document`.
 
 What stands between the two marks there is made of the JSON files in docs/benchmarks/, which are as `roomtone bench`
 wrote them; no figure of it is typed by hand.
@@ -10,12 +10,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.headlines import headlines
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from benchmarks.report import Json
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
 PAGE = DOCS / "benchmarks.md"
 RESULTS = DOCS / "benchmarks"
 BEGIN = "<!-- kept results: made by `python -m benchmarks.document` -->"
@@ -32,12 +36,20 @@ _SHARES = {
 
 def documented(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
     """Return the page with these results, by file name, between its marks. Raises ValueError where they are missing."""
+    return _between_marks(page, [line for name in sorted(results) for line in _result(name, results[name])])
+
+
+def summed_up(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
+    """Return the README with the few figures that it has of them. Raises ValueError where its marks are missing."""
+    return _between_marks(page, headlines(results))
+
+
+def _between_marks(page: str, lines: Sequence[str]) -> str:
     head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"The page lacks {BEGIN} or {END}.")
-    told = [line for name in sorted(results) for line in _result(name, results[name])]
-    return "\n".join([f"{head}{BEGIN}", "", *told, f"{END}{tail}"])
+    return "\n".join([f"{head}{BEGIN}", "", *lines, f"{END}{tail}"])
 
 
 def kept_results(folder: Path = RESULTS) -> dict[str, dict[str, Json]]:
@@ -138,3 +150,4 @@ def _cell(value: Json) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(documented(PAGE.read_text("utf-8"), kept_results()), "utf-8")
+    README.write_text(summed_up(README.read_text("utf-8"), kept_results()), "utf-8")

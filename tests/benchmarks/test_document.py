@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.document import BEGIN, END, PAGE, documented, kept_results
+from benchmarks.document import BEGIN, END, PAGE, README, documented, kept_results, summed_up
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -71,3 +71,5 @@ def test_documentation_tells_what_the_files_tell() -> None:
     told = {name: report for name, report in kept_results().items() if f"### [{name}]" in page}
     assert told
     assert documented(page, told) == page
+    readme = README.read_text("utf-8")
+    assert summed_up(readme, kept_results()) == readme

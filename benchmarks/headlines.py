@@ -1,0 +1,99 @@
+"""The few figures of the kept results that stand in the README, for somebody who decides whether to try it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from benchmarks.report import Json
+
+# Of whom it is told how many planted facts are left, in this order, and what people know them as.
+CONTENDERS = {
+    "ledger": "Roomtone",
+    "langchain": "LangChain's summarising middleware",
+    "pipecat": "Pipecat's context summarisation",
+    "recursive": "one paragraph, rewritten each time",
+    "last 50 turns": "the last 50 turns",
+}
+FOLDS = "20"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A target of a benchmark in plain words. `form`: how its value is written."""
+
+    bench: str
+    target: str
+    words: str
+    form: str
+
+
+HEADLINES = (
+    Headline(
+        "reply",
+        "end of speech to first voiced sound, P50 ms",
+        "End of a question to the first sound of the answer, half of the time (besides the language model's own)",
+        "{:.0f} ms",
+    ),
+    Headline("reply", "end of speech to first voiced sound, P95 ms", "The same, 19 times of 20", "{:,.0f} ms"),
+    Headline(
+        "reply",
+        "silent after the overlap qualified, P95 ms",
+        "Silent after somebody spoke over it, 19 times of 20",
+        "{:.0f} ms",
+    ),
+    Headline("reply", "answered of what was for it, held-out talks", "Of what was meant for it, it answers", "{:.1%}"),
+    Headline(
+        "reply",
+        "unwanted answers in 10 minutes of company, held-out talks",
+        "In 10 minutes of talk among people it speaks unasked",
+        "{:.1f} times",
+    ),
+    Headline(
+        "memory",
+        "memory search over 100,000 turns, P95 ms",
+        "Finds a sentence among 100,000, 19 times of 20",
+        "{:.0f} ms",
+    ),
+)
+
+
+def headlines(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
+    """Return a table of these figures, and one of who had kept how much of an evening in its summary."""
+    rows = [f"| {head.words} | {value} |" for head in HEADLINES if (value := _value(head, results)) is not None]
+    kept = [f"| {CONTENDERS[who]} | {share:.0%} of {count} |" for who, share, count in _kept(results)]
+    return [
+        *("|  | measured |", "|---|---|", *rows, ""),
+        *(
+            f"| of the facts planted in {FOLDS}0 turns that were folded away | the summary still has |",
+            "|---|---|",
+            *kept,
+            "",
+        ),
+    ]
+
+
+def _value(head: Headline, results: Mapping[str, Mapping[str, Json]]) -> str | None:
+    targets = results.get(f"{head.bench}.json", {}).get("targets")
+    for target in targets if isinstance(targets, list) else ():
+        if isinstance(target, dict) and target.get("name") == head.target:
+            value = target.get("value")
+            return head.form.format(value) if isinstance(value, int | float) else None
+    return None
+
+
+def _kept(results: Mapping[str, Mapping[str, Json]]) -> Iterator[tuple[str, float, int]]:
+    report = results.get("memory.json", {})
+    for who in CONTENDERS:
+        at: Json = None
+        for side in ("ours", "peers"):
+            entry: Json = report.get(side)
+            for step in (who, "held_out", "after_folds", FOLDS):
+                entry = entry.get(step) if isinstance(entry, dict) else None
+            at = at or entry
+        share, count = (at.get("kept"), at.get("facts")) if isinstance(at, dict) else (None, None)
+        if isinstance(share, int | float) and isinstance(count, int):
+            yield who, float(share), count

@@ -1,0 +1,33 @@
+"""The README's figures are those of the files, and what was not measured is not in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.document import kept_results
+from benchmarks.headlines import CONTENDERS, HEADLINES, headlines
+
+if TYPE_CHECKING:
+    from benchmarks.report import Json
+
+
+def test_each_figure_is_written_for_people() -> None:
+    """A target by its name, a contender by what people know it as."""
+    reply: dict[str, Json] = {"targets": [{"name": HEADLINES[0].target, "goal": "", "value": 782.8, "met": True}]}
+    memory: dict[str, Json] = {
+        "targets": [{"name": "memory search over 100,000 turns, P95 ms", "value": None}],
+        "ours": {"ledger": {"held_out": {"after_folds": {"20": {"kept": 0.875, "facts": 8}}}}},
+        "peers": {"pipecat": {"held_out": {"after_folds": {"20": {"kept": 0.125, "facts": 8}}}}, "langchain": {}},
+    }
+    page = "\n".join(headlines({"reply.json": reply, "memory.json": memory}))
+    assert f"| {HEADLINES[0].words} | 783 ms |" in page
+    assert "| Roomtone | 88% of 8 |\n| Pipecat's context summarisation | 12% of 8 |" in page
+    assert "LangChain" not in page
+    assert "100,000" not in page
+
+
+def test_the_kept_results_have_all_of_them() -> None:
+    """A target that was renamed would silently leave the README."""
+    page = "\n".join(headlines(kept_results()))
+    assert all(head.words in page for head in HEADLINES)
+    assert all(name in page for name in CONTENDERS.values())
