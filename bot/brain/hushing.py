@@ -1,4 +1,4 @@
-"""Whether somebody tells the bot aloud to be silent for now, or to talk again. Pure.
+"""Whether somebody tells the bot aloud to be silent for now, or to talk again, in seven languages. Pure.
 
 'Stop' over its words stops the reply, whoever says it; that is barge-in. This is about more: not to speak until it
 is asked to. So only words that can mean nothing else count, and only from who has the bot's ear.
@@ -7,32 +7,87 @@ is asked to. So only words that can mean nothing else count, and only from who h
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-# Around the request: 'oh please just shut up now, will you'.
-_FILLERS = frozenset(
-    {
-        "please", "just", "now", "okay", "ok", "oh", "hey", "will", "you", "would", "could", "can", "for", "a", "while",
-        "bit", "moment", "minute", "already", "and", "so", "then", "right", "thanks", "thank", "kindly", "god", "no",
-        "the", "fuck", "hell", "today", "tonight", "again", "once", "more",
-    }
-)  # fmt: skip
-_HUSH = frozenset(
-    {
+# Around the request: 'oh please just shut up now, will you'. By language, as the recogniser writes them.
+_FILLERS_BY_LANGUAGE = {
+    "en": (
+        "please just now okay ok oh hey will you would could can for a while bit moment minute already and so then "
+        "right thanks thank kindly god no the fuck hell today tonight again once more"
+    ),
+    "de": (
+        "bitte jetzt mal doch endlich einfach für eine einen weile moment kurz heute du kannst könntest ach na so und"
+    ),
+    "fr": "s'il te plaît plait vous maintenant un une peu moment instant allez oh bon donc et peux tu pouvez pour",
+    "es": "por favor ahora un una rato momento poco ya oye vale y puedes anda venga",
+    "it": "per favore piacere ora adesso un una po' po attimo momento dai e puoi oh ti prego",
+    "pt": "por favor agora um uma pouco momento já ai e pode podes tá vá lá",
+    "nl": "alsjeblieft alstublieft nu even eens een tijdje moment nou toch maar kun je en hé",
+}
+_HUSH_BY_LANGUAGE = {
+    "en": (
         "shut up", "shut it", "be quiet", "quiet", "stay quiet", "keep quiet", "be silent", "stay silent", "silence",
         "stop", "stop it", "stop talking", "stop speaking", "hush", "shush", "shh", "shhh", "sh", "zip it", "stop that",
         "don't talk", "do not talk", "don't speak", "do not speak", "no talking", "mute yourself", "mute", "go mute",
         "stop stop", "stop stop stop", "shut your mouth", "not talk", "say nothing", "don't say anything",
         "not now",
-    }
-)  # fmt: skip
-_SPEAK = frozenset(
-    {
+    ),
+    "de": (
+        "sei still", "sei ruhig", "sei leise", "ruhe", "ruhig", "halt den mund", "halt die klappe", "klappe",
+        "klappe halten", "mund halten", "schweig", "hör auf", "hör auf zu reden", "sag nichts", "sag nichts mehr",
+        "nicht reden", "nicht sprechen", "still sein", "ruhig sein", "leise sein", "psst", "pst",
+    ),
+    "fr": (
+        "tais toi", "taisez vous", "silence", "chut", "ferme la", "la ferme", "arrête", "arrête de parler",
+        "ne parle plus", "ne dis rien", "ne dis plus rien", "sois silencieux", "te taire", "arrêter de parler",
+    ),
+    "es": (
+        "cállate", "callate", "cállese", "silencio", "cierra la boca", "cierra el pico", "deja de hablar", "no hables",
+        "no digas nada", "guarda silencio", "callarte", "dejar de hablar", "chitón",
+    ),
+    "it": (
+        "stai zitto", "stai zitta", "sta' zitto", "zitto", "zitta", "silenzio", "fai silenzio", "taci", "smettila",
+        "smetti di parlare", "non parlare", "non dire niente", "stare zitto", "chiudi la bocca",
+    ),
+    "pt": (
+        "cala a boca", "cale a boca", "cala te", "calado", "silêncio", "fica quieto", "fique quieto", "pare de falar",
+        "para de falar", "não fale", "não fales", "não diga nada", "ficar quieto", "fica calado",
+    ),
+    "nl": (
+        "wees stil", "hou je mond", "houd je mond", "mond dicht", "stilte", "stop met praten", "niet praten",
+        "zeg niks", "zeg niets", "zwijg", "stil zijn", "sst",
+    ),
+}  # fmt: skip
+_SPEAK_BY_LANGUAGE = {
+    "en": (
         "talk", "speak", "may talk", "may speak", "talk to us", "speak up", "unmute", "unmute yourself", "come back",
         "start talking", "be back", "join in", "are allowed to talk", "are allowed to speak",
-    }
-)  # fmt: skip
+    ),
+    "de": (
+        "du darfst wieder reden", "du darfst wieder sprechen", "wieder reden", "wieder sprechen", "darfst reden",
+        "darfst sprechen", "rede wieder", "sprich wieder", "komm zurück",
+    ),
+    "fr": ("parle", "tu peux parler", "parle à nouveau", "tu peux reparler", "parlez", "reviens"),
+    "es": ("puedes hablar", "habla", "habla otra vez", "puedes hablar otra vez", "puedes volver a hablar", "vuelve"),
+    "it": ("parla", "puoi parlare", "puoi parlare di nuovo", "parla di nuovo", "torna"),
+    "pt": ("pode falar", "podes falar", "fale de novo", "pode falar de novo", "volta a falar"),
+    "nl": ("je mag weer praten", "praat weer", "mag weer praten", "je mag praten", "kom terug"),
+}  # fmt: skip
 _MOST_WORDS = 9
+
+
+def _phrases(by_language: Mapping[str, Sequence[str]]) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(phrase.split()) for phrases in by_language.values() for phrase in phrases)
+
+
+# All at once: rooms mix languages, and the recogniser does not always know which one it heard.
+_FILLERS = frozenset(word for words in _FILLERS_BY_LANGUAGE.values() for word in words.split())
+_HUSH = _phrases(_HUSH_BY_LANGUAGE)
+_SPEAK = _phrases(_SPEAK_BY_LANGUAGE)
 
 
 def asks_for_silence(text: str) -> bool:
@@ -45,13 +100,20 @@ def asks_to_talk(text: str) -> bool:
     return _is_about(text, _SPEAK)
 
 
-def _is_about(text: str, phrases: frozenset[str]) -> bool:
+def _is_about(text: str, phrases: Collection[Sequence[str]]) -> bool:
     words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     if not words or len(words) > _MOST_WORDS:
         return False
-    for first in range(len(words)):
-        for end in range(len(words), first, -1):
-            rest = (*words[:first], *words[end:])
-            if " ".join(words[first:end]) in phrases and all(word in _FILLERS for word in rest):
-                return True
-    return False
+    return any(_asks(words, phrase) for phrase in phrases)
+
+
+def _asks(words: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Return whether the words are the phrase in its order, with nothing but fillers around and between."""
+    left = iter(phrase)
+    awaited = next(left, None)
+    for word in words:
+        if word == awaited:
+            awaited = next(left, None)
+        elif word not in _FILLERS:
+            return False
+    return awaited is None

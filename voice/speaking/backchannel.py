@@ -1,7 +1,7 @@
 """What words said over the bot mean for it: go on, make room, or be silent. Pure.
 
 A listener's 'mm-hm', a laugh or a cough says 'go on'; it comes while somebody speaks and wants no floor. The lists
-are English, with what is written alike elsewhere; other words count as real, which costs a reply its rest.
+are of seven languages; other words count as real, which costs a reply its rest.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ _BACKCHANNELS = frozenset(
         "oui", "okay", "ok", "kay", "right", "sure", "true", "exactly", "totally", "nice", "cool", "great", "lol",
         "ha", "hee", "ho", "heh", "phew", "ugh", "oof", "tsk", "ew", "eww", "aww", "awww", "yay", "gotcha",
         "indeed", "interesting", "really", "good", "fine",
+        "genau", "stimmt", "klar", "achso", "ach", "gut", "super", "jaja",
+        "ouais", "voilà", "exactement", "bien",
+        "sí", "claro", "vale", "ajá", "exacto", "bueno",
+        "sì", "certo", "già", "esatto", "bene", "ecco",
+        "sim", "pois", "isso", "precies", "klopt", "oké", "goed",
     }
 )  # fmt: skip
 _LAUGH = re.compile(r"[bw]?(?:h+[aeiou]+){2,}h*|x+d+")
@@ -27,6 +32,12 @@ _PHRASES = frozenset(
     {
         "i see", "i know", "of course", "for sure", "got it", "makes sense", "that's right", "that's true", "oh really",
         "no way", "oh my god", "oh my", "fair enough", "uh huh", "mm hm", "mm hmm", "all right", "alright", "very nice",
+        "ach so", "na klar", "ja genau", "sehr gut", "alles klar",
+        "d'accord", "bien sûr", "je vois", "c'est vrai", "ah bon",
+        "por supuesto", "es verdad", "muy bien", "ya veo", "de acuerdo",
+        "va bene", "d'accordo", "ho capito", "è vero", "molto bene",
+        "está bem", "é verdade", "muito bem", "com certeza",
+        "dat klopt", "heel goed", "natuurlijk",
     }
 )  # fmt: skip
 _STOPS = frozenset(
@@ -34,6 +45,12 @@ _STOPS = frozenset(
         "stop", "stop it", "stop talking", "stop please", "please stop", "shut up", "be quiet", "quiet", "silence",
         "enough", "that's enough", "okay stop", "ok stop", "hold on", "wait", "wait wait", "hush", "shush", "shh",
         "sh", "no stop", "pause", "please be quiet", "oh shut up",
+        "warte", "warte mal", "moment", "moment mal", "sei still", "sei ruhig", "ruhe", "hör auf", "halt", "psst",
+        "attends", "arrête", "tais toi", "chut", "un instant",
+        "espera", "espera un momento", "cállate", "silencio", "basta",
+        "aspetta", "aspetta un attimo", "zitto", "stai zitto", "silenzio",
+        "espere", "cala a boca", "silêncio", "um momento",
+        "wacht", "wacht even", "wees stil", "hou op", "stil",
     }
 )  # fmt: skip
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")

@@ -57,6 +57,28 @@ def test_it_may_be_told_to_talk_again(text: str, lifts: bool) -> None:
     assert asks_to_talk(text) is lifts
 
 
+@pytest.mark.parametrize(
+    ("hush", "speak", "neither"),
+    [
+        ("Sei bitte still!", "Du darfst wieder reden.", "Wann ist es hier still?"),
+        ("Tais-toi, s'il te plaît.", "Tu peux parler maintenant.", "Il se tait toujours."),
+        ("¡Cállate un momento, por favor!", "Ya puedes hablar.", "No me gusta el silencio."),
+        ("Stai zitto, per favore.", "Puoi parlare di nuovo.", "Perché sei così zitto?"),
+        ("Cala a boca, por favor.", "Já pode falar.", "Ele fala muito."),
+        ("Hou nu even je mond.", "Je mag weer praten.", "Het is hier zo stil."),
+        ("Hör jetzt auf zu reden.", "Komm zurück!", "Hör mal, wer da redet."),
+    ],
+)
+def test_other_languages_are_understood(hush: str, speak: str, neither: str) -> None:
+    """As people say it there, without telling the bot which language it is."""
+    assert asks_for_silence(hush)
+    assert not asks_to_talk(hush)
+    assert asks_to_talk(speak)
+    assert not asks_for_silence(speak)
+    assert not asks_for_silence(neither)
+    assert not asks_to_talk(neither)
+
+
 @given(st.text())
 def test_any_text_can_be_looked_at(text: str) -> None:
     """And asks for one of the two at most."""

@@ -33,6 +33,13 @@ M = Meaning
         ("That’s enough.", M.BE_SILENT),
         ("Don't stop.", M.MAKE_ROOM),
         ("We could wait.", M.MAKE_ROOM),
+        ("Ach so.", M.GO_ON),
+        ("D'accord.", M.GO_ON),
+        ("Sí, claro.", M.GO_ON),
+        ("Warte mal!", M.BE_SILENT),
+        ("¡Cállate!", M.BE_SILENT),
+        ("Aspetta un attimo", M.BE_SILENT),
+        ("Ja, aber nicht heute.", M.MAKE_ROOM),
     ],
 )
 def test_words_say_go_on_make_room_or_be_silent(text: str, meaning: Meaning) -> None:
