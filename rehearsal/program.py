@@ -13,6 +13,7 @@ from rehearsal.observation import CompactionLanded
 from rehearsal.wer import normalised
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from rich.console import Console
@@ -61,20 +62,32 @@ class Program:
 
     # -- as it happens -------------------------------------------------------------------------------------
 
+    def say(self, sentence: str) -> None:
+        """Print a sentence about what is being prepared."""
+        self._console.print(sentence, markup=False, soft_wrap=True)
+
     def opened(self, scenario: Scenario) -> None:
         """Print who is there."""
-        self._bot = scenario.bot.name
-        self._colours = {person.name: _COLOURS[index % len(_COLOURS)] for index, person in enumerate(scenario.people)}
-        self._to_say = len(scenario.says)
-        longest = max(len(name) for name in (self._bot, *self._colours))
-        self._name_columns = min(max(longest, _NAME_COLUMNS[0]), _NAME_COLUMNS[1])
-        self._console.print(Text(scenario.title, style="bold"))
         names = ", ".join(person.name for person in scenario.people)
         facts = [f"{names} in {scenario.guild}, {scenario.channel}", _count(len(scenario.says), "thing") + " to say"]
         if scenario.history:
             facts.append(_count(len(scenario.history), "turn") + " remembered from before")
         network = {name: value for name, value in scenario.network.model_dump().items() if value}
         facts += [f"{value:.0%} {name}" for name, value in network.items()]
+        self._begin(scenario.title, scenario.bot.name, [person.name for person in scenario.people], facts)
+        self._to_say = len(scenario.says)
+
+    def opened_in_writing(self, title: str, bot: str, names: Sequence[str], to_say: int) -> None:
+        """Print who is there in an evening without sound."""
+        facts = [", ".join(names), _count(to_say, "thing") + " to say", "in writing, on a clock that is moved"]
+        self._begin(title, bot, names, facts)
+
+    def _begin(self, title: str, bot: str, names: Sequence[str], facts: Sequence[str]) -> None:
+        self._bot = bot
+        self._colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
+        longest = max(len(name) for name in (bot, *names))
+        self._name_columns = min(max(longest, _NAME_COLUMNS[0]), _NAME_COLUMNS[1])
+        self._console.print(Text(title, style="bold"))
         self._console.print(Text("; ".join(facts), style="dim"))
         self._console.print()
 
@@ -136,9 +149,12 @@ class Program:
 
     def show(self, report: Report) -> None:
         """Print the whole report; the verdict comes last, where the eye is."""
-        self._utterances(report)
-        self._bot_turns(report)
-        self._figures(report)
+        # Of a written evening the conversation above is all there is to read: nobody heard any sound.
+        if report.clock_s is None:
+            self._utterances(report)
+            self._bot_turns(report)
+            self._figures(report)
+        self._dropped(report)
         self._memory(report)
         self._expectations(report)
 
@@ -185,6 +201,8 @@ class Program:
         for name, count in report.packets.items():
             packets.add_row(name.replace("_", " "), f"{count}")
         self._section(packets)
+
+    def _dropped(self, report: Report) -> None:
         if report.dropped:
             dropped = ", ".join(f"{count} {reason}" for reason, count in report.dropped.items())
             self._section(Text(f"Dropped before the room saw it: {dropped}"))

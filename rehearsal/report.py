@@ -118,7 +118,11 @@ class LatencyReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything one run showed."""
+    """Everything one run showed.
+
+    `clock_s`: how long a written evening lasted on the clock that was moved for it; it has no sound, so nobody heard
+    any and nothing was recognised. None: an evening in real time.
+    """
 
     passed: bool
     scenario: str
@@ -139,6 +143,7 @@ class Report:
     problems: tuple[str, ...] = ()
     machine: Mapping[str, str] = field(default_factory=dict)
     servers: ServersSeen = field(default_factory=ServersSeen)
+    clock_s: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for `json`."""

@@ -39,6 +39,7 @@ from rehearsal.wanted import (
     Truncated,
     Wanted,
 )
+from rehearsal.written import bundled_evenings
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -66,7 +67,8 @@ def scenario_path(given: str) -> Path:
     if not path.is_file() and given in bundled:
         return bundled[given]
     if not path.exists():
-        what = f"there is no such file, and the bundled scenarios are {', '.join(bundled)}"
+        names = sorted([*bundled, *bundled_evenings()])
+        what = f"there is no such file, and the bundled scenarios are {', '.join(names)}"
         raise ScenarioError((sentence(path, "", what, example="roomtone rehearse evening"),))
     return path
 

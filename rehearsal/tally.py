@@ -119,7 +119,7 @@ async def tally(
         dropped=dict(Counter(one.dropped_reason for one in record.heard if one.dropped_reason)),
         messages=venue.messages,
         problems=tuple(f"{one.level}: {one.event}: {one.detail}" for one in record.problems),
-        machine=_machine(),
+        machine=machine(),
         servers=servers,
     )
 
@@ -138,7 +138,7 @@ def _compactions(record: Record) -> tuple[CompactionReport, ...]:
     )
 
 
-def _machine() -> dict[str, str]:
+def machine() -> dict[str, str]:
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),

@@ -10,11 +10,12 @@ import typer
 
 # Typer reads the signature of the command, so its types are here when it runs.
 from bot.cli import rehearse_options as options
-from bot.cli.rehearse_options import Rehearsed, network_shares, parse_settings, wanted_model
+from bot.cli.rehearse_options import Rehearsed, network_shares, parse_settings, wanted_model, without_sound
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
 
     from bot.cli.rehearse_options import WantedModel
     from config.schema import Settings
@@ -79,15 +80,40 @@ def _serve(overrides: dict[str, object], *, with_bot: bool, port: int, models: W
 
 def rehearse(wanted: Rehearsed) -> bool:
     """Play a scenario, show it on the terminal, and return whether it passed."""
+    from config.load import load
+    from rehearsal.written import evening_path
+
+    written = evening_path(wanted.scenario) if wanted.speech is None else None
+    if written is not None:
+        return _rehearse_in_writing(written, wanted)
+    played = _scenario(wanted)
+    settings = load(overrides={**played.settings, **wanted.overrides})
+    return _shown(wanted, settings, lambda program: _play(played, settings, wanted, program))
+
+
+def _rehearse_in_writing(path: Path, wanted: Rehearsed) -> bool:
+    """Play an evening without sound, on a clock that is moved."""
+    from bot.cli.evening.house import EVENING_SETTINGS
+    from bot.cli.evening.player import play_written
+    from config.load import load
+    from rehearsal.written import read_evening
+
+    without_sound(wanted)
+    evening = read_evening(path)
+    settings = load(overrides={**EVENING_SETTINGS, **wanted.overrides})
+    return _shown(wanted, settings, lambda program: play_written(evening, settings, program))
+
+
+def _shown(
+    wanted: Rehearsed, settings: Settings, playing: Callable[[Program], Coroutine[object, object, Report]]
+) -> bool:
+    """Play before the terminal's eyes, tell and keep the report, and return whether it passed."""
     from rich.console import Console
 
     from bot.cli.here import nowhere
     from bot.logs import writing_logs
-    from config.load import load
     from rehearsal.program import Program
 
-    played = _scenario(wanted)
-    settings = load(overrides={**played.settings, **wanted.overrides})
     shown = Console(highlight=False, record=wanted.picture is not None)
     program = Program(shown)
     # The program shows the bot's warnings among the conversation; the log has everything.
@@ -96,7 +122,7 @@ def rehearse(wanted: Rehearsed) -> bool:
         writing_logs(settings.logs, data_dir=settings.storage.data_dir, console=console),
         program,
     ):
-        outcome = asyncio.run(until_stopped(_play(played, settings, wanted, program, shown)))
+        outcome = asyncio.run(until_stopped(playing(program)))
     if wanted.picture is not None:
         shown.save_svg(str(wanted.picture), title="roomtone rehearse", clear=False)
     program.show(outcome)
@@ -108,10 +134,12 @@ def rehearse(wanted: Rehearsed) -> bool:
 def bundled() -> list[str]:
     """Return the bundled scenarios, one line each: the name to type, and the title."""
     from rehearsal.scenario_file import bundled_scenarios, load_scenario
+    from rehearsal.written import bundled_evenings, read_evening
 
-    played = {name: load_scenario(path) for name, path in bundled_scenarios().items()}
-    longest = max(map(len, played))
-    return [f"{name:<{longest}}  {scenario.title}" for name, scenario in played.items()]
+    titles = {name: load_scenario(path).title for name, path in bundled_scenarios().items()}
+    titles |= {name: read_evening(path).title for name, path in bundled_evenings().items()}
+    longest = max(map(len, titles))
+    return [f"{name:<{longest}}  {title}" for name, title in sorted(titles.items())]
 
 
 def _scenario(wanted: Rehearsed) -> Scenario:
@@ -126,7 +154,7 @@ def _scenario(wanted: Rehearsed) -> Scenario:
     return played.with_network(played.network.model_copy(update=dict(wanted.network)))
 
 
-async def _play(scenario: Scenario, settings: Settings, wanted: Rehearsed, program: Program, shown: Console) -> Report:
+async def _play(scenario: Scenario, settings: Settings, wanted: Rehearsed, program: Program) -> Report:
     from bot.cli.companion import InProcessCompanion
     from bot.cli.ear import Ear
     from bot.cli.minds import minds
@@ -136,7 +164,7 @@ async def _play(scenario: Scenario, settings: Settings, wanted: Rehearsed, progr
 
     names = (scenario.bot.name, *(person.name for person in scenario.people))
     async with AsyncExitStack() as stack:
-        served = await _model_servers(stack, settings, wanted.models, shown)
+        served = await _model_servers(stack, settings, wanted.models, program)
         servers = _servers(scenario, realtime=wanted.realtime)
         backstage = await stack.enter_async_context(open_local_backstage(servers, minds(settings, names)))
         chosen = {**served, **backstage.settings, **wanted.overrides}
@@ -162,14 +190,11 @@ def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
 
 
 async def _model_servers(
-    stack: AsyncExitStack, settings: Settings, models: WantedModel | None, shown: Console
+    stack: AsyncExitStack, settings: Settings, models: WantedModel | None, program: Program
 ) -> dict[str, object]:
     """Start the local endpoints, where there are to be any, and return the settings with which the bot uses them."""
     if models is None:
         return {}
     from bot.cli.model_servers import model_servers
 
-    def say(sentence: str) -> None:
-        shown.print(sentence, markup=False, soft_wrap=True)
-
-    return await stack.enter_async_context(model_servers(settings, models, say))
+    return await stack.enter_async_context(model_servers(settings, models, program.say))

@@ -116,6 +116,20 @@ def wanted_model(model_servers: bool, model_file: Path | None, llama_python: str
     return None
 
 
+def without_sound(wanted: Rehearsed) -> None:
+    """Refuse what an evening in writing has no use for."""
+    given = {
+        "--loss, --padding and --reorder": bool(wanted.network),
+        "--realtime": wanted.realtime,
+        "--model-servers": wanted.models is not None,
+    }
+    for names, meant in given.items():
+        if meant:
+            raise typer.BadParameter(
+                f"{wanted.scenario} is an evening in writing, without sound: {names} cannot change it."
+            )
+
+
 def network_shares(**given: float | None) -> dict[str, float]:
     """Return the shares that were given."""
     return {name: share for name, share in given.items() if share is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -33,6 +34,20 @@ def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
         program.show(example())
     out.flush()
     return raw.getvalue().decode(encoding)
+
+
+def test_an_evening_in_writing_has_no_tables_of_sound() -> None:
+    """Nobody heard anything, so that nobody is told that nobody did; promises and memory are shown as ever."""
+    out = io.StringIO()
+    program = Program(Console(file=out, width=80))
+    program.opened_in_writing("Boats", "Roomtone", ["Ada", "Bo"], 1)
+    program.say("Something is being prepared.")
+    program.show(replace(example(), clock_s=10_800.0))
+    text = out.getvalue()
+    assert "Ada, Bo; 1 thing to say; in writing, on a clock that is moved" in text
+    assert "Something is being prepared." in text
+    assert "Expectations" in text
+    assert not any(table in text for table in ("What was said", "answered", "Latency", "Packets"))
 
 
 def test_the_conversation_stands_in_columns() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal.errors import ScenarioError
-from rehearsal.written import Line, Move, Quiet, Talk, read_evening
+from rehearsal.written import Line, Move, Quiet, Talk, bundled_evenings, evening_path, name_of, read_evening
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +29,10 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_good_evening_is_read_whole(tmp_path: Path) -> None:
-    """In order; empty lines are nothing."""
-    assert read_evening(written(tmp_path, GOOD)) == (
+    """In order; empty lines are nothing; without a title it is called as its file."""
+    evening = read_evening(written(tmp_path, GOOD))
+    assert evening.title == "evening"
+    assert evening.happenings == (
         Talk(who="ada", say="Hello.", over=Line(who="bo", say="Good evening.")),
         Quiet(quiet_s=300),
         Move(who="bo", move="leave"),
@@ -38,11 +40,38 @@ def test_a_good_evening_is_read_whole(tmp_path: Path) -> None:
     )
 
 
+def test_the_first_line_may_be_its_title(tmp_path: Path) -> None:
+    """And no other."""
+    assert read_evening(written(tmp_path, '{"title": "Short"}' + GOOD)).title == "Short"
+    with pytest.raises(ScenarioError, match="only its first line can be a title"):
+        read_evening(written(tmp_path, GOOD + '{"title": "Late"}'))
+
+
+def test_everybody_is_there_at_first_but_who_comes(tmp_path: Path) -> None:
+    """Who only speaks later was there all the time; who leaves and comes back was there."""
+    more = '{"who": "dan", "move": "join"}\n{"who": "bo", "move": "join"}\n{"who": "dan", "say": "Hi."}\n'
+    evening = read_evening(written(tmp_path, GOOD + more))
+    assert evening.people == ("ada", "bo", "cy", "dan")
+    assert evening.there_at_first == ("ada", "bo", "cy")
+    assert name_of("dan") == "Dan"
+
+
+def test_a_written_evening_is_meant_by_its_name_or_its_path(tmp_path: Path) -> None:
+    """A file of lines, a folder with one, or a bundled one; everything else is a scenario with sound."""
+    path = written(tmp_path, GOOD)
+    assert evening_path("three-hours") == bundled_evenings()["three-hours"]
+    assert evening_path(str(path)) == path
+    assert evening_path(str(tmp_path)) == path
+    assert evening_path("nowhere.jsonl") is not None
+    assert evening_path("hello") is None
+    assert evening_path(str(tmp_path / "scenario.toml")) is None
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
         ("not json", "line 7: it is not JSON"),
-        ("[]", "line 7: it has not one of say, move, quiet_s"),
+        ("[]", "line 7: it has not one of say, move, quiet_s, title"),
         ('{"who": "ada"}', "line 7: it has not one of"),
         ('{"who": "ada", "say": "x", "move": "join"}', "line 7: it has not one of"),
         ('{"who": "ada", "say": ""}', "line 7.say: it is empty"),

@@ -1,30 +1,38 @@
-"""An evening of three hours at the level of turns: nothing is lost, nothing grows, and what was said first is known."""
+"""An evening of three hours at the level of turns: nothing is lost, nothing grows, and what was said first is known.
+
+What `roomtone rehearse three-hours` says of it is asked of its report; what only this process can see, how many objects
+and tasks live, is asked here.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import json
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
+from bot.cli.evening.house import EVENING_SETTINGS
+from bot.cli.evening.player import open_player
 from compaction.rendering import MAX_SUMMARY_CHARS
 from compaction.timeline import CAPACITY
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
-from rehearsal.written import Quiet, Talk, read_evening
-from tests.bot.test_room import settle
-from tests.scenarios.long_evening import EVENING, WHO, LongHouse, Witness
+from config.load import load
+from rehearsal.written import Quiet, bundled_evenings, read_evening
+from tests.scenarios.program import Program
 from voice.speaking.playback import QUEUE_PIECES, REMEMBERED_PIECES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rehearsal.written import Happening
+    from rehearsal.report import Report
+    from rehearsal.written import WrittenEvening
+    from rehearsal.written_record import WrittenRecord
 
 OURS = ("bot.", "compaction.", "voice.")
 EVENING_S = 3 * 3600.0
@@ -45,8 +53,9 @@ MOST_PASSING = 12
 class Evening:
     """What an evening left behind. `living`: objects of our own at each full hour and at the end, by class."""
 
-    happenings: tuple[Happening, ...]
-    witness: Witness
+    written: WrittenEvening
+    record: WrittenRecord
+    report: Report
     lasted_s: float
     living: tuple[Counter[str], ...]
     logs: tuple[str, ...]
@@ -60,104 +69,80 @@ def own_objects() -> Counter[str]:
     return Counter(name for name in names if name.startswith(OURS))
 
 
-def talks(evening: Evening) -> list[Talk]:
-    """Return what was said, in order."""
-    return [each for each in evening.happenings if isinstance(each, Talk)]
-
-
-async def play(folder: Path) -> Evening:
+async def play() -> Evening:
     """Let the whole evening happen."""
     before = asyncio.all_tasks()
     # Tables of other tests hold objects of ours too.
     elsewhere = own_objects()
-    happenings, living = read_evening(EVENING), list[Counter[str]]()
+    written, living = read_evening(bundled_evenings()["three-hours"]), list[Counter[str]]()
+    settings = load(overrides=EVENING_SETTINGS)
+    assert settings.budget.max_input_tokens == MAX_INPUT_TOKENS
     with capture_logs() as logs:
-        async with LongHouse(folder) as house:
-            room = house.room_here = house.room()
-            life = asyncio.create_task(room.run(), name="long-evening")
-            await settle(room.opened.is_set)
-            begun = house.clock.monotonic()
-            for happening in happenings:
-                await house.perform(happening)
-                # What a reply or a fold leaves to be done is done before the next thing happens.
-                assert not life.done(), life
-                if house.clock.monotonic() - begun >= 3600 * (1 + len(living)):
+        async with open_player(written, settings) as player:
+            await player.begin()
+            for number, happening in enumerate(written.happenings, 1):
+                await player.perform(number, happening)
+                if player.lasted_s >= 3600 * (1 + len(living)):
                     living.append(own_objects() - elsewhere)
-            lasted_s = house.clock.monotonic() - begun
             living.append(own_objects() - elsewhere)
-            room.close("left")
-            await settle(life.done)
-            assert life.result() == "left"
-            witness = house.witness
+            await player.leave()
+    report = player.report(max_prompt_tokens=MAX_INPUT_TOKENS, duration_s=0.0)
     left = tuple(sorted(task.get_name() for task in asyncio.all_tasks() - before))
     loud = tuple(str(line["event"]) for line in logs if line["log_level"] in {"warning", "error", "critical"})
-    return Evening(happenings, witness, lasted_s, tuple(living), loud, left)
+    return Evening(written, player.record, report, player.lasted_s, tuple(living), loud, left)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
+async def evening() -> Evening:
     """Play it once for all."""
-    return await play(tmp_path_factory.mktemp("evening"))
+    return await play()
 
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_it_is_a_long_evening(evening: Evening) -> None:
     """Three hours, hundreds of turns, dozens of folds, quiet stretches, people who go and come back."""
     assert evening.lasted_s >= EVENING_S
-    kinds = Counter(kind for _, kind, _ in evening.witness.turns)
+    kinds = Counter({turn.seq: turn.kind for turn in evening.record.turns}.values())
     assert kinds["speech"] > 400
     assert kinds["membership"] == 14
-    assert len(evening.witness.folds) > 35
-    assert sum(isinstance(each, Quiet) and each.quiet_s > 300 for each in evening.happenings) == 12
-    assert sum(interrupted for _, _, interrupted in evening.witness.replies) == 4
+    assert len(evening.record.folds) > 35
+    assert sum(isinstance(each, Quiet) and each.quiet_s > 300 for each in evening.written.happenings) == 12
+    assert sum(talk.broken_off is not None for talk in evening.written.talks) == 4
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_every_word_stands_once_under_its_speaker(evening: Evening) -> None:
-    """Also what two people said at the same time, and what was said over the bot; turn numbers have no gap."""
-    lines = [line for talk in talks(evening) for line in (talk, talk.over, talk.broken_off) if line is not None]
-    said = Counter((WHO[line.who].name, line.say) for line in lines)
-    assert Counter(part for _, kind, parts in evening.witness.turns if kind == "speech" for part in parts) == said
-    assert [seq for seq, _, _ in evening.witness.turns] == list(range(len(evening.witness.turns)))
-    assert evening.witness.dropped == []
-    assert evening.witness.closed == "left"
+async def test_everything_that_an_evening_promises_is_kept(evening: Evening) -> None:
+    """Every word once under its speaker; who asks is answered and nobody else; every prompt whole and small."""
+    assert [f"{one.name}: {one.detail}" for one in evening.report.expectations if not one.passed] == []
+    assert evening.report.passed
+    assert evening.record.left == "left"
+    assert evening.report.dropped == {}
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_those_who_ask_are_answered_and_nobody_else(evening: Evening) -> None:
-    """One answer to each question, with what was asked for; not one to the talk between people."""
-    texts = {seq: [text for _, text in parts] for seq, _, parts in evening.witness.turns}
-    asked = [talk for talk in talks(evening) if talk.answer]
-    assert len(evening.witness.replies) == len(asked)
-    for talk, (seq, text, interrupted) in zip(asked, evening.witness.replies, strict=True):
-        assert talk.say in texts[seq]
-        assert interrupted is (talk.broken_off is not None)
-        assert interrupted or all(words in text for words in talk.answer), text
-    recorded = [parts[0][1] for _, kind, parts in evening.witness.turns if kind == "assistant"]
-    assert [text.endswith(" (interrupted)") for text in recorded] == [cut for _, _, cut in evening.witness.replies]
+async def test_what_was_said_of_a_broken_off_answer_stands_there(evening: Evening) -> None:
+    """So far and no further, and the next prompt knows."""
+    recorded = [turn.text for turn in evening.record.turns if turn.kind == "assistant"]
+    assert [text.endswith(" (interrupted)") for text in recorded] == [one.interrupted for one in evening.record.replies]
 
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_what_was_said_first_is_still_known(evening: Evening) -> None:
     """Out of the summary or by memory search, three hours and forty folds later."""
-    first = " ".join(talk.say for talk in talks(evening)[:20])
-    last = talks(evening)[-4:]
+    talks = evening.written.talks
+    first, last = " ".join(talk.say for talk in talks[:20]), talks[-4:]
     assert all(talk.answer[0] in first for talk in last)
-    replies = [text for _, text, _ in evening.witness.replies[-4:]]
+    replies = [reply.text for reply in evening.record.replies[-4:]]
     assert all(talk.answer[0] in text for talk, text in zip(last, replies, strict=True)), replies
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_every_prompt_covers_everything_and_none_is_too_large(evening: Evening) -> None:
-    """Each turn before a question is in the prompt, folded or as it was; folds follow each other without a gap."""
-    assert all(missing == () for missing in evening.witness.missing)
-    assert max(evening.witness.tokens) <= MAX_INPUT_TOKENS
-    folds = evening.witness.folds
-    assert folds[0][0] == 0
-    assert all(earlier[1] == later[0] for earlier, later in pairwise(folds))
-    assert all(new - old == BATCH_SIZE for old, new, _ in folds)
-    assert all(0 < chars <= MAX_SUMMARY_CHARS for _, _, chars in folds)
-    assert len(evening.witness.turns) - folds[-1][1] <= RECENT_WINDOW + 2 * BATCH_SIZE
+async def test_folds_are_of_one_size_and_leave_the_window(evening: Evening) -> None:
+    """A batch at a time; the summary keeps its limit; what is not folded is the window and what waits."""
+    folds = evening.record.folds
+    assert all(fold.new_cursor - fold.old_cursor == BATCH_SIZE for fold in folds)
+    assert all(0 < fold.summary_chars <= MAX_SUMMARY_CHARS for fold in folds)
+    assert evening.record.last_seq + 1 - folds[-1].new_cursor <= RECENT_WINDOW + 2 * BATCH_SIZE
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -176,9 +161,20 @@ async def test_nothing_grows_but_what_was_folded(evening: Evening) -> None:
     assert grown < 150 * segments, (last - first).most_common(12)
 
 
+def test_a_person_can_play_it(tmp_path: Path) -> None:
+    """The command says what is promised and what was kept, for people and as JSON, and its status tells the same."""
+    report = tmp_path / "three-hours.json"
+    played = Program(tmp_path, "rehearse", "three-hours", "--json", str(report)).wait()
+    assert played.status == 0, played.printed
+    assert "PASSED" in played.printed
+    written = json.loads(report.read_text("utf-8"))
+    assert written["passed"]
+    assert written["clock_s"] >= EVENING_S
+    assert len(written["compactions"]) > 35
+
+
 @pytest.mark.asyncio(loop_scope="module")
 async def test_it_ends_in_order(evening: Evening) -> None:
     """No task is left, nobody had to be told of a trouble."""
     assert evening.tasks_left == ()
-    assert evening.witness.problems == []
     assert evening.logs == ()

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 import typer
 
-from bot.cli.rehearse_options import WantedModel, network_shares, parse_settings, wanted_model
+from bot.cli.rehearse_options import (
+    Rehearsed,
+    WantedModel,
+    network_shares,
+    parse_settings,
+    wanted_model,
+    without_sound,
+)
 
 
 @pytest.mark.parametrize(
@@ -59,3 +66,22 @@ def test_a_model_without_servers_is_refused() -> None:
     """There would be nothing to be behind of."""
     with pytest.raises(typer.BadParameter, match="go with --model-servers"):
         wanted_model(False, Path("a.gguf"), "")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Rehearsed("three-hours", network={"loss": 0.1}),
+        Rehearsed("three-hours", realtime=True),
+        Rehearsed("three-hours", models=WantedModel()),
+    ],
+)
+def test_an_evening_in_writing_has_no_use_for_what_is_about_sound(wanted: Rehearsed) -> None:
+    """Nor for a model: it is said, instead of being left out in silence."""
+    with pytest.raises(typer.BadParameter, match="three-hours is an evening in writing"):
+        without_sound(wanted)
+
+
+def test_settings_and_a_report_go_with_any_evening() -> None:
+    """In writing too."""
+    without_sound(Rehearsed("three-hours", report=Path("report.json"), overrides={"compaction.mode": "off"}))

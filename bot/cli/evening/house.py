@@ -1,0 +1,108 @@
+"""What the room of a written evening works with: the bot's own parts on a database of its own; ears and mouth are not.
+
+Room, decider, memory, store, search and keeper are the real ones, answering without a language model, so that the same
+evening has the same answers everywhere.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import fields
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.accesses import AccessBook
+from bot.brain.instructions import Instructions
+from bot.cli.evening.senses import LoudnessDetector, ToneVoice
+from bot.llm.embedded import EmbeddedResponder
+from bot.llm.opening import open_budget
+from bot.means import Means
+from bot.participation.standing import Participation
+from bot.people import PeopleBook
+from bot.policy import GuildPolicy
+from bot.remembering import keepers, memories, open_recall, quoting_for
+from bot.sections import BotSettings
+from bot.store.database import open_database
+from bot.store.guilds import Guilds
+from bot.store.optouts import OptOuts
+from bot.store.people import PeopleStore
+from bot.store.sessions import Sessions
+from bot.store.tiers import SegmentShelf
+from bot.store.turns import SqlTurnStore
+from compaction.summarisers.extractive import ExtractiveSummariser
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.clock import Clock
+    from bot.events import Observer
+    from config.schema import Settings
+    from voice.asr.port import Recognizer
+
+BOT_NAME = "Roomtone"
+# Over the operator's, but under what is set on the command line.
+EVENING_SETTINGS: dict[str, object] = {
+    "brain.name": BOT_NAME,
+    # A small model's room: three hours must fit into it.
+    "budget.max_context_tokens": 14_096,
+    "budget.reserved_output_tokens": 4_096,
+    # By words alone: meanings are embedded in real time, of which the evening takes none.
+    "recall.embedder": "off",
+    # The wait for quotes is real time too, and a busy machine has little of it.
+    "recall.wait_ms": 2_000,
+}
+
+
+@asynccontextmanager
+async def written_means(
+    settings: Settings, recognizer: Recognizer, *, clock: Clock, observe: Observer
+) -> AsyncIterator[Means]:
+    """Make everything that the room needs, and lend it; the database lives in a folder that ends with it."""
+    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
+        database = await stack.enter_async_context(open_database(folder / "evening.db", synchronous="normal"))
+        store, guilds = SqlTurnStore(database, clock), Guilds(database, clock)
+        accesses = AccessBook(SegmentShelf(database), clock)
+        recall = await open_recall(stack, parts, database, store, clock, accesses)
+        people = PeopleBook(PeopleStore(database), parts.people)
+        names = (parts.brain.name, *parts.brain.wake_names)
+        policy = GuildPolicy(
+            guilds,
+            await open_budget("", parts.budget),
+            mode=parts.compaction.mode,
+            max_output_tokens=parts.llm.max_output_tokens,
+            instructions=parts.brain.guild_instructions,
+        )
+        yield Means(
+            sessions=Sessions(database, clock),
+            open_memory=memories(store, ExtractiveSummariser(), parts, policy, clock),
+            recognizer=recognizer,
+            detector=LoudnessDetector(),
+            synthesizer=ToneVoice(),
+            new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),
+            instructions=Instructions(parts.brain.name, parts.brain.instructions),
+            max_input_tokens=parts.budget.max_input_tokens,
+            zone=UTC,
+            clock=clock,
+            observe=observe,
+            room=parts.room,
+            brain=parts.brain,
+            participation=Participation(
+                guilds,
+                OptOuts(database, clock),
+                parts.participation,
+                wake_names=parts.brain.wake_names,
+                clock=clock,
+            ),
+            listening=parts.listening,
+            asr=parts.asr,
+            speaking=parts.speaking,
+            mind="what I heard, without a language model",
+            keeping=keepers(parts, database, store, people, accesses, clock),
+            quoting=quoting_for(parts, recall, UTC),
+            discerning=False,
+            policy=policy,
+        )
