@@ -65,6 +65,21 @@ async def test_the_scenarios_of_speech_to_speech_keep_their_promises(tmp_path: P
 
 
 @pytest.mark.asyncio
+async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp_path: Path) -> None:
+    """It breaks off in mid-answer and stays away: the others answer, and it is gone back to when it is well."""
+    played = await passes(tmp_path, "realtime-trouble")
+    hello, broken_off, meanwhile, again = played.report["bot_turns"]
+    assert hello["heard_by_others"]
+    assert len(broken_off["text"]) < len("I heard you, Ada. I bought a green bicycle at the market this morning.")
+    assert "ride it every day" in meanwhile["text"]
+    assert again["text"].startswith("Earlier, Ada said")
+    written = [str(message) for message in played.report["messages"]]
+    assert sum("Speech-to-speech is gone" in text for text in written) == 1
+    assert sum("status 503" in text for text in written) == 1
+    assert sum("Speech-to-speech is back" in text for text in written) == 1
+
+
+@pytest.mark.asyncio
 async def test_a_new_session_knows_what_was_said_in_the_old(tmp_path: Path) -> None:
     """What the server was told when it had expired in mid-sentence; and when it is away the room answers otherwise."""
     (played, server), (without, away) = await asyncio.gather(
