@@ -112,7 +112,9 @@ async def _overview(settings: Settings, session: str, log: Path) -> Overview:
         turns = SqlTurnStore(database, clock)
         summary = (await turns.load(session_id)).state.summary
         traced = () if summary is None else await Explainer(database, turns).summary_now(session_id, summary)
-        return Overview(session_id, tuple(records_of(log, session_id)), traced)
+        # A speech-to-speech session is told things between its replies, too.
+        replies = tuple(record for record in records_of(log, session_id) if record.answer_to is not None)
+        return Overview(session_id, replies, traced)
 
 
 async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Explanation:
@@ -142,12 +144,12 @@ async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Ex
 
 
 def _unknown(session_id: str, turn: int, records: Sequence[ContextRecord], log: Path) -> str:
-    if not records:
+    known = [str(record.answer_to) for record in records if record.answer_to is not None]
+    if not known:
         return (
             f"The log {log} has no reply of session {session_id}: the bot said nothing in it, or the log was rotated "
             "away (logs.keep_files). --file names another log."
         )
-    known = [str(record.answer_to) for record in records if record.answer_to is not None]
     told = ", ".join(known[-12:])
     return f"Turn {turn} of session {session_id} was not answered, as far as the log knows. Answered were: {told}."
 
@@ -160,7 +162,7 @@ def _show_overview(overview: Overview, fact: str | None, out: Console) -> None:
     if overview.records and fact is None:
         out.print("\nReplies (roomtone explain SESSION --turn N shows one):")
         for record in overview.records:
-            turn = "speech-to-speech" if record.answer_to is None else f"turn {record.answer_to}"
+            turn = f"turn {record.answer_to}{_way(record)}"
             evicted = "" if record.evicted is None else f"  left out {record.evicted[0]}-{record.evicted[1]}"
             of = "" if record.max_input_tokens is None else f" of {record.max_input_tokens:,}"
             out.print(
@@ -175,7 +177,8 @@ def _show(explained: Explanation, fact: str | None, out: Console) -> None:
     record, rebuilt = explained.record, explained.rebuilt
     of = "" if record.max_input_tokens is None else f" of {record.max_input_tokens:,}"
     out.print(
-        f"Session {record.session_id}, the reply to turn {record.answer_to}, built {_moment(record.at, record.zone)}",
+        f"Session {record.session_id}, the reply to turn {record.answer_to}{_way(record)}, built "
+        f"{_moment(record.at, record.zone)}",
         markup=False,
         style="bold",
     )
@@ -230,6 +233,10 @@ def _show_summary(head: str, traced: Sequence[Traced], zone: tzinfo | None, out:
             )
         if len(each.turns) > 3:
             out.print(f"    and {len(each.turns) - 3} more turns", style="dim")
+
+
+def _way(record: ContextRecord) -> str:
+    return ", by speech-to-speech" if record.spoken else ""
 
 
 def _said(turn: Turn) -> str:

@@ -92,6 +92,34 @@ def test_a_session_is_explained_as_a_whole(
     assert "4411" in told(capsys, "explain", "evening", "--fact", "4411")
 
 
+def test_speech_to_speech_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its replies are replies; what its session was told between them is none."""
+    line: dict[str, object] = {
+        "event": "model_context_built",
+        "session_id": "evening",
+        "timestamp": "2026-05-03T21:04:00+00:00",
+        "tokens": {"system": 300, "participants": 12, "turn": 20},
+        "total_tokens": 332,
+        "summary_revision": 0,
+        "as_sent": ["participants:0123456789abcdef"],
+        "seq_from": 1,
+        "seq_to": 3,
+    }
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({**line, "answer_to": None}) + "\n")
+    out = told(capsys, "explain", "evening", "--turn", "3", "--file", str(log), status=1)
+    assert "has no reply of session evening" in out
+    with log.open("a") as file:
+        file.write(json.dumps({**line, "answer_to": 3}) + "\n")
+    out = told(capsys, "explain", "evening", "--file", str(log))
+    assert out.count(" tokens  summary ") == 1
+    assert "turn 3, by speech-to-speech  332 tokens" in out
+    assert "the reply to turn 3, by speech-to-speech, built" in told(
+        capsys, "explain", "evening", "--turn", "3", "--file", str(log)
+    )
+    assert len(json.loads(told(capsys, "explain", "evening", "--file", str(log), "--json"))["replies"]) == 1
+
+
 def test_what_cannot_be_explained_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An unknown session, a turn that was not answered, a log without the session."""
     assert "There is no session nope." in told(capsys, "explain", "nope", status=1)
