@@ -199,10 +199,10 @@ class RealtimeSession:
         self._take(self._protocol.lost())
         if end.reason != "expiring":
             error = end.error or RealtimeError(f"{self._where} ended the session.")
-            log.warning("realtime_connection_ended", reason=end.reason, problem=str(end.error or ""))
             if given_up is not None and self._failed is given_up:
                 self._still_gone(error)
-            elif self._failed is None:
+            else:
+                log.warning("realtime_connection_ended", reason=end.reason, problem=str(end.error or ""))
                 held = error.retryable and self._clock.monotonic() - opened_at >= PROVEN_S
                 await self._connection_failed(error, held=held)
         if self._failed is None:
@@ -315,7 +315,9 @@ class RealtimeSession:
             self._give_up_if_due(error)
 
     async def _connection_failed(self, error: RealtimeError, *, held: bool) -> None:
-        """Count it, unless it had `held` for long, and wait a little before the next."""
+        """Count it, unless it had `held` for long, and wait a little before the next. Given up is given up."""
+        if self._failed is not None:
+            return
         if held:
             self._patience.connected()
             return
@@ -344,6 +346,7 @@ class RealtimeSession:
 
     def _still_gone(self, error: RealtimeError) -> None:
         """It was tried again in vain. What has become lasting meanwhile is told."""
+        log.info("realtime_still_gone", problem=str(error))
         if not error.retryable:
             self._give_up(error)
 
