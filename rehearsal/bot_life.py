@@ -125,7 +125,9 @@ class BotLife:
                 pass
 
     def _latency_ms(self, reply: ReplySpoken) -> float | None:
-        """Return the time from what it answers to its first sound, as far as it is known already."""
+        """Return the time from what it answers, if anything, to its first sound, as far as it is known already."""
+        if reply.unasked:
+            return None
         asked = [
             heard
             for heard in self._record.taken

@@ -164,6 +164,7 @@ def test_the_audience_hears_who_and_how_late() -> None:
         bot.report(UtteranceHeard("u2", 999, "two", 8.0, 9.0, 9.3))
         bot.report(ReplySpoken("late", 10.0, 11.0, utterance_id="u1"))
         bot.report(ReplySpoken("later", 12.0, 13.0))
+        bot.report(ReplySpoken("by the way", 20.0, 21.0, unasked=True))
         bot.report(Problem("slow", "model", level="warning"))
         bot.report(Problem("broken", "model"))
 
@@ -174,6 +175,7 @@ def test_the_audience_hears_who_and_how_late() -> None:
         ("heard", "999", 300),
         ("replied", 2000),
         ("replied", 3000),
+        ("replied", None),
         ("happened", "warning: slow model"),
         ("troubled", "error: broken model"),
     ]

@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.rehearsal
 
 AT_ONCE = 3
-NAMES = ("crowd", "model-trouble", "hush", "both-ask", "voice-trouble", "follow-up", "look-it-up")
+NAMES = (
+    "crowd",
+    "model-trouble",
+    "hush",
+    "both-ask",
+    "voice-trouble",
+    "no-voice",
+    "follow-up",
+    "look-it-up",
+    "quiet-room",
+    "ceiling",
+)
 
 Played: TypeAlias = "dict[str, Future[Outcome]]"
 
@@ -72,6 +83,6 @@ def test_both_who_asked_are_told_one_after_the_other(played: Played) -> None:
 def test_a_voice_in_trouble_is_told_in_the_log_and_not_to_people(played: Played) -> None:
     """They hear an answer, by another voice; whoever runs the bot reads why."""
     report = played["voice-trouble"].result().report
-    assert len(report["bot_turns"]) == 3
+    assert len(report["bot_turns"]) == 4
     assert all(turn["heard_by_others"] for turn in report["bot_turns"])
     assert report["problems"]

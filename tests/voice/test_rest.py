@@ -9,8 +9,7 @@ def test_it_begins_after_so_many_failures_in_a_row_and_one_call_tries_again() ->
     """Those that come while one tries are not called; a success forgets the failures."""
     now, tries = [0.0], list[float]()
     rest = Rest(failures_in_a_row=2, rest_s=60.0, monotonic=lambda: now[0], on_try=lambda: tries.append(now[0]))
-    assert (rest.begin(), rest.failed("It is away."), rest.begin()) == (True, 1, True)
-    assert rest.resting is None
+    assert (rest.begin(), rest.failed("It is away."), rest.begin(), rest.resting) == (True, 1, True, None)
     now[0] = 5.0
     assert rest.failed("It is gone.") == 2
     assert rest.resting == Resting(0.0, 65.0, "It is gone.")

@@ -35,8 +35,7 @@ def test_a_rested_model_is_tried_by_one() -> None:
 def test_why_it_rests_is_known() -> None:
     """Since its first failure in a row, until it works; also while somebody tries it."""
     breaker = Breaker()
-    breaker.failed(1.0, problem="It is slow.")
-    assert breaker.resting is None
+    assert (breaker.failed(1.0, problem="It is slow."), breaker.resting) == (0.0, None)
     breaker.failed(3.0, problem="It is away.")
     assert breaker.resting == Resting(1.0, 3.0 + FIRST_REST_S, "It is away.")
     assert breaker.admits(3.0 + FIRST_REST_S)

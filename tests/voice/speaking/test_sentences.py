@@ -79,7 +79,7 @@ def test_the_first_clause_that_is_heard_is_spoken_before_its_sentence_ends(befor
     """What a model thinks to itself is not what a listener waits for, and is not cut at its clauses."""
     splitter = SentenceSplitter()
     hidden = splitter.feed(before)
-    assert not splitter.spoke
+    assert [splitter.spoke] == [False]
     *_, first = splitter.feed("If I remember it right, and I think that I do, the ")
     assert first.endswith("If I remember it right, and I think that I do,")
     assert splitter.spoke
