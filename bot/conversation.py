@@ -325,6 +325,8 @@ class Conversation:
         if self._finishing:
             return
         self._part.answers(int(question.asker_id) if question.asker_id else None)
+        if self._commenting is not None:
+            self._commenting.asked()
         self._replier.ask(question)
 
     def _fall_silent(self) -> None:
@@ -342,7 +344,11 @@ class Conversation:
         if screens is None or not screens.settings.commentary:
             return None
         return Commenting(
-            screens.settings, clock=self._clock, busy=lambda: self._working().busy, remark=self._part.remark
+            screens.settings,
+            clock=self._clock,
+            busy=lambda: self._working().busy,
+            sharing=lambda: (room := screens.room(self._place.guild_id)) is not None and bool(room.sharing()),
+            remark=self._part.remark,
         )
 
     def _new_talk(self) -> RealtimeTalk | None:

@@ -47,6 +47,10 @@ class Commentary:
         """Return whether there is an occasion that has not gone by."""
         return self._worth > 0 and now - self._noted_at < STALE_S
 
+    def gone_by(self) -> None:
+        """What was noted so far is no occasion any more: an answer knows of it, or the screen is gone."""
+        self._worth = 0
+
     def due(self, now: float, *, quiet_for_s: float) -> bool:
         """Return whether now is the moment. `quiet_for_s`: for how long nobody has spoken, the bot included."""
         every_s = GOES_ON_EVERY_S if self._worth <= _WORTH[NoteReason.INTERVAL] else self._every_s

@@ -1,7 +1,8 @@
 """The shared screens of one room: who shares, for how long, and what becomes of it in the session's memory.
 
-Notes go into memory as they are taken. When a share is over its recap stands in the timeline, and when the last one is,
-live notes wait to be folded: ended in order, left, lost or crashed, no note is lost. Pictures are never stored.
+Notes go into memory as they are taken. That a share begins stands in the timeline, and its recap when it is over. When
+the last one is, live notes wait to be folded: ended in order, left, lost or crashed, no note is lost. No picture is
+stored.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import structlog
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.share import MisbehavedError, Share
-from bot.screen.words import Ending, ScreenError, recap, surface_of
+from bot.screen.words import Ending, ScreenError, beginning, recap, surface_of
 from compaction.errors import CompactionError
 from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
+from voice.screen.notes import Why
 from voice.screen.port import VisionError
 
 if TYPE_CHECKING:
@@ -135,8 +137,9 @@ class RoomScreens:
             await asyncio.wait(self._endings)
 
     async def _live(self, sharer: Sharer, share: Share) -> None:
-        """Run one share; its crash ends no other."""
+        """Run one share; its crash ends no other. That it begins is told first: a remark on it answers that."""
         try:
+            await self._record(sharer.person, beginning(share.who, share.surface))
             await share.run()
         except Exception:  # noqa: BLE001 - it is logged, and one share's crash ends no other
             self._log.exception("screen_share_crashed", user_id=sharer.person.id)
@@ -292,7 +295,9 @@ class RoomScreens:
             seen.frame_hash,
         )
         sharer.notes += 1
-        sharer.seen.append(seen.what)
+        if seen.why is not Why.ASKED:
+            # What somebody looked at has been told as it came.
+            sharer.seen.append(seen.what)
         sharer.tell(t="note", what=seen.what)
         try:
             await self._memory.add_note(note)

@@ -52,6 +52,11 @@ def surface_of(told: object) -> str:
     return SURFACES.get(told, ANY_SURFACE) if isinstance(told, str) else ANY_SURFACE
 
 
+def beginning(name: str, surface: str) -> str:
+    """Return the turn that stands in the timeline when a share begins."""
+    return f"{name} shares {surface} with the bot from now on."
+
+
 def recap(name: str, surface: str, *, minutes: int, seen: Sequence[str]) -> str:
     """Return the turn that stands in the timeline when a share is over. `seen`: its notes, oldest first."""
     length = "less than a minute" if minutes < 1 else f"{minutes} minute{'' if minutes == 1 else 's'}"

@@ -105,6 +105,19 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_screen_is_remarked_upon_before_anybody_has_said_anything(tmp_path: Path) -> None:
+    """That somebody shares is the first thing that happens; the remark stands behind it."""
+    async with a_cinema(tmp_path) as cinema:
+        house = cinema.house
+        house.place.people = [ADA]
+        async with cinema.living():
+            line = await cinema.share()
+            await cinema.see(line, "dark", "Winter Soldier", "HP 12")
+            await house.pass_time(4)
+            assert (await house.reply(1)).text == REMARK
+
+
+@pytest.mark.asyncio
 async def test_company_is_left_in_peace(tmp_path: Path) -> None:
     """Where nobody talks with the bot it only remembers."""
     async with a_cinema(tmp_path) as cinema, cinema.living():
@@ -133,7 +146,7 @@ async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
             assert await ended(house, task) == "left"
             assert await waiting == "closed"
         assert cinema.screens.room(GUILD) is None
-        (turn,) = [turn for turn in house.turns if turn.kind is TurnKind.MEMBERSHIP]
+        _, turn = [turn for turn in house.turns if turn.kind is TurnKind.MEMBERSHIP]
         assert turn.parts[0].text.startswith("Ada stopped sharing a window")
         opened = house.of(events.RoomOpened)[0]
         assert isinstance(opened, events.RoomOpened)

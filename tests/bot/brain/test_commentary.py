@@ -33,6 +33,16 @@ def test_who_asked_waits_for_an_answer_and_not_for_a_remark() -> None:
     assert not comments.waiting(0)
 
 
+def test_what_has_gone_by_is_no_occasion() -> None:
+    """And keeps no later one from being one."""
+    comments = commentary()
+    comments.noted(NoteReason.SHARE_START, now=0)
+    comments.gone_by()
+    assert not comments.waiting(0)
+    comments.noted(NoteReason.TEXT, now=1)
+    assert comments.due(2, quiet_for_s=60)
+
+
 def test_remarks_keep_their_distance() -> None:
     """Fifteen seconds from one to the next; an occasion that was not taken costs none."""
     comments = commentary()

@@ -26,7 +26,14 @@ class Watched:
         self.busy = False
         self.remarks: list[float] = []
         self.wanted = True
-        self.commenting = Commenting(ScreenSettings(), clock=self.clock, busy=lambda: self.busy, remark=self._remark)
+        self.sharing = True
+        self.commenting = Commenting(
+            ScreenSettings(),
+            clock=self.clock,
+            busy=lambda: self.busy,
+            sharing=lambda: self.sharing,
+            remark=self._remark,
+        )
 
     def _remark(self) -> bool:
         self.remarks.append(self.clock.monotonic())
@@ -97,3 +104,31 @@ async def test_what_the_decider_refuses_costs_no_time() -> None:
         room.see()
         await room.pass_time(4)
         assert len(room.remarks) == 2
+
+
+@pytest.mark.asyncio
+async def test_what_an_answer_knows_is_not_remarked_upon_again() -> None:
+    """Somebody asked, and the notes were before the model; what is noted after that is another occasion."""
+    async with Watched().running() as room:
+        room.see()
+        room.commenting.asked()
+        await room.pass_time(8)
+        assert room.remarks == []
+        room.see()
+        await room.pass_time(4)
+        assert len(room.remarks) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_share_that_is_over_is_not_remarked_upon() -> None:
+    """Its last note waits for a pause in vain."""
+    async with Watched().running() as room:
+        room.busy = True
+        room.see()
+        await room.pass_time(2)
+        room.sharing = room.busy = False
+        await room.pass_time(8)
+        assert room.remarks == []
+        room.sharing = True
+        await room.pass_time(8)
+        assert room.remarks == []

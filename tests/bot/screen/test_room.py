@@ -89,7 +89,7 @@ async def test_somebody_shares_something_else() -> None:
         assert watching.told()[1] == "the whole screen, just shared. It reads “The train leaves at nine”"
         assert room.status() == "Ada has shared the whole screen for 1 minute; I took 2 notes."
         await room.end(sharer, Ending.STOPPED)
-        assert watching.turns[0].parts[0].text.startswith("Ada stopped sharing the whole screen after 1 minute.")
+        assert watching.turns[-1].parts[0].text.startswith("Ada stopped sharing the whole screen after 1 minute.")
 
 
 @pytest.mark.asyncio
@@ -104,14 +104,15 @@ async def test_stopping_loses_no_note_and_is_told() -> None:
         await room.end(sharer, Ending.LEFT)
         assert watching.memory.live_notes == ()
         assert await watching.stored_notes() == (set(), set(watching.told()))
-        (turn,) = watching.memory.turns
+        begun, turn = watching.memory.turns
+        assert begun.parts[0].text == "Ada shares a window with the bot from now on."
         assert turn.kind is TurnKind.MEMBERSHIP
         (part,) = turn.parts
         assert part.text == (
             "Ada stopped sharing a window after 3 minutes. Last seen on it: a window, just shared. It reads "
             "“Tokyo 2099”."
         )
-        assert watching.turns == [turn]
+        assert watching.turns == [begun, turn]
         assert watching.readers.rests == 1
         assert sharer.ended is Ending.STOPPED
         assert room.status().startswith("Nobody shares a screen with me.")
@@ -296,4 +297,4 @@ async def test_a_store_that_refuses_costs_no_note() -> None:
         watching.store.fault = None
         await watching.memory.append(TurnKind.MEMBERSHIP, (), started_at=0, ended_at=0)
         assert (await watching.stored_notes())[1] == set(watching.told())
-        assert len((await watching.store.load(EVENING)).window) == 2
+        assert len((await watching.store.load(EVENING)).window) == 3
