@@ -15,6 +15,7 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import Person
+from rehearsal.people.sharer import Sharer
 from rehearsal.venue import Addresses, Speech
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class LocalVenue:
         # Everybody who was ever inside: what they heard outlives their stay.
         self._ears: dict[int, list[HeardSpeech]] = {}
         self._results: list[InteractionResult] = []
+        self._sharers: dict[int, tuple[Sharer, contextlib.AsyncExitStack]] = {}
 
     @property
     def addresses(self) -> Addresses:
@@ -121,6 +123,26 @@ class LocalVenue:
             for name, value in options.items()
         }
         self._results.append(await self.discord.invoke(user_id, command, numbered))
+
+    async def show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
+        """Share a picture of this person's screen; the first opens the bot's page with a link of their own."""
+        if user_id not in self._sharers:
+            # Not among the messages: nobody else is to see the link.
+            given = await self.discord.invoke(user_id, "watch start", {})
+            told = given.replies[-1].content if given.replies else "no answer"
+            page = await self._stack.enter_async_context(contextlib.AsyncExitStack())
+            sharer = await page.enter_async_context(Sharer(self._names[user_id], told))
+            self._sharers[user_id] = sharer, page
+        data = await asyncio.to_thread(picture.read_bytes)
+        return await self._sharers[user_id][0].show(data, timeout_s=timeout_s)
+
+    async def stop_sharing(self, user_id: int) -> None:
+        """Press the page's button, and close it."""
+        if user_id not in self._sharers:
+            raise PersonError(f"{self._names[user_id]} shares no screen. Let them show something first.")
+        sharer, page = self._sharers.pop(user_id)
+        await sharer.stop()
+        await page.aclose()
 
     def speech_s(self, clip: Path) -> float:
         """Return how long until the voice of this clip ends."""

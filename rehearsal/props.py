@@ -6,7 +6,7 @@ who starts them and points the bot at them is `rehearsal.local_backstage`.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rehearsal.servers.chat import ChatMode
 from rehearsal.servers.realtime_conduct import RealtimeMode
@@ -29,16 +29,24 @@ class _Value(BaseModel):
 
 
 class AnswerSpec(_Value):
-    """What the scripted model answers where the last thing said has all of the words `asked`.
+    """What the scripted model answers where the last thing said has all of the words `asked`, and all that it was sent
+    has all of the words `knew`.
 
     `tool` with `arguments`: it calls that first. `{found}` in `say` is then what somebody said that is most about
     the arguments, of what the tool told.
     """
 
-    asked: tuple[str, ...] = Field(min_length=1)
+    asked: tuple[str, ...] = ()
+    knew: tuple[str, ...] = ()
     say: str = Field(min_length=1)
     tool: str = ""
     arguments: dict[str, str | int] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits_something(self) -> AnswerSpec:
+        if not (self.asked or self.knew):
+            raise ValueError("an answer needs `asked` or `knew`: words that it is the answer to")
+        return self
 
 
 class ModelSpec(_Value):

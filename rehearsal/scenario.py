@@ -23,6 +23,7 @@ FIRST_PERSON_ID = 410_000_000_000_000_001
 # A breath between one speaker's end and the next one's start.
 SPEECH_GAP_S = 0.6
 WAIT_TIMEOUT_S = 30.0
+MOST_WAIT_S = 600.0
 
 # `after` may name these instead of a step.
 AFTER_REPLY = "reply"
@@ -90,7 +91,7 @@ class _Step(_Value):
     after: str = ""
     gap_s: float | None = Field(default=None, ge=0)
     overlap_s: float | None = Field(default=None, gt=0)
-    timeout_s: float = Field(default=WAIT_TIMEOUT_S, gt=0, le=600)
+    timeout_s: float = Field(default=WAIT_TIMEOUT_S, gt=0, le=MOST_WAIT_S)
 
     @model_validator(mode="after")
     def _one_time(self) -> _Step:
@@ -133,6 +134,23 @@ class Leave(_Step):
 
     who: str
     leave: Literal[True]
+
+
+class Show(_Step):
+    """Somebody shows a picture (a JPEG) of their screen on the bot's page, which they open with `/watch start` first.
+
+    Ends when the bot has noted something of it.
+    """
+
+    who: str
+    shows: Path
+
+
+class StopSharing(_Step):
+    """Somebody stops sharing their screen."""
+
+    who: str
+    stops_sharing: Literal[True]
 
 
 class SetNetwork(_Step):
@@ -189,7 +207,7 @@ class Bot(_Step):
     bot: Literal["kill", "restart"]
 
 
-Step: TypeAlias = Say | Command | Join | Leave | SetNetwork | Fault | Conduct | WaitFor | Bot
+Step: TypeAlias = Say | Command | Join | Leave | Show | StopSharing | SetNetwork | Fault | Conduct | WaitFor | Bot
 
 # The key that tells one kind of step from another.
 STEP_KINDS: dict[str, type[Step]] = {
@@ -197,6 +215,8 @@ STEP_KINDS: dict[str, type[Step]] = {
     "command": Command,
     "join": Join,
     "leave": Leave,
+    "shows": Show,
+    "stops_sharing": StopSharing,
     "network": SetNetwork,
     "fault": Fault,
     "server": Conduct,
@@ -247,3 +267,8 @@ class Scenario(Premises):
     def with_network(self, network: NetworkSpec) -> Scenario:
         """Return the same scenario on another network."""
         return self.model_copy(update={"network": network})
+
+    def with_patience(self, times: float) -> Scenario:
+        """Return the same scenario with every wait so many times as long, as far as a wait may be."""
+        steps = [step.model_copy(update={"timeout_s": min(step.timeout_s * times, MOST_WAIT_S)}) for step in self.steps]
+        return self.model_copy(update={"steps": tuple(steps), "settle_s": self.settle_s * times})

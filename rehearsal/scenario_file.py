@@ -163,10 +163,11 @@ class _Reader:
             self._wrong(place, f"{what}; a step has one of {', '.join(STEP_KINDS)}", example=_STEP_EXAMPLE)
             return None
         made = dict(row)
-        if isinstance(made.get("audio"), str):
-            made["audio"] = self._folder / made["audio"]
-            if not made["audio"].is_file():
-                self._wrong(f"{place}.audio", f'there is no file "{row["audio"]}"', example=EXAMPLES["audio"])
+        for name in ("audio", "shows"):
+            if isinstance(made.get(name), str):
+                made[name] = self._folder / made[name]
+                if not made[name].is_file():
+                    self._wrong(f"{place}.{name}", f'there is no file "{row[name]}"', example=EXAMPLES[name])
         who = made.get("who")
         if isinstance(who, str) and who not in self._keys:
             known = ", ".join(self._keys) or "nobody"

@@ -29,7 +29,7 @@ class Script:
     def answer(self, call: ChatCall) -> str | Asking:
         """Return the words for a request, or the tool that is to be called before."""
         asked = next((str(each.get("content")) for each in reversed(call.messages) if each.get("role") == "user"), "")
-        found = self._found(asked)
+        found = self._found(asked, " ".join(str(each.get("content")) for each in call.messages))
         if found is None:
             return self._spec.otherwise
         if found.tool in call.offered and not call.tool_results:
@@ -37,8 +37,13 @@ class Script:
         looked_for = set(normalised(" ".join(map(str, found.arguments.values()))).split())
         return found.say.replace("{found}", _told(call.tool_results, looked_for))
 
-    def _found(self, asked: str) -> AnswerSpec | None:
-        return next((spec for spec in self._spec.answers if all(holds(asked, word) for word in spec.asked)), None)
+    def _found(self, asked: str, sent: str) -> AnswerSpec | None:
+        # What is sent has brackets and signs around its words, which normalised text has not.
+        known = sent.casefold()
+        for spec in self._spec.answers:
+            if all(holds(asked, word) for word in spec.asked) and all(word.casefold() in known for word in spec.knew):
+                return spec
+        return None
 
 
 def _told(results: Iterable[str], looked_for: set[str]) -> str:

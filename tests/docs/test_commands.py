@@ -50,6 +50,7 @@ RUN_THERE = {
         '("--loss", "0.05", "--padding", "0.05", "--reorder", "0.05")',
     ),
     "roomtone rehearse hello --model-servers": ("tests/scenarios/test_model_servers.py", '"hello", "--model-servers"'),
+    "roomtone rehearse watched": ("tests/scenarios/test_watching.py", '"watched"'),
     "roomtone rehearse three-hours": ("tests/scenarios/test_three_hours.py", '"rehearse", "three-hours"'),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }

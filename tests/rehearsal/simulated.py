@@ -97,6 +97,13 @@ class SimulatedVenue:
             self.bot.enter()
             self.posted.append("I am listening to this channel.")
 
+    async def show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
+        self._note(f"{user_id} shows {picture.name}")
+        return picture.stem != "blurred"
+
+    async def stop_sharing(self, user_id: int) -> None:
+        self._note(f"{user_id} stops sharing")
+
     def speech_s(self, clip: Path) -> float:
         return float(clip.stem.split("-")[1])
 

@@ -179,7 +179,7 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
             ["steps number 8.server: the scenario has no speech server"],
         ),
         ('otherwise = "SKIP"', 'conduct = "expire"', ['servers.model.conduct: "expire" is not one of']),
-        ('asked = ["island"]', "asked = []", ["servers.model.answers number 1.asked"]),
+        ('asked = ["island"]', "asked = []", ["an answer needs `asked` or `knew`"]),
         ('since = "slow"', 'since = "fast"', ['expect number 3.since: no step has the id "fast"']),
         ('who = "Roomtone"\ncon', 'who = "Zed"\ncon', ['who: "Zed" is not one of mira, jonas, Roomtone']),
         ('audio = "one.ogg"', 'audio = "one.ogg"\nanswered = 3', ["steps number 2.answered: 3 is neither"]),

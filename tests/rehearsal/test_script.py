@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from rehearsal.props import ModelSpec
 from rehearsal.script import Script
@@ -44,6 +45,17 @@ def test_the_first_answer_with_all_its_words_counts(asked: str, answered: str) -
     """Whole words, however they are written; else what it says otherwise."""
     messages = ({"role": "user", "content": "the lantern"}, {"role": "user", "content": asked})
     assert Script(SPEC).answer(call(*messages)) == answered
+
+
+def test_an_answer_may_need_what_the_model_was_told() -> None:
+    """Anywhere in the request: a note, the summary, a tool's answer; and it needs something."""
+    spec = ModelSpec.model_validate({"answers": [{"knew": ["danger"], "say": "Careful!"}], "otherwise": "SKIP"})
+    asked = {"role": "user", "content": "[21:10] Ada joined the channel."}
+    note = {"role": "system", "content": "On Ada's screen: new text: “DANGER”"}
+    assert Script(spec).answer(call(asked)) == "SKIP"
+    assert Script(spec).answer(call(note, asked)) == "Careful!"
+    with pytest.raises(ValidationError, match="`asked` or `knew`"):
+        ModelSpec.model_validate({"answers": [{"say": "Careful!"}]})
 
 
 def test_what_a_tool_told_is_said() -> None:

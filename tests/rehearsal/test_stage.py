@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -180,6 +181,18 @@ def test_people_come_and_go_and_the_network_changes() -> None:
     ):
         assert what in whats
     assert whats.index("enter 11") < whats.index("11 /join") < whats.index("meet 12")
+
+
+def test_somebody_shares_their_screen() -> None:
+    """Each picture reaches the venue in its turn; one of which nothing is noted is a broken promise."""
+    made = scenario(
+        {"who": "mira", "shows": Path("map.jpg")},
+        {"who": "mira", "shows": Path("blurred.jpg"), "timeout_s": 4.0},
+        {"who": "mira", "stops_sharing": True},
+    )
+    report, venue = played(made)
+    assert [what for _, what in venue.log][-3:] == ["11 shows map.jpg", "11 shows blurred.jpg", "11 stops sharing"]
+    assert failed(report) == {"wait": "step 3: the bot noted nothing of blurred.jpg within 4 s"}
 
 
 def test_unheard_speech_and_phantoms_are_named() -> None:

@@ -1,0 +1,128 @@
+"""Somebody who shares their screen with the bot: what its page does in a browser, done by hand.
+
+It follows the link of `/watch start` and speaks the page's protocol from its own reading of it; nothing of the bot's is
+used. The pictures are files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+
+from rehearsal.errors import PersonError
+from rehearsal.people.tasks import end
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+_LINK = re.compile(r"(https?://[^\s/<>]+)/share#([\w.-]+)")
+# The bot's page is on this machine.
+_ANSWER_TIMEOUT_S = 20.0
+
+
+class Sharer:
+    """One share. Made by `async with`, which opens the link and shares a window; leaving it closes the page.
+
+    `told`: the message with the link in it. Raises `PersonError` when there is none, or it is not let in.
+    """
+
+    def __init__(self, name: str, told: str) -> None:
+        found = _LINK.search(told)
+        if found is None:
+            raise PersonError(f'{name} got no link to share a screen: "{told}"')
+        self._name = name
+        self._origin, self._token = found.groups()
+        self._stack = AsyncExitStack()
+        self._page: aiohttp.ClientWebSocketResponse
+        self._notes = 0
+        # Why the bot ended it; empty while it goes on.
+        self._ended = ""
+        self._stirred = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            try:
+                http = await stack.enter_async_context(aiohttp.ClientSession())
+                async with asyncio.timeout(_ANSWER_TIMEOUT_S):
+                    self._page = await stack.enter_async_context(
+                        http.ws_connect(f"{self._origin}/share/socket", origin=self._origin)
+                    )
+                    await self._page.send_json({"t": "hello", "token": self._token})
+                    answer = _message(await self._page.receive())
+            except (aiohttp.ClientError, OSError, TimeoutError) as exc:
+                raise PersonError(f"{self._name} could not open the page that shares screens ({exc}).") from exc
+            if answer.get("t") != "welcome":
+                raise PersonError(
+                    f"{self._name} may not share a screen: {answer.get('sentence', 'no reason was told')}"
+                )
+            await self._page.send_json({"t": "start", "surface": "window"})
+            listening = asyncio.create_task(self._listen(), name="sharer")
+            stack.push_async_callback(end, listening)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def show(self, picture: bytes, *, timeout_s: float) -> bool:
+        """Send a picture (JPEG, at most 1280 points wide); return whether the bot noted something of it in time.
+
+        Raises `PersonError` when the bot has ended the share.
+        """
+        before = self._notes
+        self._refuse_after_end()
+        try:
+            await self._page.send_bytes(picture)
+        except (aiohttp.ClientError, OSError) as exc:
+            raise PersonError(f"{self._name}'s page lost the bot ({exc}).") from exc
+        noted = await self._until(lambda: self._notes > before or bool(self._ended), timeout_s)
+        self._refuse_after_end()
+        return noted
+
+    async def stop(self) -> None:
+        """Stop sharing, and wait until the bot has said so. Raises `PersonError` when it does not."""
+        await self._page.send_json({"t": "stop"})
+        if not await self._until(lambda: bool(self._ended), _ANSWER_TIMEOUT_S):
+            raise PersonError(f"{self._name} stopped sharing, and the bot did not take note of it.")
+
+    def _refuse_after_end(self) -> None:
+        if self._ended:
+            raise PersonError(f"{self._name} shares no screen any more: {self._ended}")
+
+    async def _until(self, met: Callable[[], bool], timeout_s: float) -> bool:
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not met():
+                    self._stirred.clear()
+                    await self._stirred.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _listen(self) -> None:
+        """Take in what the bot tells the page, until it hangs up."""
+        async for frame in self._page:
+            told = _message(frame)
+            if told.get("t") == "note":
+                self._notes += 1
+            elif told.get("t") == "ended":
+                self._ended = str(told.get("sentence"))
+            self._stirred.set()
+        self._ended = self._ended or "the bot hung up"
+        self._stirred.set()
+
+
+def _message(frame: aiohttp.WSMessage) -> dict[str, Any]:
+    """Return what a message says; nothing where it is none."""
+    if frame.type is not aiohttp.WSMsgType.TEXT:
+        return {}
+    told = json.loads(frame.data)
+    return told if isinstance(told, dict) else {}

@@ -1,0 +1,32 @@
+"""The pictures of `watched` are those that the script draws, and such as the share page could have sent."""
+
+from __future__ import annotations
+
+import io
+import itertools
+
+import pytest
+from PIL import Image, ImageChops
+
+from rehearsal.scenarios.make_screens import FOLDER, SCREENS, drawn
+from voice.screen.frame import check_frame
+from voice.screen.gate import Change, judge
+
+
+@pytest.mark.parametrize("name", sorted(SCREENS))
+def test_a_picture_is_what_is_drawn(name: str) -> None:
+    """But for what JPEG makes of it; and it would be let in."""
+    data = (FOLDER / name).read_bytes()
+    frame = check_frame(data)
+    assert (frame.width, frame.height) == (1280, 720)
+    with Image.open(io.BytesIO(data)) as image:
+        small = [each.convert("L").resize((64, 36)) for each in (image, drawn(SCREENS[name]))]
+    assert ImageChops.difference(*small).getextrema()[1] < 12
+
+
+def test_each_picture_is_news() -> None:
+    """Text first, then another scene."""
+    lumas = [check_frame((FOLDER / name).read_bytes()).luma for name in sorted(SCREENS)]
+    changes = [judge(before, after).change for before, after in itertools.pairwise(lumas)]
+    assert changes[0] in {Change.TEXT, Change.VISUAL}
+    assert changes[1] is Change.CUT
