@@ -240,7 +240,9 @@ class Replier:
             # However this ends, nothing of this answer may sound later. Pieces played out are not touched.
             self._playback.stop()
         if progress.direct and self._direct is not None:
-            complete = all(piece.complete for piece in progress.played) and not self._broken_off
+            # One that failed on its way ends where it was heard, whatever its maker goes on sending.
+            failed = progress.failure is not None
+            complete = all(piece.complete for piece in progress.played) and not self._broken_off and not failed
             self._direct.spoken(sum(piece.played_s for piece in progress.played), complete=complete)
         return self._reply(question, progress)
 

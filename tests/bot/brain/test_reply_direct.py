@@ -98,6 +98,7 @@ async def test_a_failure_in_the_middle_is_told() -> None:
         bench.replier.ask(FIRST)
         reply = await bench.next_reply()
     assert (reply.text, reply.failure) == ("One", "It is away.")
+    assert speaker.told == [(1.0, False)]
     assert bench.voice.spoken == []
 
 
