@@ -8,6 +8,7 @@ text. To the replier it is who answers in sound. What of the room's memory stand
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -305,11 +306,14 @@ class RealtimeTalk:
         stream = SpokenStream()
         self._reply_items = []
         pieces = self._session.reply()
-        async for piece in unless_silent(pieces, on_silence=self._unsay) if question.may_skip else pieces:
-            self._keep(piece.item_id)
-            speech = stream.feed(piece)
-            if speech is not None:
-                yield speech
+        if question.may_skip:
+            pieces = unless_silent(pieces, on_silence=self._unsay)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                self._keep(piece.item_id)
+                speech = stream.feed(piece)
+                if speech is not None:
+                    yield speech
         rest = stream.end()
         if rest is not None:
             yield rest

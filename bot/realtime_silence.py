@@ -6,44 +6,39 @@ beginning of SKIP. That costs an answer its first word's length at most, and onl
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from bot.brain.skipping import begins_with_skip, may_become_skip
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from voice.realtime.port import ReplyPiece
 
 
 async def unless_silent(
-    pieces: AsyncIterator[ReplyPiece], *, on_silence: Callable[[list[ReplyPiece]], None]
+    pieces: AsyncGenerator[ReplyPiece, None], *, on_silence: Callable[[list[ReplyPiece]], None]
 ) -> AsyncGenerator[ReplyPiece, None]:
     """Yield an answer's pieces; none of them, and hand those that came to `on_silence`, where it says SKIP.
 
     So does an answer without words and sound. Sound of which no words are told is yielded, late: an endpoint need not
-    write its answers down.
+    write its answers down. *Ownership*: it closes `pieces`.
     """
-    held: list[ReplyPiece] | None = []
-    words = ""
-    async for piece in pieces:
-        if held is None:
-            yield piece
-            continue
-        held.append(piece)
-        words += piece.words
-        if may_become_skip(words):
-            continue
-        if begins_with_skip(words):
+    held: list[ReplyPiece] = []
+    words, begun = "", False
+    async with aclosing(pieces):
+        async for piece in pieces:
+            held.append(piece)
+            words += piece.words
+            if not may_become_skip(words):
+                begun = True
+                break
+        sounds = any(piece.pcm is not None for piece in held)
+        if begins_with_skip(words) if begun else bool(words.strip()) or not sounds:
             on_silence(held)
             return
-        for each in held:
-            yield each
-        held = None
-    if held is None:
-        return
-    if words.strip() or not any(piece.pcm is not None for piece in held):
-        on_silence(held)
-        return
-    for each in held:
-        yield each
+        for piece in held:
+            yield piece
+        async for piece in pieces:
+            yield piece

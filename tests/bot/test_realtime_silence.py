@@ -15,7 +15,7 @@ from bot.realtime_silence import unless_silent
 from voice.realtime.port import ReplyPiece
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
 SOUND = np.full(240, 7, np.int16)
 
@@ -24,7 +24,7 @@ def _heard(pieces: Sequence[ReplyPiece]) -> tuple[list[ReplyPiece], list[ReplyPi
     """Return what is heard of an answer, and what was unsaid instead."""
     unsaid: list[list[ReplyPiece]] = []
 
-    async def come() -> AsyncIterator[ReplyPiece]:
+    async def come() -> AsyncGenerator[ReplyPiece, None]:
         for piece in pieces:
             yield piece
 

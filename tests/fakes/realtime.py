@@ -11,7 +11,7 @@ from voice.errors import RealtimeError
 from voice.realtime.port import Briefing, HeardSpeech, RealtimeFailed, RealtimeRestored, ReplyPiece
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 
     from voice.audio import Pcm
     from voice.realtime.port import RealtimeNews, Told, Tool, ToolCall, ToolRunner
@@ -74,7 +74,7 @@ class FakeRealtime:
             raise text
         return HeardSpeech(text, (f"who_{number}", f"item_{number}"))
 
-    async def reply(self) -> AsyncIterator[ReplyPiece]:
+    async def reply(self) -> AsyncGenerator[ReplyPiece, None]:
         """Yield the next answer: half a second of sound a word."""
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):

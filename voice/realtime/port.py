@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncGenerator, Iterable
 
     from voice.audio import Pcm
 
@@ -120,7 +120,7 @@ class Realtime(Protocol):
         """Say `pcm` (mono int16, 16 kHz) to the model after `speakers`, who says it, in writing. It is on its way when
         this returns; await what was heard. Both raise `RealtimeError`."""
 
-    def reply(self) -> AsyncIterator[ReplyPiece]:
+    def reply(self) -> AsyncGenerator[ReplyPiece, None]:
         """Let the model answer, and yield the answer as it comes. Raises `RealtimeError`, also after some pieces."""
 
     def interrupt(self, heard_ms: int) -> None:

@@ -33,7 +33,7 @@ from voice.realtime.wire import Configuration, label_ids
 from voice.speaking.resample import to_rate
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 
     import openai
 
@@ -131,7 +131,7 @@ class RealtimeSession:
             self._hearing.pop(input_id, None)
         return HeardSpeech(found.text, label_ids(input_id, found.item_id) if found.item_id else ())
 
-    async def reply(self) -> AsyncIterator[ReplyPiece]:
+    async def reply(self) -> AsyncGenerator[ReplyPiece, None]:
         """Yield the model's answer as it comes. See `Realtime.reply`."""
         self._refuse_when_failed()
         pieces = self._pieces = Pieces()
