@@ -87,8 +87,7 @@ class Keeper:
         self._context_tokens = 0
         self._new_prompts: dict[str, str] = {}
         self._kept_prompts: set[str] = set()
-        # How often words were forgotten behind the session's back: what was found of them before is no longer so.
-        self.refreshed = 0
+        self._taken_over = memory.overtaken
         self._new_texts: dict[str, str] = {}
         # Those of the last payload: a text comes again at once or never.
         self._kept_texts: set[str] = set()
@@ -103,10 +102,8 @@ class Keeper:
     # -- what the room tells ----------------------------------------------------------------------------------
 
     def turned(self) -> None:
-        """A turn was recorded. Returns at once."""
-        last = self._last_check
-        if last is None or due(self._memory.total_turns, last):
-            self._wanted.set()
+        """A turn was recorded: what was forgotten meanwhile must not be told on. Returns at once."""
+        self._wanted.set()
 
     def landed(self) -> None:
         """A batch was folded. Returns at once."""
@@ -192,14 +189,16 @@ class Keeper:
 
     async def _take_over(self) -> None:
         """Notice what somebody else changed in the store: `roomtone memory forget` while the bot runs."""
-        if await self._shelf.revision(self._session_id) <= self._memory.state.revision:
+        if await self._shelf.revision(self._session_id) > self._memory.state.revision:
+            await self._memory.refresh()
+        # A landing that was refused may have noticed it first.
+        if self._memory.overtaken == self._taken_over:
             return
-        if await self._memory.refresh():
-            log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
-            self._subjects, self._read_segments = Subjects(), 0
-            self._kept_texts.clear()
-            self._newcomers |= self._known
-            self.refreshed += 1
+        self._taken_over = self._memory.overtaken
+        log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
+        self._subjects, self._read_segments = Subjects(), 0
+        self._kept_texts.clear()
+        self._newcomers |= self._known
 
     async def _greet(self) -> None:
         newcomers = set(self._newcomers)

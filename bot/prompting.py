@@ -49,7 +49,7 @@ class Prompting:
         self._quoting = quoting
         self._toolbox = toolbox
         self._part = part
-        self._refreshed = 0
+        self._overtaken = memory.overtaken
         self._report = report
 
     async def server(self) -> str:
@@ -85,8 +85,8 @@ class Prompting:
 
     def _let_go_of_forgotten(self) -> None:
         """Forget what tools found when somebody's words were forgotten: they may be in it."""
-        if self._keeper is not None and self._keeper.refreshed != self._refreshed:
-            self._refreshed = self._keeper.refreshed
+        if self._memory.overtaken != self._overtaken:
+            self._overtaken = self._memory.overtaken
             self._toolbox.exchanges.clear()
 
     def _instructions(self, terms: Terms | None) -> str:

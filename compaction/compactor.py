@@ -15,6 +15,7 @@ from compaction.model import Strategy
 from compaction.rendering import Ledger
 from compaction.requests import batch_again, context_before, due_batch, just_before
 from compaction.segments import closing_segment, folded_segment, repaired_segment
+from compaction.sentencecache import empty_sentence_caches
 from compaction.signals import (
     Asked,
     AwaitRun,
@@ -106,6 +107,8 @@ class Compactor:
         self._log = log
         self._on_event = on_event
         self._task: asyncio.Task[None] | None = None
+        # How often the store was found to know more, such as that words were forgotten.
+        self.overtaken = 0
 
     @property
     def state(self) -> SessionState:
@@ -155,18 +158,17 @@ class Compactor:
     async def refresh(self) -> bool:
         """Go on from what the store says where it was changed by somebody else, such as words that were forgotten.
 
-        Returns whether it was. A run in flight finds out by itself when it lands. Raises StoreError.
+        Returns whether it was. A run in flight is ended then: the store would refuse what it makes, and a model may
+        think about it for a minute. Raises StoreError.
         """
-        if self.state.run is not None:
-            return False
-        notes = self.state.notes
-        stored = await self._outbox.load()
-        # What the store said may be outdated where a run began, or a note came or moved, while it was asked.
-        if self.state.run is not None or self.state.notes is not notes:
-            return False
+        stored, gone = await self._ask_store()
         if stored.state.revision <= self.state.memory.revision:
             return False
-        self._adopt(stored, live=frozenset(note.id for note in stored.live_notes))
+        if self.state.run is not None:
+            self._fail_overtaken(self.state.run)
+            if self._task is not None:
+                self._task.cancel()
+        self._adopt(stored, gone)
         return True
 
     async def settle(self) -> None:
@@ -341,14 +343,25 @@ class Compactor:
             if await self._outbox.land(landing):
                 return True
             # Refused: an earlier attempt landed and its answer was lost, or the session lives elsewhere too.
-            stored = await self._outbox.load()
+            stored, gone = await self._ask_store()
         except StoreError as exc:
             self._fail(run, Culprit.STORE, exc, str(exc), timeout=False, retryable=True)
             return False
-        refused = StoreError("The store knows a later state of this session; going on from there.")
-        self._fail(run, Culprit.STORE, refused, str(refused), timeout=False, retryable=True)
-        self._adopt(stored)
+        self._fail_overtaken(run)
+        self._adopt(stored, gone)
         return False
+
+    async def _ask_store(self) -> tuple[StoredMemory, frozenset[NoteId]]:
+        """Return what the store says, with every turn that is in memory, and which notes it holds no more. What comes
+        while it is asked it can't know of. Raises StoreError."""
+        known = self.state.notes
+        stored = await self._outbox.load(since=self._timeline.first)
+        held = {note.id for note in (*stored.live_notes, *stored.state.pending_notes)}
+        return stored, frozenset(note.id for note in (*known.live, *known.pending)) - held
+
+    def _fail_overtaken(self, run: Run) -> None:
+        overtaken = StoreError("The store knows a later state of this session; going on from there.")
+        self._fail(run, Culprit.STORE, overtaken, str(overtaken), timeout=False, retryable=True)
 
     def _fail(self, run: Run, culprit: Culprit, exc: Exception, error: str, *, timeout: bool, retryable: bool) -> None:
         self._handle(
@@ -363,9 +376,11 @@ class Compactor:
             )
         )
 
-    def _adopt(self, stored: StoredMemory, *, live: frozenset[NoteId] | None = None) -> None:
-        """Go on from what the store says."""
-        self._handle(Overtaken(stored.state, ended=stored.ended, live=live))
+    def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId]) -> None:
+        """Go on from what the store says. Words may have been forgotten: no copy of them stays."""
+        self._handle(Overtaken(stored.state, ended=stored.ended, gone=gone))
+        empty_sentence_caches()
+        self.overtaken += 1
         if self.state.memory.revision == stored.state.revision:
             self._ledger = Ledger(stored.segments)
             self._rendered = self._ledger.render()
@@ -391,14 +406,14 @@ class Compactor:
         try:
             await self._outbox.close(self._closing_segment(), self.state.compaction)
         except StoreError:
-            stored = await self._outbox.load()
+            stored, gone = await self._ask_store()
             known = self.state.memory
             if stored.ended:
                 pass  # it was written, and the answer was lost
             elif (stored.state.cursor, stored.state.revision) == (known.cursor, known.revision):
                 raise
             else:
-                self._adopt(stored)
+                self._adopt(stored, gone)
                 await self._outbox.close(self._closing_segment(), self.state.compaction)
         self._handle(Closed())
 

@@ -87,7 +87,7 @@ class Machine:
             case Written():
                 return self._written(event, now)
             case Overtaken():
-                self._state = transitions.adopted(self._state, event.stored, ended=event.ended, live=event.live)
+                self._state = transitions.adopted(self._state, event.stored, ended=event.ended, gone=event.gone)
                 return ()
             case RunFailed():
                 return self._failed(event, now)

@@ -52,6 +52,13 @@ class NoteBuffer:
         """Return the buffer without the pending notes that a landed run carried."""
         return replace(self, pending=tuple(note for note in self.pending if note.id not in note_ids))
 
+    def without(self, note_ids: Collection[NoteId]) -> NoteBuffer:
+        """Return the buffer without these notes, wherever they are: somebody wanted them forgotten."""
+        return NoteBuffer(
+            live=tuple(note for note in self.live if note.id not in note_ids),
+            pending=tuple(note for note in self.pending if note.id not in note_ids),
+        )
+
     def newly_pending(self, before: NoteBuffer) -> tuple[NoteId, ...]:
         """Return the ids of the notes that are pending here and were live in `before`."""
         were_live = {note.id for note in before.live}

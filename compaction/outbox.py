@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
 from compaction.errors import StoreError
@@ -89,11 +89,16 @@ class Outbox:
             await self._flush()
             await self._in_time(self._store.close(self._session_id, segment, state))
 
-    async def load(self) -> StoredMemory:
-        """Return what the store knows, everything that waited included. Raises StoreError."""
+    async def load(self, *, since: Seq | None = None) -> StoredMemory:
+        """Return what the store knows, everything that waited included, its window from turn `since` on where that is
+        before the cursor. Nothing lands in between. Raises StoreError."""
         async with self._lock:
             await self._flush()
-            return await self._in_time(self._store.load(self._session_id))
+            stored = await self._in_time(self._store.load(self._session_id))
+            if since is None or since >= stored.state.cursor:
+                return stored
+            folded = await self._in_time(self._store.turns(self._session_id, since, stored.state.cursor))
+            return replace(stored, window=(*folded, *stored.window))
 
     async def turns(self, start: Seq, end: Seq) -> Sequence[Turn]:
         """Return stored turns `start <= seq < end`, in order; absent ones are missing. Raises StoreError."""

@@ -361,6 +361,12 @@ class SessionMemory:
         return self._timeline.total
 
     @property
+    def overtaken(self) -> int:
+        """Return how often somebody else changed the session in the store, such as by forgetting words: what was found
+        of them before is no longer so."""
+        return self._compactor.overtaken
+
+    @property
     def session_id(self) -> SessionId:
         """Return whose memory it is."""
         return self._session_id

@@ -68,14 +68,15 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """The store refused a landing, or an ending, because it knows a later state; this is it.
+    """The store knows a later state, and so refuses what was made of an earlier one; this is it.
 
-    `live`: the live notes it knows, where nothing can have been added since; others were forgotten.
+    `gone`: the notes it was given once and holds no more, folded or forgotten. Those that came while it was asked are
+    not among them.
     """
 
     stored: CompactionState
     ended: bool
-    live: frozenset[NoteId] | None = None
+    gone: frozenset[NoteId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

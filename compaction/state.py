@@ -13,7 +13,7 @@ from compaction.model import CompactionState, Seq
 from compaction.notes import NoteBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from compaction.model import NoteId, RunId, SegmentId
     from compaction.ports import Landing
@@ -151,20 +151,17 @@ def repair_failed(state: SessionState, run_id: RunId) -> SessionState:
 
 
 def adopted(
-    state: SessionState, stored: CompactionState, *, ended: bool, live: frozenset[NoteId] | None = None
+    state: SessionState, stored: CompactionState, *, ended: bool, gone: Collection[NoteId] = ()
 ) -> SessionState:
-    """Return the state after the store was found to know more: its cursor, summary and revision hold, and notes
-    that it has folded leave pending; live notes that are not among `live` are gone, where that is given. The cursor
-    never retreats, so an older record changes nothing."""
+    """Return the state after the store was found to know more: its cursor, summary and revision hold, and notes that
+    are `gone` there, folded or forgotten, are gone here. The cursor never retreats, so an older record changes
+    nothing."""
     if stored.revision < state.memory.revision or stored.cursor < state.memory.cursor:
         return replace(state, run=None)
-    still_pending = {note.id for note in stored.pending_notes}
-    folded = {note.id for note in state.notes.pending} - still_pending
-    notes = state.notes.folded(folded)
     return replace(
         state,
         memory=replace(stored, pending_notes=()),
-        notes=notes if live is None else replace(notes, live=tuple(note for note in notes.live if note.id in live)),
+        notes=state.notes.without(gone),
         run=None,
         ending=state.ending or ended,
         ended=state.ended or ended,

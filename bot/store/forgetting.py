@@ -18,7 +18,7 @@ from bot.store import rows
 from bot.store.indexing import index_source
 from bot.store.kept import landings, person_facts, segment_tiers
 from bot.store.prompts import forget_sent_texts
-from bot.store.schema import notes, segments, turns
+from bot.store.schema import notes, segments, sessions, turns
 from bot.store.standing import record_values
 from bot.store.summaries import render_anew
 from bot.store.tiers import mark_archived
@@ -89,14 +89,14 @@ class Forgetting:
 
         Without a session or turn, everything that is kept about the person goes too.
         """
-        sessions = person.sessions if session_id is None else (session_id,)
+        where = person.sessions if session_id is None else (session_id,)
         async with self._database.reading() as connection:
-            forgotten = [turn for each in sessions for turn in await _theirs(connection, each, person, seq)]
+            forgotten = [turn for each in where for turn in await _theirs(connection, each, person, seq)]
             runs = runs_of(part.text for turn in forgotten for part in turn.parts if part.speaker_id == person.id)
             if session_id is None:
-                sessions = tuple(dict.fromkeys((*sessions, *await _sessions_that_repeat(connection, runs))))
+                where = tuple(dict.fromkeys((*where, *await _sessions_that_repeat(connection, runs))))
         total = Forgotten()
-        for each in sessions:
+        for each in where:
             async with self._database.writing() as connection:
                 done = await self._forget_in(connection, each, person, seq, runs)
             total = Forgotten(
@@ -107,9 +107,21 @@ class Forgetting:
                 total.about + done.about,
                 (*total.sessions, *done.sessions),
             )
+        await self._tell_open_rooms(total.sessions)
         empty_sentence_caches()
         await self._wipe()
         return total
+
+    async def _tell_open_rooms(self, told: Collection[SessionId]) -> None:
+        """Move the revision of every other session that goes on: a room may hold what it found in one of these, or
+        what somebody said of themselves there."""
+        async with self._database.reading() as connection:
+            found = await connection.execute(select(sessions.c.id).where(sessions.c.ended_at.is_(None)))
+            going_on = [SessionId(each) for each in found.scalars().all()]
+        for session_id in going_on:
+            if session_id not in told:
+                async with self._database.writing() as connection:
+                    await render_anew(connection, session_id, now=self._clock.now())
 
     async def _forget_in(
         self, connection: AsyncConnection, session_id: SessionId, person: Person, seq: int | None, runs: Runs
@@ -129,9 +141,10 @@ class Forgetting:
         if theirs or answers or gone or facts:
             # Which of them held something that is forgotten now can't be told from their words.
             await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
+        changed = theirs or answers or gone or facts or about
+        if changed:
             await render_anew(connection, session_id, now=self._clock.now())
         await forget_sent_texts(connection)
-        changed = theirs or answers or gone or facts or about
         return Forgotten(len(theirs), len(answers), facts, len(gone), about, (session_id,) if changed else ())
 
     async def _clean_segments(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from bot.brain.context import ModelContext
     from compaction.memory.tiers import Check
+    from compaction.summarisers.port import Summariser
 
 GUILD, CHANNEL = 77, 701
 PEOPLE = ("Ada", "Bob", "Cy")
@@ -48,12 +49,14 @@ class Evening:
         people: PeopleSettings | None = None,
         max_input_tokens: int = 28_672,
         compaction: CompactionSettings | None = None,
+        summariser: Summariser | None = None,
     ) -> None:
         self._path = path
         self.session_id = SessionId(name)
         self.clock = FakeClock() if clock is None else clock
         self.tiers = TierSettings() if tiers is None else tiers
         self._compaction = CompactionSettings() if compaction is None else compaction
+        self._summariser = ExtractiveSummariser() if summariser is None else summariser
         self._people_settings = PeopleSettings() if people is None else people
         self.max_input_tokens = max_input_tokens
         self._stack = AsyncExitStack()
@@ -82,7 +85,7 @@ class Evening:
             SessionMemory.open(
                 self.session_id,
                 store=self.store,
-                summariser=ExtractiveSummariser(),
+                summariser=self._summariser,
                 fallback=ExtractiveSummariser(),
                 settings=self._compaction,
                 mode=Mode.SUMMARY,

@@ -16,13 +16,16 @@ from bot.store.vectorshelf import VectorShelf
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.tiers import Tier
-from compaction.model import Note, NoteId
+from compaction.model import Note, NoteId, SessionId
 from compaction.payload import PartKind, part, text_digest
 from compaction.settings import PeopleSettings, TierSettings
+from compaction.summarisers.extractive import ExtractiveSummariser
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from compaction.summarisers.port import Fold, FoldRequest
 
 DAY_S = 86_400.0
 
@@ -318,7 +321,7 @@ async def test_the_task_wakes_when_there_is_something_to_do(tmp_path: Path, monk
 
 @pytest.mark.asyncio
 async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
-    """Within ten turns nothing that was forgotten is sent, and it is never folded again."""
+    """With the next turn nothing that was forgotten is sent, and it is never folded again."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         await evening.talk(75)
@@ -336,7 +339,7 @@ async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
             await evening.keeper.tend()
             await evening.keeper.tend()
         assert [line["event"] for line in logs if line["event"] == "memory_refreshed"] == ["memory_refreshed"]
-        assert evening.keeper.refreshed == 1
+        assert evening.memory.overtaken == 1
         sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
         assert "Zanzibar" not in str([part.content for part in sent.parts])
         assert "Ada" not in str([part.content for part in sent.parts])
@@ -368,3 +371,135 @@ async def test_a_fold_that_is_under_way_does_not_bring_it_back(tmp_path: Path) -
         stored = await evening.store.load(evening.session_id)
         assert stored.state.cursor == 10
         assert "Zanzibar" not in str(stored.segments)
+
+
+@pytest.mark.asyncio
+async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(tmp_path: Path) -> None:
+    """They leave the window with their fold, but a later batch is told with what came just before it."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.talk(9)
+        await evening.say("I live in Zanzibar.")
+        await evening.talk(60)
+        assert evening.memory.cursor >= 10
+        assert "Zanzibar" in str(evening.memory.turns)
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada)
+        await evening.keeper.tend()
+        assert "Zanzibar" not in str(evening.memory.turns)
+
+
+class _Held:
+    """A summariser that thinks until it is let go."""
+
+    name = "held"
+    model = "held"
+
+    def __init__(self) -> None:
+        self.thinking = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        self.thinking.set()
+        await self.go.wait()
+        return await ExtractiveSummariser().fold(request)
+
+
+@pytest.mark.asyncio
+async def test_forgetting_does_not_wait_for_a_fold_under_way(tmp_path: Path) -> None:
+    """A model may think for a minute, and what it folds would be refused: the words leave the window, the live notes
+    and what tools had found at once."""
+    held = _Held()
+    async with Evening(tmp_path / "a.db", summariser=held) as evening:
+        await evening.say("I live in Zanzibar.")
+        for number in range(60):
+            await evening.say(f"Parcel {number} is here.", "Bob")
+        await evening.memory.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
+        evening.memory.context(max_input_tokens=evening.max_input_tokens)
+        await held.thinking.wait()
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada)
+        await evening.keeper.tend()
+        assert evening.memory.overtaken == 1
+        assert "Zanzibar" not in str(evening.memory.turns)
+        assert evening.memory.live_notes == ()
+        held.go.set()
+        await evening.memory.settle()
+        assert evening.memory.cursor == 0
+        evening.clock.advance(600.0)
+        evening.memory.context(max_input_tokens=evening.max_input_tokens)
+        await evening.memory.settle()
+        assert evening.memory.cursor == 10
+        assert "Zanzibar" not in str((await evening.store.load(evening.session_id)).segments)
+
+
+@pytest.mark.asyncio
+async def test_a_refused_landing_is_a_forgetting_like_any_other(tmp_path: Path) -> None:
+    """Whoever notices first that words were forgotten, notes and facts about the person go."""
+    held = _Held()
+    async with Evening(tmp_path / "a.db", summariser=held) as evening:
+        await evening.say("I live in Zanzibar.")
+        for number in range(60):
+            await evening.say(f"Parcel {number} is here.", "Bob")
+        await evening.keeper.tend(through=evening.memory.total_turns)
+        evening.keeper.came(["id-Ada"])
+        await evening.keeper.tend()
+        assert evening.people.section(GUILD, [("id-Ada", "Ada")])
+        await evening.memory.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
+        evening.memory.context(max_input_tokens=evening.max_input_tokens)
+        await held.thinking.wait()
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada)
+        held.go.set()
+        await evening.memory.settle()
+        assert evening.memory.live_notes == ()
+        assert "Zanzibar" not in str(evening.memory.turns)
+        await evening.keeper.tend()
+        assert evening.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+
+
+@pytest.mark.asyncio
+async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(tmp_path: Path) -> None:
+    """What people said of themselves yesterday is told today, until it is forgotten."""
+    async with Evening(tmp_path / "a.db", name="yesterday") as yesterday:
+        await yesterday.say("I live in Zanzibar.")
+        await yesterday.keeper.tend(through=1)
+        await yesterday.memory.end()
+    async with Evening(tmp_path / "a.db", name="today") as today:
+        await today.say("Hello.", "Bob")
+        today.keeper.came(["id-Ada"])
+        await today.keeper.tend()
+        assert "Zanzibar" in str(today.people.section(GUILD, [("id-Ada", "Ada")]))
+        forgetting = Forgetting(today.database, today.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada, session_id=SessionId("yesterday"))
+        await today.keeper.tend()
+        assert today.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+
+
+@pytest.mark.asyncio
+async def test_every_turn_asks_whether_something_was_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer after the next one must not tell it any more; tiers are checked every ten turns, that is too late."""
+    async with Evening(tmp_path / "a.db") as evening:
+        asked = asyncio.Event()
+        revision = evening.shelf.revision
+
+        async def tell(session_id: SessionId) -> int:
+            asked.set()
+            return await revision(session_id)
+
+        monkeypatch.setattr(evening.shelf, "revision", tell)
+        await evening.talk(1)
+        task = asyncio.create_task(evening.keeper.run(), name="keeper")
+        try:
+            async with asyncio.timeout(10):
+                await asked.wait()
+                asked.clear()
+                await evening.talk(1)
+                evening.keeper.turned()
+                await asked.wait()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)

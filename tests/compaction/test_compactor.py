@@ -20,7 +20,10 @@ from tests.fakes.turn_store import Fault, InMemoryTurnStore
 from tests.fakes.virtual_time import run_virtually
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from compaction.events import CompactionEvent
+    from compaction.ports import StoredMemory
     from compaction.summarisers.port import Fold, FoldRequest
 
 COMMON = {"session_id", "guild_id", "compaction_mode", "strategy", "run_id"}
@@ -261,6 +264,39 @@ def test_another_process_on_the_same_session_is_noticed() -> None:
             assert room.memory.state == (await room.store.load(EVENING)).state
             assert room.memory.cursor == 10
             assert room.sent().missing == ()
+
+    run_virtually(main())
+
+
+class _Asked(InMemoryTurnStore):
+    """A store during whose answer something happens in the room."""
+
+    meanwhile: Callable[[], Coroutine[None, None, None]] | None = None
+
+    async def load(self, session_id: SessionId) -> StoredMemory:
+        stored = await super().load(session_id)
+        if self.meanwhile is not None:
+            self.waiting = asyncio.create_task(self.meanwhile(), name="meanwhile")
+            await asyncio.sleep(0)
+        return stored
+
+
+def test_a_share_that_ends_while_the_store_is_asked_loses_no_note() -> None:
+    """Its notes are pending here before the store hears of it; that is no folding, and no forgetting."""
+
+    async def main() -> None:
+        store = _Asked()
+        async with Room(store=store, model=MoodyModel(Mood.SLOW)) as room:
+            await room.talk(61)
+            await room.see("n1")
+            room.sent()
+            assert await store.land(landing(0, 10, revision=0))
+            store.meanwhile = room.memory.retire_live_notes
+            await room.memory.settle()
+            store.meanwhile = None
+            await store.waiting
+            assert [note.id for note in room.memory.state.pending_notes] == ["n1"]
+            assert room.memory.state == (await store.load(EVENING)).state
 
     run_virtually(main())
 

@@ -290,7 +290,8 @@ def test_a_later_state_of_the_store_is_adopted() -> None:
     it = machine(SessionState(notes=NoteBuffer(pending=(note("a"), note("b")))))
     run = started(it, 61)
     it.handle(failure(run, Culprit.STORE), 0.0)
-    it.handle(Overtaken(CompactionState(Seq(10), 1, "Stored.", 9.0, (note("b"),)), ended=False), 0.0)
+    stored = CompactionState(Seq(10), 1, "Stored.", 9.0, (note("b"),))
+    it.handle(Overtaken(stored, ended=False, gone=frozenset({NoteId("a")})), 0.0)
     assert it.state.compaction == CompactionState(Seq(10), 1, "Stored.", 9.0, (note("b"),))
     it.handle(Overtaken(CompactionState(), ended=False), 0.0)
     assert it.state.memory.cursor == 10

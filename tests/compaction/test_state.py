@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.model import CompactionState, RunId, Seq
+from compaction.model import CompactionState, NoteId, RunId, Seq
 from compaction.notes import NoteBuffer
 from compaction.state import Run, SessionState, adopted, begun, dropped, failed, landed, made
 from tests.compaction.turn_store_contract import landing, note
@@ -71,6 +71,15 @@ def test_adopting_never_moves_the_cursor_back(have: tuple[int, int], stored: tup
     after = adopted(state, CompactionState(cursor=Seq(stored[0]), revision=stored[1]), ended=False)
     assert after.memory.cursor >= state.memory.cursor
     assert after.memory.revision >= state.memory.revision
+
+
+def test_adopting_lets_go_of_the_notes_that_are_gone() -> None:
+    """Live or pending; those that the store could not know of yet stay."""
+    notes = NoteBuffer(live=(note("live"), note("shown")), pending=(note("waits"), note("folded")))
+    after = adopted(
+        SessionState(notes=notes), CompactionState(revision=1), ended=False, gone={NoteId("shown"), NoteId("folded")}
+    )
+    assert after.notes == NoteBuffer(live=(note("live"),), pending=(note("waits"),))
 
 
 def test_dropped_run_is_gone() -> None:
