@@ -129,7 +129,7 @@ class OpenAIChat:
                 response = await self._open_stream(body, max_output_tokens, tools)
         except Exception as error:
             raise self._translated(error) from error
-        understood = heard_anything = False
+        understood = heard_anything = called = passed_on = False
         # A stream that stands still is as bad as one that never begins.
         deadline, patience_s = first_deadline, self._settings.first_token_timeout_s
         calls, written, reason = StreamedCalls(), WrittenCalls() if tools.offers else None, ""
@@ -146,6 +146,7 @@ class OpenAIChat:
                         on_usage(Usage(usage.prompt_tokens, usage.completion_tokens))
                     piece = _piece_of(chunk)
                     for call in piece.calls:
+                        called = True
                         calls.feed(call)
                 except Exception as error:
                     raise self._translated(error) from error
@@ -155,18 +156,21 @@ class OpenAIChat:
                     deadline = min(last_deadline, asyncio.get_running_loop().time() + patience_s)
                 text = piece.text if written is None else written.feed(piece.text)
                 if text:
+                    passed_on = passed_on or not text.isspace()
                     yield text
         finally:
             await response.close()
         if not understood:
             # A web page, say: the client reads no event in it and ends in silence.
             raise _NoAnswerError(str(self._translated(ValueError("no event in the stream"))), retryable=True)
-        if not heard_anything:
+        rest, asked = ("", ()) if written is None else written.end()
+        # With tools on offer some write the marks of a call and nothing between them: that is no answer either.
+        empty_marks = written is not None and not (called or asked or passed_on or rest.strip())
+        if not heard_anything or empty_marks:
             raise _NoAnswerError(
                 f"The language model {self.model} gave an empty answer. Try again, or choose another llm.model.",
                 retryable=True,
             )
-        rest, asked = ("", ()) if written is None else written.end()
         if rest:
             yield rest
         yield self._ended(calls, asked, reason)

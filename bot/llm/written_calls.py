@@ -1,7 +1,8 @@
 """Calls of tools that a model writes as text, because its server has no parser for them. Pure.
 
 Many small models behind many small servers answer `{"name": "look", "arguments": {…}}`, in a fence, in `<tool_call>`
-tags, or bare. Read aloud that would be gibberish; understood, it is a call like any other.
+or `<tools>` tags, or bare. Read aloud that would be gibberish; understood, it is a call like any other. The tags with
+nothing between them are no answer at all.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from bot.llm.tool_calls import MOST_ARGUMENT_CHARS, MOST_CALLS, MOST_NAME_CHARS
 from compaction.budget.messages import ToolCall
 
 # No spoken answer begins like this.
-_OPENING = re.compile(r"\s*(<tool_call>|```|\{|\[\s*\{)")
+_OPENING = re.compile(r"\s*(<tool_call>|<tools>|```|\{|\[\s*\{)")
 # From here on it is plain whether a text opens so.
 _TELLING_CHARS = 16
-_MARKS = re.compile(r"</?tool_call>|```(?:json|tool_call|xml)?", re.IGNORECASE)
+# Qwen's template lists the tools between `<tools>` tags, and small ones answer in them.
+_MARKS = re.compile(r"</?(?:tool_call|tools)>|```(?:json|tool_call|xml)?", re.IGNORECASE)
 
 
 class WrittenCalls:
@@ -38,15 +40,17 @@ class WrittenCalls:
         return passed
 
     def end(self) -> tuple[str, tuple[ToolCall, ...]]:
-        """Return the rest of the text, and the calls that were written; one of them is empty."""
+        """Return the rest of the text, and the calls that were written; one of them is empty, if not both."""
         held, self._held = self._held or "", None
-        calls = _calls_in(held) if _OPENING.match(held) else ()
-        return ("", calls) if calls else (held, ())
+        if not _OPENING.match(held):
+            return held, ()
+        calls = _calls_in(held)
+        return ("", calls) if calls or not _MARKS.sub("", held).strip() else (held, ())
 
 
 def _may_open(text: str) -> bool:
     start = text.lstrip()
-    return any(opening.startswith(start) for opening in ("<tool_call>", "```", "{", "[{"))
+    return any(opening.startswith(start) for opening in ("<tool_call>", "<tools>", "```", "{", "[{"))
 
 
 def _calls_in(text: str) -> tuple[ToolCall, ...]:

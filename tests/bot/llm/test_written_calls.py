@@ -28,6 +28,7 @@ def read(*pieces: str) -> tuple[str, str, list[tuple[str, object]]]:
         LOOK,
         f"```json\n{LOOK}\n```",
         f"<tool_call>\n{LOOK}\n</tool_call>",
+        f"<tools>\n{LOOK}\n</tools>",
         f"[{LOOK}]",
         '{"function": {"name": "look", "parameters": {"at": "map"}}}',
         '\n {"name": "look", "arguments": "{\\"at\\": \\"map\\"}"}',
@@ -38,6 +39,12 @@ def read(*pieces: str) -> tuple[str, str, list[tuple[str, object]]]:
 def test_a_written_call_is_a_call(text: str) -> None:
     """However it is wrapped; nothing of it is spoken."""
     assert read(*text) == ("", "", [("look", {"at": "map"})])
+
+
+@pytest.mark.parametrize("text", ["<tools></tools>", "<tool_call>\n</tool_call>", "```json\n```", "<tools>"])
+def test_marks_with_nothing_between_them_are_nothing(text: str) -> None:
+    """Neither a call nor words."""
+    assert read(*text) == ("", "", [])
 
 
 def test_several_calls_are_several() -> None:
