@@ -7,7 +7,7 @@ decides, and the screen says which it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks.localmodel import find_model_file
 from rehearsal.errors import LanguageModelError
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LanguageModelMind:
-    """A model file, and the Python that can serve it."""
+    """A model file, and the Python that can serve it. `patience`: how many times longer its answers are waited for."""
 
     python: str
     model_file: Path
+    # On two cores it reads a prompt for half a minute before its first word, where others take a second.
+    patience: float = 4.0
 
     @property
     def sentence(self) -> str:
@@ -34,9 +36,10 @@ class LanguageModelMind:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedMind:
-    """The embedded responder. `missing`: why it is no language model, and how to get one."""
+    """The embedded responder. `missing`: why it is no language model, and how to get one. `patience`: as above."""
 
     missing: str
+    patience: float = 1.0
 
     @property
     def sentence(self) -> str:
@@ -44,7 +47,10 @@ class EmbeddedMind:
         return f"Behind the chat server is the embedded responder, which quotes, and no language model: {self.missing}"
 
 
-async def find_mind(wanted: WantedModel, models_dir: Path) -> LanguageModelMind | EmbeddedMind:
+Mind: TypeAlias = LanguageModelMind | EmbeddedMind
+
+
+async def find_mind(wanted: WantedModel, models_dir: Path) -> Mind:
     """Return what can be behind the chat server. Raises `LanguageModelError` when what was named cannot."""
     missing: list[str] = []
     model_file, python = None, ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.cli.chat_choice import LanguageModelMind, find_mind
+from bot.cli.chat_choice import LanguageModelMind
 from bot.cli.chat_mind import words_for
 from bot.embedding.minilm import MODEL_NAME, minilm_embedder
 from bot.models.catalogue import EMBED_MINILM, VOICE_JOE
@@ -23,41 +23,41 @@ from voice.asr.whisper import WhisperEngine
 from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
-    from bot.cli.rehearse_options import WantedModel
+    from bot.cli.chat_choice import Mind
     from config.schema import Settings
     from voice.audio import Pcm
 
+# As long as the bot can be made to wait: a processor reads a prompt at some forty tokens a second, less beside others.
+SLOW_MODEL: dict[str, object] = {
+    "llm.first_token_timeout_s": 120.0,
+    "llm.total_timeout_s": 300.0,
+    "brain.reply_timeout_s": 120.0,
+}
 # Whisper's own prompt for a glossary; a request's prompt is handed on as the words to expect.
 _GLOSSARY_HEAD = "Glossary:"
 
 
 @asynccontextmanager
-async def model_servers(
-    settings: Settings, wanted: WantedModel, say: Callable[[str], object]
-) -> AsyncIterator[dict[str, object]]:
+async def model_servers(settings: Settings, mind: Mind) -> AsyncIterator[dict[str, object]]:
     """Start the four and lend the settings, by dotted name, with which a bot uses them.
 
-    `wanted`: what is to be behind chat; `say` is told what it is, in a sentence. Embeddings are left out where their
-    model is not here. Raises `VoiceError` when the recogniser or the voice is missing, `RehearsalError` when a server
-    cannot listen or the language model that was named cannot be served.
+    `mind`: what is behind chat. Embeddings are left out where their model is not here. Raises `VoiceError` when the
+    recogniser or the voice is missing, `RehearsalError` when a server cannot listen or the language model does not
+    start.
     """
     async with AsyncExitStack() as stack:
         served: dict[str, object] = {}
-        served |= await chat_server(stack, settings, wanted, say)
+        served |= await chat_server(stack, settings, mind)
         served |= await _speech(stack, settings)
         served |= await _transcription(stack, settings)
         served |= await _embeddings(stack, settings)
         yield served
 
 
-async def chat_server(
-    stack: AsyncExitStack, settings: Settings, wanted: WantedModel, say: Callable[[str], object]
-) -> dict[str, object]:
+async def chat_server(stack: AsyncExitStack, settings: Settings, mind: Mind) -> dict[str, object]:
     """Start the chat server alone, which `stack` ends. See `model_servers`."""
-    mind = await find_mind(wanted, settings.models.directory)
-    say(mind.sentence)
     if isinstance(mind, LanguageModelMind):
         return await _language_model(stack, mind)
     names = (settings.brain.name, *settings.brain.wake_names)
@@ -76,6 +76,7 @@ async def _language_model(stack: AsyncExitStack, mind: LanguageModelMind) -> dic
         # By its own name, since its vocabulary is told by it.
         "llm.model": served.name,
         "budget.max_context_tokens": CONTEXT_TOKENS,
+        **SLOW_MODEL,
     }
 
 

@@ -164,7 +164,10 @@ async def _play(scenario: Scenario, settings: Settings, wanted: Rehearsed, progr
 
     names = (scenario.bot.name, *(person.name for person in scenario.people))
     async with AsyncExitStack() as stack:
-        served = await _model_servers(stack, settings, wanted.models, program)
+        served: dict[str, object] = {}
+        if wanted.models is not None:
+            served, patience = await _model_servers(stack, settings, wanted.models, program)
+            scenario = scenario.with_patience(patience)
         servers = _servers(scenario, realtime=wanted.realtime)
         backstage = await stack.enter_async_context(open_local_backstage(servers, minds(settings, names)))
         chosen = {**served, **backstage.settings, **wanted.overrides}
@@ -190,11 +193,12 @@ def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
 
 
 async def _model_servers(
-    stack: AsyncExitStack, settings: Settings, models: WantedModel | None, program: Program
-) -> dict[str, object]:
-    """Start the local endpoints, where there are to be any, and return the settings with which the bot uses them."""
-    if models is None:
-        return {}
+    stack: AsyncExitStack, settings: Settings, wanted: WantedModel, program: Program
+) -> tuple[dict[str, object], float]:
+    """Start the local endpoints; return the settings with which the bot uses them, and how patient people must be."""
+    from bot.cli.chat_choice import find_mind
     from bot.cli.model_servers import model_servers
 
-    return await stack.enter_async_context(model_servers(settings, models, program.say))
+    mind = await find_mind(wanted, settings.models.directory)
+    program.say(mind.sentence)
+    return await stack.enter_async_context(model_servers(settings, mind)), mind.patience

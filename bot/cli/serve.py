@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from bot.cli.chat_choice import find_mind
 from bot.cli.companion import InProcessCompanion
 from bot.cli.here import nowhere
 from bot.cli.model_servers import as_lines, model_servers
@@ -49,7 +50,9 @@ async def serve_local_discord(
         for line in addresses(discord):
             typer.echo(line)
         if models is not None:
-            served = await stack.enter_async_context(model_servers(settings, models, typer.echo))
+            mind = await find_mind(models, settings.models.directory)
+            typer.echo(mind.sentence)
+            served = await stack.enter_async_context(model_servers(settings, mind))
             overrides = served | dict(overrides)
             typer.echo("OpenAI-compatible model servers are up, for this machine alone. The settings that use them:")
             for line in as_lines(served):

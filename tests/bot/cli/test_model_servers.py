@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import openai
 import pytest
 
+from bot.cli.chat_choice import EmbeddedMind, LanguageModelMind
 from bot.cli.model_servers import as_lines, chat_server, glossary_of, model_servers
-from bot.cli.rehearse_options import WantedModel
 from config.load import load
 from rehearsal.servers.language_model import CONTEXT_TOKENS
 from tests.fakes.llama import llama_python
@@ -30,8 +30,7 @@ async def test_four_endpoints_as_a_provider_has_them(whisper_model_dir: Path) ->
             "asr.device": "cpu",
         }
     )
-    told: list[str] = []
-    async with model_servers(settings, WantedModel(), told.append) as served:
+    async with model_servers(settings, EmbeddedMind("no model is here")) as served:
         clients = {
             section: openai.AsyncOpenAI(base_url=str(served[f"{section}.base_url"]), api_key="none", max_retries=0)
             for section in ("llm", "speaking", "asr", "recall")
@@ -58,7 +57,6 @@ async def test_four_endpoints_as_a_provider_has_them(whisper_model_dir: Path) ->
     assert "table" in heard.text
     assert "on the table" in str(said.choices[0].message.content)
     assert len(vectors.data[0].embedding) == 384
-    assert "Behind the chat server is" in told[0]
     assert 'asr.engine = "endpoint"' in "\n".join(as_lines(served))
 
 
@@ -67,16 +65,16 @@ async def test_a_bot_is_told_of_the_language_model_behind_chat(tmp_path: Path) -
     """Its own name and room; and with a language model it folds by that model."""
     model_file = tmp_path / "qwen2.5-tiny.gguf"
     model_file.write_bytes(b"")
-    told: list[str] = []
     async with AsyncExitStack() as stack:
-        served = await chat_server(stack, load(), WantedModel(model_file, llama_python(tmp_path)), told.append)
+        served = await chat_server(stack, load(), LanguageModelMind(llama_python(tmp_path), model_file))
         client = await stack.enter_async_context(
             openai.AsyncOpenAI(base_url=str(served["llm.base_url"]), api_key="none", max_retries=0)
         )
         assert [model.id async for model in client.models.list()] == [served["llm.model"]] == ["qwen2.5-tiny"]
-    assert told == ["Behind the chat server is the language model qwen2.5-tiny, which llama.cpp loads now."]
     assert served["budget.max_context_tokens"] == CONTEXT_TOKENS
     assert "compaction.summariser" not in served
+    # A bot takes what it is told: names and bounds are right.
+    assert load(overrides=served).llm.first_token_timeout_s > load().llm.first_token_timeout_s
 
 
 def test_the_words_to_expect_come_out_of_any_prompt() -> None:
