@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,12 +44,43 @@ def test_a_schema_fetches_nothing() -> None:
         read_arguments('{"a": 1}', {"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}})
 
 
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    """JSON schema calls 2.0 an integer, Python does not."""
+    given = read_arguments('{"from": 2.0, "to": "7"}', TURNS_SCHEMA)
+    assert given == {"from": 2, "to": 7}
+    assert all(isinstance(value, int) for value in given.values())
+
+
+def test_nobody_elses_schema_keeps_the_bot_busy() -> None:
+    """A pattern that takes for ever, or references that double at every step: the tool's server checks that itself."""
+    slow = {"type": "string", "pattern": "^(a+)+$"}
+    named = {"^(a+)+$": {"type": "string"}}
+    schema = {"properties": {"a": slow, "b": {"patternProperties": named, "additionalProperties": False}}}
+    endless = "a" * 64 + "!"
+    arguments = {"a": endless, "b": {endless: 1}}
+    assert read_arguments(json.dumps(arguments), schema) == arguments
+    doubling: dict[str, object] = {f"d{step}": {"allOf": [{"$ref": f"#/$defs/d{step + 1}"}] * 2} for step in range(64)}
+    with pytest.raises(ToolError, match="own schema is broken"):
+        read_arguments('{"a": 1}', {"$defs": doubling | {"d64": {}}, "properties": {"a": {"$ref": "#/$defs/d0"}}})
+
+
+def test_no_more_is_allowed_than_the_schema_names() -> None:
+    """Patterns apart, everything is checked as ever."""
+    with pytest.raises(ToolError, match="Additional properties"):
+        read_arguments('{"b": 1}', {"properties": {"a": {}}, "additionalProperties": False})
+
+
 def test_schemas_are_looked_at() -> None:
     """Ours are right; others may not be."""
     assert schema_problem(SEARCH_SCHEMA) is None
     assert schema_problem(TURNS_SCHEMA) is None
     assert schema_problem({"type": "array"}) == "it is not of an object"
     assert "is not valid" in str(schema_problem({"type": "object", "properties": {"a": {"type": "thing"}}}))
+    deep: dict[str, object] = {"type": "object"}
+    for _ in range(150):
+        deep = {"type": "object", "properties": {"a": deep}}
+    assert schema_problem(deep) == "it is too deep to be read"
+    assert schema_problem({"type": "object", "description": "x" * 50_000}) == "it is too long"
 
 
 @given(written=st.text(max_size=200) | st.recursive(st.integers(), st.lists).map(str))
