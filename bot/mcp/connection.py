@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ STREAM_TIMEOUT_S = 300.0
 # More is no list of tools.
 MOST_TOOLS = 200
 _TOLD_CHARS = 200
+_ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,8 @@ def _text_of(result: CallToolResult) -> str:
 
 
 def plain(error: BaseException) -> str:
-    """Return what went wrong in one line; of a group of errors the first."""
+    """Return what went wrong in one line; of a group of errors the first. Of addresses the host alone is told: hosted
+    servers have their keys in the rest."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
@@ -196,4 +199,4 @@ def plain(error: BaseException) -> str:
             sentence = error.message
         case _:
             sentence = str(error) or type(error).__name__
-    return " ".join(sentence.split())[:_TOLD_CHARS]
+    return " ".join(_ADDRESS.sub(r"\1\2", sentence).split())[:_TOLD_CHARS]

@@ -17,6 +17,8 @@ from bot.brain.tools.schema import schema_problem
 from bot.brain.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bot.mcp.connection import McpConnection, TheirTool
     from bot.mcp.settings import McpServerSettings
 
@@ -58,8 +60,8 @@ def _tool(connection: McpConnection, theirs: TheirTool) -> Tool:
     about = " ".join(defused(theirs.description).split())[:MOST_DESCRIPTION_CHARS]
     return Tool(
         name=tool_name(settings.name, theirs.name),
-        description=about or f"{theirs.name} of {settings.name}.",
-        parameters=theirs.schema,
+        description=about or f"{defused(theirs.name)[:MOST_NAME_CHARS]} of {settings.name}.",
+        parameters=_defused(theirs.schema),
         call=partial(connection.call, theirs.name),
         permission=settings.permission,
         side_effects=settings.changes_something(theirs.name),
@@ -67,6 +69,23 @@ def _tool(connection: McpConnection, theirs: TheirTool) -> Tool:
         # The connection has the same limit and says more of it.
         timeout_s=settings.timeout_s + 1.0,
     )
+
+
+def _defused(schema: Mapping[str, object]) -> dict[str, object]:
+    """Return a schema whose words are data as well: a model reads its descriptions, names and choices."""
+    return {defused(name): _value(each) for name, each in schema.items()}
+
+
+def _value(value: object) -> object:
+    match value:
+        case str():
+            return defused(value)
+        case dict():
+            return _defused(value)
+        case list():
+            return [_value(each) for each in value]
+        case _:
+            return value
 
 
 def _words(server: str, tool: str) -> tuple[str, ...]:

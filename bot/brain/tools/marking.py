@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 
-_TAG = re.compile(r"<\s*/?\s*(?:data|system|assistant|user|tool)\b", re.IGNORECASE)
-# Tokens of chat templates: some servers read them anywhere in a prompt.
-_TEMPLATE = re.compile(r"<\|[^|<>]{0,40}\|>|\[/?INST\]|<</?SYS>>")
+# How a tag begins, or a token of a chat template, which some servers read anywhere in a prompt. What begins it is made
+# another character: cut out of the middle of another one, it would complete that.
+_BEGINNING = re.compile(
+    r"<(?=\s*/?\s*(?:data|system|assistant|user|tool)\b|\||<?/?SYS>>)|\[(?=/?INST\])", re.IGNORECASE
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 _SOURCE = re.compile(r"[^\w .:/-]+")
 _SOURCE_CHARS = 80
@@ -17,9 +19,11 @@ _SOURCE_CHARS = 80
 
 def as_data(source: str, text: str, *, max_chars: int) -> str:
     """Return `text` between marks that say it is data from `source`, at most `max_chars` of it."""
-    clean = defused(text)
-    if len(clean) > max_chars:
-        left_out = len(clean) - max_chars
+    # Of a text without end only the beginning is looked at: the whole would keep every room waiting.
+    looked_at = 2 * max_chars
+    clean = defused(text[:looked_at])
+    left_out = max(0, len(clean) - max_chars) + max(0, len(text) - looked_at)
+    if left_out:
         clean = f"{clean[:max_chars]}\n[… {left_out} more characters left out]"
     name = _SOURCE.sub(" ", source)[:_SOURCE_CHARS].strip()
     return f'<data from="{name}">\n{clean}\n</data>'
@@ -27,6 +31,4 @@ def as_data(source: str, text: str, *, max_chars: int) -> str:
 
 def defused(text: str) -> str:
     """Return `text` without what could end its marks, speak for another role, or hide."""
-    text = _CONTROL.sub("", text)
-    text = _TEMPLATE.sub("", text)
-    return _TAG.sub(lambda found: "‹" + found.group()[1:], text)
+    return _BEGINNING.sub("‹", _CONTROL.sub("", text))

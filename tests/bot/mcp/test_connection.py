@@ -13,6 +13,7 @@ import pytest
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
+from bot.mcp.connection import plain
 from bot.mcp.servers import running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from bot.mcp.visit import McpError, offered_tools
@@ -113,6 +114,23 @@ async def test_a_visit_tells_what_there_is() -> None:
         await offered_tools(McpServerSettings(name="web", url="http://127.0.0.1:9/mcp"))
     with pytest.raises(McpError):
         await offered_tools(desk(args=["-c", "print('hello')"]))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://hub.example/k3y-in-the-path/mcp",
+        "https://hub.example/mcp?key=k3y",
+        "https://k3y@hub.example",
+        "http://me:k3y@hub.example:8080/x",
+    ],
+)
+def test_no_key_of_an_address_is_told(url: str) -> None:
+    """Neither in the log nor to the model: the host is enough to know which server it is."""
+    told = plain(RuntimeError(f"Client error '401 Unauthorized' for url '{url}'\nSee {url} again"))
+    assert "k3y" not in told
+    assert told.count("hub.example") == 2
+    assert told.startswith("Client error '401 Unauthorized' for url 'http")
 
 
 @pytest.mark.asyncio
