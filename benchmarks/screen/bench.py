@@ -49,7 +49,7 @@ async def run(options: Options, progress: Progress) -> Report:
         machine=machine,
         ours=ours,
         peers=peers,
-        targets=(*_targets(gate, reading, latency, looks, peers), _answers(beside)),
+        targets=(*_targets(gate, reading, latency, looks, peers), *_answers(beside)),
         remarks=tuple(remarks),
     )
 
@@ -74,12 +74,16 @@ def _targets(
     )
 
 
-def _answers(beside: dict[str, Json]) -> Target:
-    """Return the target of the answers that are given while a screen is shared."""
+def _answers(beside: dict[str, Json]) -> tuple[Target, ...]:
+    """Return the targets of the answers that are given while a screen is shared: how late, and how many are missing."""
     figures = beside.get("beside a share")
-    spread = figures.get("besides_the_model_server_ms") if isinstance(figures, dict) else None
+    told = figures if isinstance(figures, dict) else {}
+    spread = told.get("besides_the_model_server_ms")
     p95 = _number(spread.get("p95")) if isinstance(spread, dict) else None
-    return at_most("beside a share: end of speech to first voiced sound, P95 ms", "<= 1.5 s", p95, 1_500)
+    return (
+        at_most("beside a share: end of speech to first voiced sound, P95 ms", "<= 1.5 s", p95, 1_500),
+        at_most("beside a share: answers missing", "0", _number(told.get("unanswered")), 0),
+    )
 
 
 def _cost_ms() -> float:

@@ -41,7 +41,8 @@ async def measure_beside(answers: int, progress: Progress) -> dict[str, Json]:
                 first_token_ms=0.0,
                 progress=progress,
             )
-        found[name] = {key: figures[key] for key in ("unanswered", "besides_the_model_server_ms", "to_text_ms")}
+        kept = ("unanswered", "besides_the_model_server_ms", "to_text_ms", "warned_of")
+        found[name] = {key: figures[key] for key in kept}
     return found
 
 

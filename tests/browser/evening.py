@@ -17,7 +17,8 @@ from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
-from tests.browser.chromium import GAME, browser
+from tests.browser.chromium import browser
+from tests.browser.game import GAME, scene, show
 from tests.fakes.place import ADA, FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
 from voice.screen.settings import ScreenSettings
@@ -104,17 +105,11 @@ class Evening:
 
     async def show(self, where: str, text: str) -> None:
         """Write something somewhere in the game."""
-        await self.game.evaluate(
-            "([where, text]) => { document.getElementById(where).textContent = text }", [where, text]
-        )
+        await show(self.game, where, text)
 
-    async def scene(self, colour: str, text: str) -> None:
+    async def scene(self, number: int) -> None:
         """Go to another scene of the game."""
-        await self.game.evaluate(
-            "([colour, text]) => { document.body.style.background = colour;"
-            " document.getElementById('map').textContent = text }",
-            [colour, text],
-        )
+        await scene(self.game, number)
 
     def saw(self, text: str) -> bool:
         """Return whether a note tells of it, whatever spaces the reader saw."""

@@ -7,35 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import bot.screen.share as share_module
+from bot.screen.words import Ending
 from compaction.context import build_payload
 from compaction.model import NoteReason
 from compaction.notes import LIVE_NOTES
-from tests.browser.chromium import GAME
 from tests.browser.evening import EVENING, GUILD, evening, until
+from tests.browser.game import DISTRICTS, GAME
 from tests.browser.tabs import tabs
 from tests.fakes.place import ADA, BO
 
-COLOURS = ("#f4f0e0", "#101418")
-DISTRICTS = (
-    "Abbey",
-    "Bridge",
-    "Castle",
-    "Dungeon",
-    "Embassy",
-    "Forest",
-    "Garden",
-    "Harbour",
-    "Island",
-    "Jungle",
-    "Kitchen",
-    "Library",
-    "Museum",
-    "Nursery",
-    "Observatory",
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+
+# Nobody can be reached; and nothing is chosen when something is to be shared.
+NO_SOCKETS = (
+    "window.WebSocket = class extends EventTarget { static OPEN = 1; send() {} close() {}"
+    " constructor() { super(); setTimeout(() => this.dispatchEvent(new Event('close')), 20) } };"
 )
+REFUSE = "MediaDevices.prototype.getDisplayMedia = async () => { throw new DOMException('', 'NotAllowedError') };"
 
 
 @pytest.mark.asyncio
@@ -64,8 +59,10 @@ async def test_a_game_in_a_tab_is_watched() -> None:
         await here.page.keyboard.press("Enter")
         told = await here.state("ended", "ended")
         assert "You stopped sharing." in told
-        await until(lambda: here.turns)
-        assert "Ada stopped sharing a browser tab" in here.turns[0].parts[0].text
+        await until(lambda: len(here.turns) == 2)
+        begun, over = (turn.parts[0].text for turn in here.turns)
+        assert begun == "Ada shares a browser tab with the bot from now on."
+        assert over.startswith("Ada stopped sharing a browser tab")
         stored = await here.store.load(EVENING)
         assert [note.id for note in stored.state.pending_notes] == [note.id for note in here.notes]
         assert stored.live_notes == ()
@@ -96,7 +93,7 @@ async def test_notes_that_leave_the_screen_stay_in_the_memory() -> None:
     async with evening() as here:
         await here.share()
         for number, district in enumerate(DISTRICTS):
-            await here.scene(COLOURS[number % 2], f"{district} district")
+            await here.scene(number)
             await until(lambda district=district: here.saw(district))  # type: ignore[misc]
         stored = await here.store.load(EVENING)
         assert len(stored.live_notes) == LIVE_NOTES
@@ -123,13 +120,13 @@ async def test_links_that_are_no_good_are_refused_with_a_reason() -> None:
         assert "has been used already" in await here.state("denied", "denied")
         link = here.link()
         await here.open(link[:-4] + "abcd")
-        assert "not one of mine" in await here.state("denied")
+        assert "not one of mine" in await here.state("denied", "tampered")
         await here.open(link.partition("#")[0])
         # Another tab's secret is none of this one's.
         assert "no link in it" in await here.state("denied")
         expired = here.screens._links.give(guild_id=GUILD, user_id=ADA.id, session_id=EVENING, now=0.0)
         await here.open(here.web.share_link(expired))
-        assert "has expired" in await here.state("denied")
+        assert "has expired" in await here.state("denied", "expired")
 
 
 @pytest.mark.asyncio
@@ -156,7 +153,7 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
     async with evening() as here:
         await here.share()
         here.place.people = [BO]
-        assert "You left the voice channel" in await here.state("ended")
+        assert "You left the voice channel" in await here.state("ended", "left")
         assert here.room.sharing() == []
 
 
@@ -167,7 +164,7 @@ async def test_a_tab_that_is_closed_ends_its_share() -> None:
         await here.share()
         await here.game.close()
         assert "You stopped sharing." in await here.state("ended")
-        await until(lambda: here.turns)
+        await until(lambda: len(here.turns) == 2)
 
 
 @pytest.mark.asyncio
@@ -180,14 +177,88 @@ async def test_a_broken_connection_is_mended() -> None:
         await here.state("ready")
         await here.page.click("#choose")
         await until(lambda: here.notes)
+        await here.page.evaluate(f"() => {{ window.RealSocket = WebSocket; {NO_SOCKETS} }}")
         for socket in list(here.web._sockets):
             await socket.close(code=1012)
         await here.page.wait_for_selector("body[data-link=broken]")
-        await here.state("sharing", "broken")
+        told = await here.state("sharing", "broken")
+        assert "Not connected: nothing is sent" in told
+        assert "The connection broke. Trying again…" in told
+        assert await here.page.title() == "○ Not connected · Roomtone"
+        await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
         await here.page.wait_for_selector("body[data-link=open]")
+        told = await here.state("sharing")
+        assert "You are sharing a browser tab" in told
+        assert "The connection broke" not in told
         await here.show("chat", "[Ben] we are back")
         await until(lambda: here.saw("we are back"))
         assert here.room.sharing() == ["Ada"]
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_cannot_be_reached_is_tried_again() -> None:
+    """With a word to whoever runs it: a proxy that passes no web sockets on looks like that."""
+    async with evening(script=NO_SOCKETS) as here:
+        await here.open()
+        assert "The bot cannot be reached yet. Trying again…" in await here.state("opening")
+        await here.page.get_by_text("may not be its PUBLIC_URL").wait_for()
+        await here.state("opening", "unreachable")
+
+
+@pytest.mark.asyncio
+async def test_something_else_may_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over the same line, with a note of its own; who thinks better of it goes on with what was there."""
+    monkeypatch.setattr(share_module, "CHANGE_SPACING_S", 0.0)
+    async with evening() as here:
+        await here.share()
+        await here.page.click("#change")
+        await until(lambda: len([note for note in here.notes if note.why is NoteReason.SHARE_START]) == 2)
+        assert "You are sharing a browser tab" in await here.state("sharing")
+        assert "You are sharing a browser tab with Roomtone now." in await here.page.inner_text("#announcer")
+        await here.show("health", "HP 12")
+        await until(lambda: here.saw("HP 12"))
+        await here.page.evaluate(f"() => {{ {REFUSE} }}")
+        await here.page.click("#change")
+        await here.page.wait_for_selector("#trouble:not([hidden])")
+        assert "Nothing was chosen" in (told := await here.state("sharing", "kept"))
+        assert "You are sharing as before." in told
+        await here.show("chat", "[Ben] still here")
+        await until(lambda: here.saw("still here"))
+        assert len(here.turns) == 1
+        assert here.complaints == []
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_read_is_told_until_it_can() -> None:
+    """In the line for troubles, and to screen readers."""
+    sentence = "Reading the screen took too long; the reader was started again."
+    async with evening() as here:
+        await here.share()
+        sharer = here.room.find(ADA.id)
+        assert sharer is not None
+        sharer.tell(t="trouble", sentence=sentence)
+        await here.page.wait_for_selector("#trouble:not([hidden])")
+        assert sentence in await here.state("sharing", "trouble")
+        assert sentence in await here.page.inner_text("#announcer")
+        sharer.tell(t="trouble", sentence="")
+        await here.page.wait_for_selector("#trouble[hidden]", state="attached")
+
+
+@pytest.mark.asyncio
+async def test_the_bot_may_end_a_share() -> None:
+    """By command, or because it leaves: the page says which."""
+    async with evening() as here:
+        await here.share()
+        sharer = here.room.find(ADA.id)
+        assert sharer is not None
+        await here.room.end(sharer, Ending.COMMAND)
+        assert "Sharing was ended with /watch stop." in await here.state("ended", "commanded")
+        await here.open()
+        await here.state("ready")
+        await here.page.click("#choose")
+        await here.state("sharing")
+        await here.room.finish()
+        assert "The bot has left the voice channel" in await here.state("ended", "closed")
 
 
 @pytest.mark.asyncio
@@ -204,8 +275,7 @@ async def test_browsers_without_frames_use_a_video() -> None:
 @pytest.mark.asyncio
 async def test_who_chooses_nothing_may_choose_again() -> None:
     """The page says so and stays as it is."""
-    refuse = "MediaDevices.prototype.getDisplayMedia = async () => { throw new DOMException('', 'NotAllowedError') }"
-    async with evening(script=refuse) as here:
+    async with evening(script=REFUSE) as here:
         await here.open()
         await here.state("ready")
         await here.page.click("#choose")
@@ -242,7 +312,41 @@ async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers() -> Non
         await here.state("sharing")
         assert "You are sharing a browser tab with Roomtone." in await here.page.inner_text("#announcer")
         assert await here.page.title() == "● Sharing · Roomtone"
+        await here.page.keyboard.press("Shift+Tab")
+        assert await here.page.evaluate("document.activeElement.id") == "change"
+        await here.page.keyboard.press("Tab")
         await here.page.keyboard.press("Space")
         await here.state("ended")
         assert await here.page.evaluate("document.activeElement.id") == "ended-title"
         await asyncio.wait_for(here.room.finish(), 60)
+
+
+@pytest.mark.asyncio
+async def test_each_state_is_a_region_with_its_heading() -> None:
+    """What a screen reader finds: landmarks, one first heading, named buttons, the picture and the list of notes."""
+    async with evening() as here:
+        page = await here.open()
+        await here.state("ready")
+        for role, name in (("banner", None), ("main", None), ("region", "Share your screen with Roomtone")):
+            assert await _found(page, role, name) == 1, role
+        assert await page.get_by_role("heading", level=1).count() == 1
+        assert await _found(page, "button", "Choose what to share…") == 1
+        await page.click("#choose")
+        await until(lambda: here.notes)
+        await page.wait_for_selector("#notes li")
+        for role, name in (
+            ("region", "You are sharing a browser tab"),
+            ("button", "Share something else…"),
+            ("button", "Stop sharing"),
+            ("img", "The last picture that was sent of your screen"),
+            ("list", "What Roomtone has noted"),
+            ("status", None),
+        ):
+            assert await _found(page, role, name) == 1, name
+        assert await page.get_by_role("heading", level=1).count() == 1
+        # A live region would read every second and every note aloud over the talk.
+        assert await page.locator("[aria-live]").count() == 1
+
+
+async def _found(page: Page, role: Any, name: str | None) -> int:
+    return await page.get_by_role(role, name=name, exact=True).count()

@@ -287,7 +287,7 @@
 
   /* Share something else, over the same line: whoever thinks better of it goes on with what was there. */
   async function change() {
-    const stream = await chosen(at("change"), (why) => passing("choice", `${why} You share as before.`));
+    const stream = await chosen(at("change"), (why) => passing("choice", `${why} You are sharing as before.`));
     if (!stream) return;
     if (page.state !== "sharing") {
       letGo(stream);

@@ -1,0 +1,53 @@
+"""The game in a tab that is shared: a page with a head-up display over a chequered ground."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+# The tab of that title is what `getDisplayMedia` gives without asking.
+SHARED_TITLE = "A game to share"
+GAME = f"""<!doctype html><meta charset="utf-8"><title>{SHARED_TITLE}</title>
+<style>
+  html {{ background: #28323c; color: #fff; font: 600 34px sans-serif; text-shadow: 0 0 4px #000 }}
+  body {{ margin: 0; height: 100vh; background: repeating-conic-gradient(#28323c 0 25%, #333f3a 0 50%) 0 / 90px 90px }}
+  p {{ position: absolute; margin: 0 }}
+</style>
+<p style="left: 50px; top: 40px" id="map">Tokyo 2099</p>
+<p style="left: 50px; bottom: 40px" id="health">HP 87</p>
+<p style="right: 50px; top: 40px" id="round">Round 2 of 3</p>
+<p style="left: 650px; top: 330px" id="chat"></p>"""
+COLOURS = ("#f4f0e0", "#101418")
+DISTRICTS = (
+    "Abbey",
+    "Bridge",
+    "Castle",
+    "Dungeon",
+    "Embassy",
+    "Forest",
+    "Garden",
+    "Harbour",
+    "Island",
+    "Jungle",
+    "Kitchen",
+    "Library",
+    "Museum",
+    "Nursery",
+    "Observatory",
+)
+
+
+async def show(game: Page, where: str, text: str) -> None:
+    """Write something somewhere in the game."""
+    await game.evaluate("([where, text]) => { document.getElementById(where).textContent = text }", [where, text])
+
+
+async def scene(game: Page, number: int) -> None:
+    """Go to another scene: another district, by day or by night."""
+    await game.evaluate(
+        "([colour, text]) => { document.body.style.background = colour;"
+        " document.getElementById('map').textContent = text }",
+        [COLOURS[number % 2], f"{DISTRICTS[number]} district"],
+    )

@@ -1,0 +1,182 @@
+"""The whole bot in a local Discord, somebody in front of Chromium, and somebody else who only listens.
+
+Real Discord protocol, encryption, sound, recogniser, voice, store, summaries and pages; only the language model is a
+local server that says what the test wants, and keeps what it was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from bot.cli.companion import InProcessCompanion
+from bot.cli.ear import Ear
+from config.load import load
+from rehearsal.discord.guild import ROOMTONE_BOT_ID, SPARE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.evidence import sounds_like
+from rehearsal.observation import Environment, StoredTurn, TurnRecorded
+from rehearsal.people.person import Person
+from rehearsal.servers.chat import MODEL, ChatConduct, LocalChatServer
+from tests.browser.chromium import browser
+from tests.browser.evening import PATIENCE_S, until
+from tests.browser.game import GAME
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from playwright.async_api import Page
+
+    from rehearsal.observation import Observation
+    from rehearsal.servers.chat import ChatCall
+
+ADA_ID, BEN_ID = 2001, 2002
+SKIP = "SKIP"
+_LINK = re.compile(r"<(http://localhost:\d+/share#\S+)>")
+_Seen = TypeVar("_Seen")
+
+
+class LivingRoom:
+    """All of it. `says`: what the language model answers from now on."""
+
+    def __init__(self, discord: LocalDiscord, model: LocalChatServer, listener: Person, ear: Ear) -> None:
+        self.discord = discord
+        self.model = model
+        self.listener = listener
+        self.says = SKIP
+        self.seen: list[Observation] = []
+        self._ear = ear
+        # Ada's, in the voice channel; closing it is her leaving.
+        self.stay: AsyncExitStack
+        self.page: Page
+        self.game: Page
+
+    def answer(self, _: ChatCall) -> str:
+        """See `ChatConduct.answer`."""
+        return self.says
+
+    def of(self, kind: type[_Seen]) -> list[_Seen]:
+        """Return what the bot has told of one kind, oldest first."""
+        return [each for each in self.seen if isinstance(each, kind)]
+
+    @property
+    def turns(self) -> int:
+        """Return how many turns the session has."""
+        return max((turn.seq for turn in self.of(TurnRecorded)), default=-1) + 1
+
+    async def command(self, name: str, **options: str) -> str:
+        """Let Ada use a slash command; return its answer."""
+        return (await self.discord.invoke(ADA_ID, name, options)).content
+
+    async def open_link(self) -> str:
+        """Let Ada open a new link in the browser; return it."""
+        found = _LINK.search(await self.command("watch start"))
+        assert found is not None
+        await self.page.goto(found[1])
+        return found[1]
+
+    async def state(self, state: str) -> str:
+        """Wait until the page is in a state; return what it says."""
+        await self.page.wait_for_selector(f"body[data-state={state}]")
+        return await self.page.inner_text("main")
+
+    async def noted(self, text: str) -> None:
+        """Wait until the page tells of a note with this text, whatever spaces the reader saw."""
+        bare = "".join(text.split())
+        async with asyncio.timeout(PATIENCE_S):
+            # The page's own rules keep the browser from evaluating what would wait there.
+            while bare not in "".join((await self.page.inner_text("#notes")).split()):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+
+    async def heard_saying(self, words: str, *, since: float) -> bool:
+        """Return whether the listener received these words since then, by the sound alone."""
+        pcm = self.listener.heard(ROOMTONE_BOT_ID).pcm(since=since)
+        return sounds_like(await self._ear.transcribe(pcm), words)
+
+    async def come_and_go(self, times: int) -> None:
+        """Let Ben come in and go again; each is a turn."""
+        for _ in range(times):
+            before = self.turns
+            await self.discord.join(BEN_ID)
+            await until(lambda before=before: self.turns > before)  # type: ignore[misc]
+            await self.discord.leave(BEN_ID)
+            await until(lambda before=before: self.turns > before + 1)  # type: ignore[misc]
+
+    def sent(self) -> str:
+        """Return what the language model was sent last, as one text."""
+        return str(self.model.calls[-1].messages)
+
+
+@asynccontextmanager
+async def living_room(*history: str, **settings: object) -> AsyncIterator[LivingRoom]:
+    """Open all of it, with Ada in the channel, the bot with her, and the game in a tab.
+
+    `history`: what Ada has said in this session already. `settings`: by name with two underscores for the dot.
+    """
+    async with AsyncExitStack() as stack:
+        discord = await stack.enter_async_context(LocalDiscord())
+        conduct = ChatConduct(answer=lambda _: SKIP)
+        model = await stack.enter_async_context(LocalChatServer(conduct))
+        companion = await stack.enter_async_context(
+            InProcessCompanion(
+                {
+                    "llm.base_url": model.base_url,
+                    "llm.model": MODEL,
+                    "compaction.summariser": "extractive",
+                    "web.port": 0,
+                    **{name.replace("__", "."): value for name, value in settings.items()},
+                }
+            )
+        )
+        trusted = ssl.create_default_context(cafile=str(discord.certificate_path))
+        listener = _person(discord, SPARE_BOT_ID, trusted)
+        ear = await stack.enter_async_context(Ear(load().asr))
+        here = LivingRoom(discord, model, listener, ear)
+        conduct.answer = here.answer
+        await companion.start(_environment(discord, history), here.seen.append)
+        stack.push_async_callback(companion.stop)
+        here.stay = await stack.enter_async_context(AsyncExitStack())
+        await here.stay.enter_async_context(_person(discord, ADA_ID, trusted))
+        await stack.enter_async_context(listener)
+        await here.command("join")
+        async with asyncio.timeout(PATIENCE_S):
+            await listener.meet(ROOMTONE_BOT_ID)
+        chromium = await stack.enter_async_context(browser())
+        context = await chromium.new_context()
+        here.game, here.page = await context.new_page(), await context.new_page()
+        here.page.set_default_timeout(1000 * PATIENCE_S)
+        await here.game.set_content(GAME)
+        yield here
+
+
+def _person(discord: LocalDiscord, user_id: int, trusted: ssl.SSLContext) -> Person:
+    async def join() -> Mapping[str, object]:
+        credentials = await discord.join(user_id)
+        return {"state": credentials.state, "server": credentials.server}
+
+    async def leave() -> None:
+        await discord.leave(user_id)
+
+    return Person(user_id=user_id, name=discord.guild.member(user_id).name, join=join, leave=leave, tls=trusted)
+
+
+def _environment(discord: LocalDiscord, history: tuple[str, ...]) -> Environment:
+    began_at = time.time() - 10.0 * (len(history) + 1)
+    return Environment(
+        api_base=discord.api_base,
+        gateway_url=discord.gateway_url,
+        certificate_path=discord.certificate_path,
+        token=f"{ROOMTONE_BOT_ID}.local.browser",
+        guild_id=discord.guild.id,
+        voice_channel_id=discord.guild.voice_channels[0].id,
+        text_channel_id=discord.guild.text_channel.id,
+        bot_name="Roomtone",
+        settings={},
+        history=tuple(
+            StoredTurn(str(ADA_ID), "Ada", text, began_at + 10.0 * number) for number, text in enumerate(history)
+        ),
+    )

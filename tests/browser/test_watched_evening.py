@@ -1,0 +1,69 @@
+"""An evening before a shared screen, from the link to the summary: Chromium, the bot, and somebody who listens."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from compaction.notes import LIVE_NOTES
+from rehearsal.observation import CompactionLanded, ContextBuilt, ReplySpoken
+from tests.browser.evening import until
+from tests.browser.game import DISTRICTS, scene, show
+from tests.browser.living_room import SKIP, living_room
+
+pytestmark = pytest.mark.rehearsal
+
+REMARK = "Careful, Ada, you have very little health left."
+# With who comes and goes, and with the remark, the session has more turns than the window holds.
+HISTORY = tuple(f"I told you about the {number} green bottles on the wall." for number in range(52))
+
+
+@pytest.mark.asyncio
+async def test_a_game_is_watched_remarked_upon_and_remembered() -> None:
+    """What changes is noted with its text; the remark is heard by another participant; notes that no longer fit are
+    found in the summary, and the model is sent both; who leaves the channel shares no more."""
+    async with living_room(*HISTORY, screen__commentary_every_s=5.0, screen__busy_share=0.9) as here:
+        link = await here.open_link()
+        assert "You are Ada, in Evening on The local guild." in await here.state("ready")
+        await here.page.click("#choose")
+        await here.state("sharing")
+        for text in ("Tokyo 2099", "Round 2 of 3", "HP 87"):
+            await here.noted(text)
+
+        began_at, here.says = time.monotonic(), REMARK
+        await show(here.game, "health", "HP 12")
+        await here.noted("HP 12")
+        await until(lambda: here.of(ReplySpoken))
+        here.says = SKIP
+        assert here.of(ReplySpoken)[0].text == REMARK
+        assert await here.heard_saying("very little health left", since=began_at)
+        assert "HP12" in here.sent().replace(" ", "")
+
+        # Other scenes than fit into the live notes: the first of them leave it.
+        for number, district in enumerate(DISTRICTS):
+            await scene(here.game, number)
+            await here.noted(district)
+        assert len(DISTRICTS) > LIVE_NOTES
+        assert here.of(CompactionLanded) == []
+        await here.come_and_go(4)
+        await show(here.game, "round", "Round 3 of 3")
+        await until(lambda: here.of(CompactionLanded))
+        assert DISTRICTS[0] in here.of(CompactionLanded)[-1].summary
+
+        # What the model is sent with the next change: the summary with the first scene, the live notes with the last.
+        calls, built = len(here.model.calls), len(here.of(ContextBuilt))
+        await show(here.game, "chat", "[Ben] push the payload now")
+        await until(lambda: len(here.model.calls) > calls and len(here.of(ContextBuilt)) > built)
+        parts = here.of(ContextBuilt)[-1].parts
+        assert any(DISTRICTS[0] in part.content for part in parts if part.kind == "summary")
+        assert any(DISTRICTS[-1] in part.content for part in parts if part.kind == "note")
+        assert not any(DISTRICTS[0] in part.content for part in parts if part.kind == "note")
+        assert DISTRICTS[0] in here.sent()
+        assert DISTRICTS[-1] in here.sent()
+
+        await here.stay.aclose()
+        assert "You left the voice channel" in await here.state("ended")
+        await here.page.goto(link)
+        await here.page.reload()
+        assert "has been used already" in await here.state("denied")
