@@ -98,7 +98,7 @@ def _section(instructions: str, head: str) -> str:
 def _remark(instructions: str) -> str:
     """Return a sentence on the newest note of a screen; none has nothing to be said about it."""
     seen = _TOLD.fullmatch(_section(instructions, NOTES_HEAD).rpartition("\n")[2])
-    return SKIP if seen is None else f"{seen['name']}, I see it. {seen['text']}"
+    return SKIP if seen is None else f"{seen['name']}, I see {seen['text']}"
 
 
 def _read(asked: Asked) -> tuple[list[Evidence], str, str]:

@@ -66,8 +66,11 @@ async def test_the_scenarios_of_speech_to_speech_keep_their_promises(tmp_path: P
 
 @pytest.mark.asyncio
 async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp_path: Path) -> None:
-    """It breaks off in mid-answer and stays away: the others answer, and it is gone back to when it is well."""
-    played = await passes(tmp_path, "realtime-trouble")
+    """It breaks off in mid-answer and stays away: the others answer, and it is gone back to when it is well.
+
+    Beside it another room watches a screen with speech-to-speech, which remarks on it until it is told to be quiet.
+    """
+    played, _ = await asyncio.gather(passes(tmp_path, "realtime-trouble"), passes(tmp_path, "realtime-watched"))
     hello, broken_off, meanwhile, again = played.report["bot_turns"]
     assert hello["heard_by_others"]
     assert len(broken_off["text"]) < len("I heard you, Ada. I bought a green bicycle at the market this morning.")

@@ -76,6 +76,6 @@ def test_a_screen_is_spoken_of_and_a_silence_is_not_broken() -> None:
     """By the newest note; where there is none, and in a silence, it has nothing to say."""
     notes = f"{NOTES_HEAD}\n[21:04] Ada: a window, just shared.\n[21:05] Ada: HP 12."
     remark = f"{told(Reason.SCREEN)}\n\n{notes}"
-    assert answered(_asked(*HEARD, instructions=remark), names=NAMES) == "Ada, I see it. HP 12."
+    assert answered(_asked(*HEARD, instructions=remark), names=NAMES) == "Ada, I see HP 12."
     assert answered(_asked(*HEARD, instructions=told(Reason.SCREEN)), names=NAMES) == "SKIP"
     assert answered(_asked(*HEARD, instructions=told(Reason.QUIET_ROOM)), names=NAMES) == "SKIP"
