@@ -114,7 +114,12 @@ async def scene(
         ) as link:
             yield Scene(local, client, listener, link, clip)
         assert client.voice_clients == []
-        assert not [thread.name for thread in threading.enumerate() if "voice-" in thread.name]
+        await until(no_voice_threads, "the end of the threads")
+
+
+def no_voice_threads() -> bool:
+    """Return whether none is left. discord.py tells its heartbeat's to end and does not wait for it."""
+    return not [thread for thread in threading.enumerate() if "voice-" in thread.name]
 
 
 def voice_channel(client: StockBot, channel_id: int = CHANNEL) -> discord.VoiceChannel:
@@ -403,7 +408,7 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
             ):
                 pytest.fail("connected to nobody")
         assert client.voice_clients == []
-        assert not [thread.name for thread in threading.enumerate() if "voice-" in thread.name]
+        await until(no_voice_threads, "the end of the threads")
 
 
 @pytest.mark.asyncio
