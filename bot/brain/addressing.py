@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bot.brain.lexicon import STOPWORDS, is_question, words_of
+from bot.brain.lexicon import (
+    ASKING_VERBS,
+    NUMBER_WORDS,
+    QUESTION_MARKS,
+    STOPWORDS,
+    TIME_WORDS,
+    UNSPACED,
+    is_question,
+    words_of,
+)
 from bot.brain.wakeword import is_called
 from voice.speaking.backchannel import Meaning, meaning_of
 
@@ -13,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 # 'Al' and 'Bo' are names, 'J' is an initial that turns up in sentences of its own.
 SHORTEST_NAME = 2
 # What people say when they have got what they wanted; nobody waits for an answer to it.
@@ -35,6 +45,8 @@ _GOES_ON = frozenset(
         "you haven't", "you can't", "you don't",
     }
 )  # fmt: skip
+# Words that are names too: 'May I …', 'Will you …', 'Show me …'.
+_ORDINARY = STOPWORDS | ASKING_VERBS | NUMBER_WORDS | TIME_WORDS | _GOES_ON
 # 'I like this song, who is it?' begins something new.
 _NEWLY_BEGUN = re.compile(r"\W*(?:i|i['’]\w+|we|we['’]\w+|my|our)\b[^,.;!?]*[,.;!]", re.IGNORECASE)
 _OPENINGS = frozenset(
@@ -70,7 +82,7 @@ def calls_one_of(text: str, names: Sequence[str]) -> bool:
         # The recogniser knows everybody's name; and in a large channel most of them are not said.
         if said.isdisjoint(words_of(name)) or not is_called(text, (name,)):
             continue
-        if name not in STOPWORDS and name not in _OPENINGS:
+        if name not in _ORDINARY and name not in _OPENINGS:
             return True
         if name not in _OPENINGS and re.search(rf"(?:^|,)\W*{re.escape(name)}\W*(?:,|$)", text, re.IGNORECASE):
             return True
@@ -79,15 +91,16 @@ def calls_one_of(text: str, names: Sequence[str]) -> bool:
 
 def wants_no_answer(text: str) -> bool:
     """Return whether `text` only shows attention ('mm-hm', 'oh really') or closes the matter ('thank you')."""
-    if "?" in text:
+    if any(mark in text for mark in QUESTION_MARKS):
         return False
     words = " ".join(word.group().casefold() for word in _WORD.finditer(text))
     return words in _CLOSINGS or meaning_of(text) is Meaning.GO_ON
 
 
 def word_count(text: str) -> int:
-    """Return how many words `text` has."""
-    return len(_WORD.findall(text))
+    """Return how many words `text` has; in writing without spaces two characters are about one."""
+    unspaced = len(_UNSPACED.findall(text))
+    return len(_WORD.findall(_UNSPACED.sub(" ", text))) + (unspaced + 1) // 2
 
 
 def _called(names: Sequence[str]) -> list[str]:

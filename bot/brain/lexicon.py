@@ -5,6 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 
+# A full-width one in Chinese and Japanese, a turned one in Arabic and Persian.
+QUESTION_MARKS = ("?", "？", "؟")
+# Thai, Lao, Burmese, Khmer, Japanese and Chinese are written without spaces.
+UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(r"\d+(?:[.:,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
@@ -134,7 +138,7 @@ def content_stems(text: str) -> frozenset[str]:
 def is_question(text: str) -> bool:
     """Return whether `text` asks rather than tells; recognisers often lose the question mark."""
     stripped = text.strip()
-    if stripped.endswith("?"):
+    if stripped.endswith(QUESTION_MARKS):
         return True
     words = words_of(stripped)[:6]
     if not words:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING
 
+from bot.brain.lexicon import UNSPACED
 from bot.brain.sounds import apart, sounds
 
 if TYPE_CHECKING:
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
 
 # 'Roomtone's' is one word.
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_PAUSE = re.compile(r"[,.;:!?…–—]")
-GREETINGS = frozenset({"hey", "hi", "hello", "ok", "okay", "so", "and", "but", "well", "oh", "yo", "hallo", "please"})
+_PAUSE = re.compile(r"[,.;:!?…–—、。，．！？；：،؛؟।۔]")
+GREETINGS = frozenset(
+    {
+        "hey", "hi", "hello", "ok", "okay", "so", "and", "but", "well", "oh", "yo", "hallo", "please", "hola", "oye",
+        "salut", "bonjour", "dis", "ciao", "olá", "oi", "hé", "hej", "mal", "эй", "привет", "слушай", "ねえ", "ねぇ",
+        "おい", "嘿", "喂", "你好",
+    }
+)  # fmt: skip
 # Before a name in the midst of a sentence: who says them speaks to the one whose name follows.
 _OPENERS = GREETINGS | frozenset(
     {
@@ -31,6 +38,7 @@ _OPENERS = GREETINGS | frozenset(
         "excuse", "look", "stop", "quiet", "up",
     }
 )  # fmt: skip
+_GLUED = "|".join(word for word in sorted(GREETINGS) if re.fullmatch(f"[{UNSPACED}]+", word))
 _CONJUNCTIONS = frozenset({"and", "or", "but", "so"})
 # Before a name that is only spoken of: 'tell Roomtone', 'about Roomtone', 'it was Roomtone'.
 _SPEAKS_OF = frozenset(
@@ -106,10 +114,11 @@ class _Word:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """A name as one word, and its sounds."""
+    """A name as one word, its sounds, and how many words it is written as."""
 
     joined: str
     sounds: str
+    words: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +132,13 @@ class _Call:
 
 def is_addressed(text: str, wake_names: tuple[str, ...]) -> bool:
     """Return whether `text` says one of `wake_names`, exactly or nearly."""
-    return _call(text, wake_names) is not None
+    return _call(_spaced(text, wake_names), wake_names) is not None
 
 
 def is_called(text: str, wake_names: tuple[str, ...]) -> bool:
     """Return whether `text` calls one of `wake_names`, and does not only speak of it: 'I asked Roomtone yesterday'."""
-    words, names = _words(text), _names(wake_names)
+    text, names = _spaced(text, wake_names), _names(wake_names)
+    words = _words(text)
     return any(not _spoken_of(text, words, *place) for place in _places(text, words, names))
 
 
@@ -158,8 +168,9 @@ def _call(text: str, wake_names: tuple[str, ...]) -> _Call | None:
 
 def _places(text: str, words: tuple[_Word, ...], names: tuple[_Name, ...]) -> Iterator[tuple[int, int]]:
     """Yield where `text` says a name: the first and the last word. Of several that begin at a word the shortest."""
+    most = max((MOST_WORDS, *(name.words for name in names)))
     for first in range(len(words)):
-        for last in range(first, min(first + MOST_WORDS, len(words))):
+        for last in range(first, min(first + most, len(words))):
             if any(_says(text, words, first, last, name) for name in names):
                 yield first, last
                 break
@@ -213,6 +224,15 @@ def _pause(text: str, words: tuple[_Word, ...], at: int) -> bool:
 
 
 @lru_cache(maxsize=256)
+def _spaced(text: str, wake_names: tuple[str, ...]) -> str:
+    """Return `text` with its names set apart where they begin something and are written without spaces."""
+    for name in wake_names:
+        if re.fullmatch(f"[{UNSPACED}]+", name):
+            text = re.sub(rf"(^|[\W_]|{_GLUED}){re.escape(name)}", rf"\1 {name} ", text)
+    return text
+
+
+@lru_cache(maxsize=256)
 def _words(text: str) -> tuple[_Word, ...]:
     return tuple(
         _Word(found.group().casefold().replace("’", "'"), found.start(), found.end()) for found in _WORD.finditer(text)
@@ -222,7 +242,9 @@ def _words(text: str) -> tuple[_Word, ...]:
 @lru_cache(maxsize=256)
 def _names(wake_names: tuple[str, ...]) -> tuple[_Name, ...]:
     names = (tuple(word.bare for word in _words(name)) for name in wake_names)
-    return tuple(dict.fromkeys(_Name("".join(words), "".join(map(sounds, words))) for words in names if words))
+    return tuple(
+        dict.fromkeys(_Name("".join(words), "".join(map(sounds, words)), len(words)) for words in names if words)
+    )
 
 
 @lru_cache(maxsize=8192)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.addressing import word_count
 from bot.brain.decider import Reason
+from bot.brain.lexicon import QUESTION_MARKS
 
 if TYPE_CHECKING:
     from bot.brain.decider import Decision
@@ -46,7 +47,7 @@ class Engagement:
         if self._pending == user_id:
             self._pending = None
         if text:
-            self._spoken[user_id] = _Spoken(now, text.rstrip().endswith("?"))
+            self._spoken[user_id] = _Spoken(now, text.rstrip().endswith(QUESTION_MARKS))
 
     def engaged(self, user_id: int, *, at: float) -> bool:
         """Return whether what that person began to say at `at` goes on with their talk with the bot."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.brain.addressing import calls_one_of, goes_on, wants_no_answer, word_count
 
-NAMES = ("Ben Okafor", "Chloe", "Juke", "Will", "Okay", "☃")
+NAMES = ("Ben Okafor", "Chloe", "Juke", "Will", "Okay", "☃", "May", "Show")
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,7 @@ NAMES = ("Ben Okafor", "Chloe", "Juke", "Will", "Okay", "☃")
         "Ben, are you coming?", "Hey Ben, look.", "Ben what do you think", "What do you think, Chloe?", "Chloe!",
         "Are you there, Ben Okafor?", "Okay Chloe can you bring it", "I think so too, Chloe.", "Juke, play something.",
         "Thanks, Ben, that was kind.", "What do you think Ben?", "Will, are you coming?", "Are you coming, Will?",
+        "May, do you know?",
     ],
 )  # fmt: skip
 def test_these_call_somebody(text: str) -> None:
@@ -31,12 +32,37 @@ def test_these_call_somebody(text: str) -> None:
         "What did Ben Okafor bring?", "Benjamin, hello.", "Ben and I will go.", "Is it Ben or Chloe who goes?",
         "Ada, are you coming?",
         "Will you tell me more?", "When will it rain?", "Okay, what next?", "And Ben?", "What about Ben?",
-        "Is Ben coming?", "Are Ben and Chloe coming?", "Is that from Chloe?",
+        "May I ask what time it is?", "Show me the map.", "Is Ben coming?",
+        "Are Ben and Chloe coming?", "Is that from Chloe?",
     ],
 )  # fmt: skip
 def test_these_only_speak_of_somebody(text: str) -> None:
     """Or call somebody who is not here."""
     assert not calls_one_of(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("what is it?", 3),
+        ("", 0),
+        ("今天天气怎么样？", 4),
+        ("何？", 1),
+        ("何でも", 2),
+        ("今日 is ルームトーン", 5),
+        ("สวัสดี", 3),
+    ],
+)
+def test_words_are_counted_in_writing_without_spaces_too(text: str, count: int) -> None:
+    """There two characters are about one."""
+    assert word_count(text) == count
+
+
+@pytest.mark.parametrize("text", ["明天呢？", "و غدا؟", "und morgen?"])
+def test_every_writing_can_ask(text: str) -> None:
+    """Not every question mark is ours."""
+    assert goes_on(text)
+    assert not wants_no_answer(text)
 
 
 @pytest.mark.parametrize(

@@ -243,6 +243,32 @@ def test_other_names_work_alike(name: str, heard: list[str], not_heard: list[str
     assert [text for text in not_heard if is_addressed(text, (name,))] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "called", "not_called"),
+    [
+        (
+            "ルームトーン",
+            [
+                "ルームトーン、今何時？", "ねえ、ルームトーン。今何時？", "ルームトーン今何時ですか",
+                "ねえルームトーン今何時？",
+                "今何時、ルームトーン？",
+            ],
+            ["昨日ルームトーンと話した。"],
+        ),
+        ("小明", ["小明今天天气怎么样？", "嘿小明，今天天气怎么样？", "你好，小明！"], ["我喜欢小明的声音。"]),
+        ("Румтон", ["Эй Румтон который час", "Румтон, который час?"], ["Я спросил Румтон вчера и она ответила"]),
+        ("कंप्यूटरवाला", ["कंप्यूटरवाला, कितने बजे हैं?"], ["कितने बजे हैं?"]),
+        ("Roomtone", ["Oye Roomtone qué hora es", "Sag mal Roomtone wie spät ist es", "Salut Roomtone ça va"], []),
+    ],
+)  # fmt: skip
+def test_it_is_called_in_other_languages(name: str, called: list[str], not_called: list[str]) -> None:
+    """With their greetings and stops, and where nothing stands between the words."""
+    for text in called:
+        assert is_called(text, (name,)), text
+    for text in not_called:
+        assert not is_called(text, (name,)), text
+
+
 def test_a_short_name_must_be_said_exactly() -> None:
     """A name of three letters has no mis-hearings: they are other people's names."""
     assert is_addressed("Ada, hello", ("Ada",))

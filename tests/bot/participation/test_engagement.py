@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,14 @@ def test_a_question_of_the_bots_waits_for_an_answer() -> None:
     assert not talking("Shall I post it?").asked(ADA, at=100.1 + WINDOW_S)
     assert not talking().asked(ADA, at=120.0)
     assert not talking("Shall I post it?").asked(BO, at=120.0)
+
+
+@pytest.mark.parametrize("question", ["Which one?", "どれですか？", "أيهما؟"])
+def test_it_can_ask_in_any_writing(question: str) -> None:
+    """Whoever it asked may answer in a word."""
+    engagement = Engagement(window_s=35.0)
+    engagement.answered(1, question, now=0.0)
+    assert engagement.asked(1, at=1.0)
 
 
 def test_who_turns_to_somebody_else_has_ended_it() -> None:
