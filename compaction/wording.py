@@ -39,8 +39,9 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Digits with what belongs inside a figure: 4,411  7:30  3.5  2024-05-01.
 _FIGURE = re.compile(r"\d+(?:[.,:/-]\d+)*")
 # A stop with the quotes and brackets it closes, before white space; ideographic stops need none.
-_STOP = re.compile(r"""[.!?…]+["”’')\]]*(?=\s)|[。！？]+["”’」』）)\]]*""")
-_ENDS_A_SENTENCE = re.compile(r"""[.!?…。！？]["”’」』）')\]]*$""")
+_STOP = re.compile(r"""[.!?…؟۔।॥]+["”’')\]]*(?=\s)|[。！？]+["”’」』）)\]]*""")
+_ENDS_A_SENTENCE = re.compile(r"""[.!?…؟۔।॥。！？]["”’」』）')\]]*$""")
+QUESTION_MARKS = ("?", "？", "؟")
 # A full stop after these ends no sentence.
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]|(?i:mr|mrs|ms|dr|prof|vs|e\.g|i\.e|a\.m|p\.m|jr|sr|approx))\.$")
 # Marks of lists, headings, emphasis and code, which a plain paragraph has none of.
@@ -324,7 +325,7 @@ def answers_barely(sentence: str) -> bool:
 
 def asks(sentence: str) -> bool:
     """Return whether a sentence is a question."""
-    return sentence.rstrip("\"”’' ").endswith("?")
+    return sentence.rstrip("\"”’」』 '").endswith(QUESTION_MARKS)
 
 
 def adds_to_something(sentence: str) -> bool:

@@ -16,7 +16,7 @@ from compaction.memory.terms import terms
 from compaction.model import Fact, Seq
 from compaction.sentencecache import sentence_cache
 from compaction.summarisers.claims import claim_of, corrects
-from compaction.wording import concepts, sentences, slot_of
+from compaction.wording import QUESTION_MARKS, concepts, sentences, slot_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,7 +121,7 @@ def announces(text: str) -> bool:
 
 def asks(sentence: str) -> bool:
     """Return whether a sentence asks rather than states; recognisers often lose the question mark."""
-    return sentence.rstrip("\"”’')] ").endswith("?") or _ASKS.match(sentence.lstrip()) is not None
+    return sentence.rstrip("\"”’')] ").endswith(QUESTION_MARKS) or _ASKS.match(sentence.lstrip()) is not None
 
 
 def answers_barely(text: str) -> bool:

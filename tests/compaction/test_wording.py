@@ -10,6 +10,7 @@ from compaction.model import Slot
 from compaction.wording import (
     announces_change,
     as_sentence,
+    asks,
     asks_for_a_nod,
     base,
     concepts,
@@ -125,6 +126,21 @@ def test_base_form() -> None:
 def test_slots(text: str, slot: Slot) -> None:
     """Each kind of sentence has its place in a summary."""
     assert slot_of(text) is slot
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("كيف الطقس؟ هو جيد.", ["كيف الطقس؟", "هو جيد."]),
+        ("मैं आता हूँ। कब?", ["मैं आता हूँ।", "कब?"]),
+        ("明日は雨ですか？はい。", ["明日は雨ですか？", "はい。"]),
+    ],
+)
+def test_sentences_of_other_writings(text: str, expected: list[str]) -> None:
+    """Their stops end them, and what asks is not taken for known."""
+    assert sentences(text) == expected
+    assert all(ends_a_sentence(each) for each in expected)
+    assert [asks(each) for each in expected] == [each[-1] in "?？؟" for each in expected]
 
 
 def test_durability_orders_sentences() -> None:
