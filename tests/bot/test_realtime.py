@@ -539,3 +539,24 @@ async def test_the_rolling_mode_may_be_chosen_in_the_middle() -> None:
         assert sum("earlier" in text.casefold() or "left out" in text for text in standing) == 1
         kept = [part for part in room.payload if part.kind is PartKind.TURN]
         assert len(standing) == 2 * len(kept) + 2
+
+
+@pytest.mark.asyncio
+async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole() -> None:
+    """What stands for its beginning goes with the rest of it when its turn is folded."""
+    async with desk() as room:
+        assert room.memory is not None
+        turn = await room.say(1, "tell me a story")
+        room.session.answers.append("Once there was a lantern.")
+        room.session.lost_after = 2
+        assert " ".join(filter(None, await room.answer(turn))) == "Once there was a lantern."
+        room.talk.spoken(2.5, complete=True)
+        answered = await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Once there was a lantern.")
+        assert {"cut_1", "cut_2"} <= room.session.items.keys()
+        for number in range(70):
+            await room.say(2, f"Number {number} is the lantern of hall {number}.")
+        room.talk.landed()
+        await room.memory.settle()
+        room.talk.landed()
+        assert room.memory.cursor > answered.seq
+        assert not [item for item in room.session.items if item.startswith(("cut_", "reply_"))]

@@ -33,6 +33,8 @@ class FakeRealtime:
         self.tools: tuple[str, ...] = ()
         self.heard: list[str | Exception | None] = []
         self.answers: list[str | Exception] = []
+        # The connection is lost before so many words of an answer, which is gone on with on a fresh one.
+        self.lost_after: int | None = None
         self.connected = False
         self.instructions = ""
         # The conversation: item id -> its words.
@@ -81,7 +83,14 @@ class FakeRealtime:
             raise answer
         item_id = f"reply_{next(self._ids)}"
         self.items[item_id] = answer
-        for word in answer.split():
+        for number, word in enumerate(answer.split()):
+            if number == self.lost_after:
+                self.connect()
+                for begun in ("cut_1", "cut_2"):
+                    self.items[begun] = "(begun)"
+                    yield ReplyPiece(begun)
+                item_id = f"reply_{next(self._ids)}"
+                self.items[item_id] = answer
             yield ReplyPiece(item_id, np.full(12_000, 300, np.int16), f"{word} ")
         if answer.endswith("…"):
             raise RealtimeError("It broke off.")

@@ -53,6 +53,8 @@ class _Answer:
     sound: dict[str, int] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
     resumed: bool = False
+    # What stands on this connection for the part of it that came over the last one.
+    begun: tuple[str, ...] = ()
 
     @property
     def sounded(self) -> bool:
@@ -78,6 +80,11 @@ class RealtimeProtocol:
         """Return whether nothing is owed by either side, so that a new session would miss nothing."""
         return not self._unheard and (self._answer is None or self._answer.over)
 
+    @property
+    def begun(self) -> tuple[str, ...]:
+        """Return the items that stand for the beginning of an answer that is gone on with on this connection."""
+        return () if self._answer is None or self._answer.over else self._answer.begun
+
     # -- connections -----------------------------------------------------------------------------------------
 
     def opened(self, briefing: Briefing) -> list[ClientEvent]:
@@ -91,8 +98,9 @@ class RealtimeProtocol:
             if answer.sounded:
                 answer.resumed = True
                 spoken = " ".join(answer.words.values()).strip()
-                events.append(created(Told(self._own_id("cut"), Role.ASSISTANT, spoken)))
-                events.append(created(Told(self._own_id("cut"), Role.SYSTEM, BROKEN_OFF)))
+                answer.begun = (self._own_id("cut"), self._own_id("cut"))
+                events.append(created(Told(answer.begun[0], Role.ASSISTANT, spoken)))
+                events.append(created(Told(answer.begun[1], Role.SYSTEM, BROKEN_OFF)))
             answer.response_id = None
             answer.calls.clear()
             events.append({"type": "response.create"})

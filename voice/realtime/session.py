@@ -222,6 +222,9 @@ class RealtimeSession:
             beside.append(("realtime-trial", self._end_unless_ready(connection)))
         try:
             self._send(self._protocol.opened(self._brief()))
+            for item_id in self._protocol.begun:
+                # The room knows then what holds the answer.
+                self._hand_on(ReplyPiece(item_id))
             return await connection.hold(
                 on_event=lambda event: self._take(self._protocol.receive(event)), beside=beside
             )

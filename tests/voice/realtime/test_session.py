@@ -178,7 +178,12 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
     mind.answers = ["one two three four five six seven eight", "nine ten"]
     async with served(mind, RealtimeConduct(expires_in_response=1)) as server, room_of(server) as room:
         await room.session.hear(_speech(), speakers="Ada speaks:")
-        words, length_ms = await room.answer()
+        async with asyncio.timeout(WAIT_S):
+            pieces = [piece async for piece in room.session.reply()]
+        words = "".join(piece.words for piece in pieces)
+        length_ms = sum(0 if piece.pcm is None else len(piece.pcm) for piece in pieces) * 1000 // 24_000
+        held = list(dict.fromkeys(piece.item_id for piece in pieces))
+        assert [item_id.startswith("cut_") for item_id in held] == [False, True, True, False]
         assert words.startswith("one two three")
         assert words.endswith("nine ten")
         assert length_ms > 1000
