@@ -105,6 +105,15 @@ person_draws = Table(
     Column("through_seq", Integer, nullable=False),
 )
 
+# Before which turn nothing is drawn of whom: they had what was kept of them deleted then.
+person_forgets = Table(
+    "person_forgets",
+    metadata,
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("person_id", String, primary_key=True),
+    Column("through_seq", Integer, nullable=False),
+)
+
 # The system prompts that were sent, by what `model_context_built` calls them. They hold nobody's words.
 prompts = Table(
     "prompts",

@@ -6,13 +6,15 @@ transaction and raises `StoreError`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
-from bot.store.kept import person_draws, person_facts
+from bot.store import rows
+from bot.store.kept import person_draws, person_facts, person_forgets
 from bot.store.prompts import forget_sent_texts
-from bot.store.schema import add_once, sessions
+from bot.store.schema import add_once, sessions, turns
 from compaction.memory.people import PersonFact, settle
 from compaction.memory.statements import weight_of
 from compaction.model import Seq, SessionId
@@ -47,6 +49,7 @@ class PeopleStore:
         async with self._database.writing() as connection:
             if not await _advance(connection, session_id, through):
                 return ()
+            drawn = await _still_said(connection, session_id, drawn)
             theirs = _of_people(drawn.people, await _guild(connection, session_id))
             settled = settle(drawn, await _known(connection, theirs))
             for fact in settled.superseded:
@@ -76,7 +79,8 @@ class PeopleStore:
         return {fact.id: fact for fact in found}
 
     async def forget(self, person_id: str, guild_id: int | None) -> int:
-        """Delete everything that is known of a person in this guild, history included; return how much it was."""
+        """Delete everything that is known of a person in this guild, history included; return how much it was. What
+        they have said until now is not drawn from any more."""
         of_guild = select(sessions.c.id).where(sessions.c.guild_id.is_not_distinct_from(guild_id))
         async with self._database.writing() as connection:
             result = await connection.execute(
@@ -84,6 +88,7 @@ class PeopleStore:
                     person_facts.c.person_id == person_id, person_facts.c.session_id.in_(of_guild)
                 )
             )
+            await _draw_no_more(connection, person_id, of_guild)
             await forget_sent_texts(connection)
             return result.rowcount
 
@@ -97,6 +102,48 @@ async def _advance(connection: AsyncConnection, session_id: SessionId, through: 
         update(person_draws).where(of_session, person_draws.c.through_seq < through).values(through_seq=through)
     )
     return moved.rowcount == 1
+
+
+async def _draw_no_more(connection: AsyncConnection, person_id: str, of_guild: Select[Any]) -> None:
+    """Note in the sessions that are not drawn from to their end that nothing of that person is to be drawn so far."""
+    said = (
+        select(turns.c.session_id, (func.max(turns.c.seq) + 1).label("through"))
+        .where(turns.c.session_id.in_(of_guild))
+        .group_by(turns.c.session_id)
+        .subquery()
+    )
+    undrawn = (
+        select(said.c.session_id, said.c.through)
+        .outerjoin(person_draws, person_draws.c.session_id == said.c.session_id)
+        .where(func.coalesce(person_draws.c.through_seq, 0) < said.c.through)
+    )
+    for row in (await connection.execute(undrawn)).all():
+        same = (person_forgets.c.session_id == row.session_id) & (person_forgets.c.person_id == person_id)
+        await connection.execute(delete(person_forgets).where(same))
+        values = {"session_id": row.session_id, "person_id": person_id, "through_seq": row.through}
+        await connection.execute(insert(person_forgets).values(values))
+
+
+async def _still_said(connection: AsyncConnection, session_id: SessionId, drawn: Drawn) -> Drawn:
+    """Return what was drawn without what was forgotten before, or while it was drawn."""
+    of_session = person_forgets.c.session_id == session_id
+    forgotten = {
+        row.person_id: row.through_seq for row in await connection.execute(select(person_forgets).where(of_session))
+    }
+    seqs = {fact.turn_seq for fact in drawn.facts}
+    found = await connection.execute(
+        select(turns).where(turns.c.session_id == session_id, turns.c.seq.in_(sorted(seqs)))
+    )
+    speakers = {row.seq: {part.speaker_id for part in rows.turn_from_row(row).parts} for row in found}
+    return replace(
+        drawn,
+        facts=tuple(
+            fact
+            for fact in drawn.facts
+            if fact.turn_seq >= forgotten.get(fact.person_id, 0)
+            and fact.person_id in speakers.get(fact.turn_seq, {fact.person_id})
+        ),
+    )
 
 
 async def _guild(connection: AsyncConnection, session_id: SessionId) -> int | None:

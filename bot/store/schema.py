@@ -34,6 +34,7 @@ from bot.store import guilds as guilds
 from bot.store import kept as kept
 from bot.store.base import Prose as Prose
 from bot.store.base import metadata as metadata
+from bot.store.forgets_step import FORGETS_STEP
 from bot.store.guilds import GUILDS_STEP, PERSONA_STEP
 from bot.store.kept_step import KEPT_STEP
 from bot.store.optouts import PARTICIPATION_STEP
@@ -270,6 +271,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     PARTICIPATION_STEP,
     SENT_STEP,
     PERSONA_STEP,
+    FORGETS_STEP,
 )
 
 

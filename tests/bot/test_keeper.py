@@ -16,7 +16,7 @@ from bot.store.vectorshelf import VectorShelf
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.tiers import Tier
-from compaction.model import Note, NoteId, SessionId
+from compaction.model import Note, NoteId, Seq, SessionId
 from compaction.payload import PartKind, part, text_digest
 from compaction.settings import PeopleSettings, TierSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
@@ -503,3 +503,33 @@ async def test_every_turn_asks_whether_something_was_forgotten(tmp_path: Path, m
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.asyncio
+async def test_what_was_said_before_it_was_forgotten_is_not_drawn_afterwards(tmp_path: Path) -> None:
+    """It stays in the talk, and is folded later; the bot learns of the person what they say from then on."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("I live in Zanzibar.")
+        await evening.say("I live in Lisbon.", "Bob")
+        assert await evening.people.forget(GUILD, "id-Ada") == 0
+        await evening.talk(3)
+        await evening.say("I'm vegan.")
+        await evening.keeper.tend(through=evening.memory.total_turns)
+        (kept,) = await evening.people.kept(GUILD, "id-Ada")
+        assert kept.text == "I'm vegan."
+        assert len(await evening.people.kept(GUILD, "id-Bob")) == 1
+        assert await evening.people.forget(GUILD, "id-Ada") == 1
+        assert await evening.people.forget(GUILD, "id-Ada") == 0
+
+
+@pytest.mark.asyncio
+async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(tmp_path: Path) -> None:
+    """The turns were read before, and their words are gone when the facts are to be stored."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("I live in Zanzibar.")
+        read = await evening.store.turns(evening.session_id, Seq(0), Seq(1))
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada)
+        await evening.people.draw(evening.session_id, GUILD, read, through=1)
+        assert await evening.people.kept(GUILD, "id-Ada") == ()
