@@ -12,6 +12,7 @@ import logging.handlers
 import os
 import re
 import sys
+import traceback
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +21,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import structlog
 from pydantic import SecretStr
 
+from bot.errors import BotError
+from compaction.errors import CompactionError
+from voice.errors import VoiceError
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 
-    from structlog.typing import EventDict, Processor
+    from structlog.typing import EventDict, ExcInfo, Processor
 
     from bot.settings import LogsSettings
 
@@ -49,6 +54,9 @@ _SPEECH_KEY = re.compile(
     re.I,
 )
 _MAX_DEPTH = 5
+# Errors whose words are the system's or our own sentences. What others say may quote what they broke on: a parser what
+# was said, a dictionary the name that it lacks.
+_OWN_WORDS = (OSError, BotError, CompactionError, VoiceError)
 
 
 def log_path(data_dir: Path) -> Path:
@@ -212,10 +220,11 @@ def writing_logs(
         log_path(data_dir), max_bytes=round(settings.max_file_mb * 1_000_000), keep_files=settings.keep_files
     )
     file.setLevel(settings.level.upper())
-    file.setFormatter(_formatter(discretion, structlog.processors.JSONRenderer(default=_type_name)))
+    common = _common(speech=settings.speech)
+    file.setFormatter(_formatter(common, discretion, structlog.processors.JSONRenderer(default=_type_name)))
     terminal = logging.StreamHandler(console)
     terminal.setLevel(settings.console_level.upper())
-    terminal.setFormatter(_formatter(discretion, _terminal_renderer(console)))
+    terminal.setFormatter(_formatter(common, discretion, _terminal_renderer(console)))
     least = min(file.level, terminal.level)
 
     root, ours = logging.getLogger(), logging.getLogger(LOGGER_NAME)
@@ -226,7 +235,7 @@ def writing_logs(
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
-            *_common(),
+            *common,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(least),
@@ -246,19 +255,42 @@ def writing_logs(
         terminal.close()
 
 
-def _common() -> list[Processor]:
+def _common(*, speech: bool) -> list[Processor]:
     return [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
         # Plain text: the pretty ones show local variables, so tokens and what people said.
-        structlog.processors.format_exc_info,
+        structlog.processors.format_exc_info if speech else structlog.processors.ExceptionRenderer(_traceback),
     ]
 
 
-def _formatter(discretion: Discretion, renderer: Processor) -> logging.Formatter:
+def _traceback(exc_info: ExcInfo) -> str:
+    """Return a traceback in which no error quotes what it broke on."""
+    return "".join(_told(exc_info[1], frozenset())).rstrip("\n")
+
+
+def _told(error: BaseException, before: frozenset[int]) -> Iterator[str]:
+    """Yield an error's traceback, behind those of what led to it. `before`: the errors that are being told."""
+    before |= {id(error)}
+    led = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if led is not None and id(led) not in before:
+        yield from _told(led, before)
+        yield "\nThat led to:\n\n"
+    yield "Traceback (most recent call last):\n"
+    yield from traceback.format_tb(error.__traceback__)
+    words = f": {error}" if isinstance(error, _OWN_WORDS) else ""
+    yield f"{type(error).__qualname__}{words}\n"
+    if isinstance(error, BaseExceptionGroup):
+        for number, each in enumerate(error.exceptions, start=1):
+            if id(each) not in before:
+                yield f"\nOf these, number {number}:\n\n"
+                yield from _told(each, before)
+
+
+def _formatter(common: Sequence[Processor], discretion: Discretion, renderer: Processor) -> logging.Formatter:
     return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[*_common(), _name_foreign],
+        foreign_pre_chain=[*common, _name_foreign],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, discretion, _order, renderer],
     )
 

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from bot.logs import REDACTED, Discretion, LogFile, Logs, log_path, writing_logs
 from bot.settings import LogsSettings
+from compaction.errors import StoreError
 
 TOKEN = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 log = structlog.get_logger()
@@ -168,7 +169,8 @@ def test_any_value_can_be_written(value: object) -> None:
 def test_tracebacks_show_no_variables(tmp_path: Path) -> None:
     """An error's traceback is in the file and on the terminal, its local variables are not."""
     console = io.StringIO()
-    with writing_logs(LogsSettings(), data_dir=tmp_path, console=console, secrets=["hunter-two-three"]):
+    settings = LogsSettings(speech=True)
+    with writing_logs(settings, data_dir=tmp_path, console=console, secrets=["hunter-two-three"]):
         local = "hunter" + "-two-" + "three"
         try:
             raise RuntimeError(f"refused {local}")
@@ -179,6 +181,39 @@ def test_tracebacks_show_no_variables(tmp_path: Path) -> None:
     for shown in (console.getvalue(), json.dumps(crashed)):
         assert "Traceback" in shown
         assert "hunter" not in shown
+
+
+def test_what_people_said_is_in_no_traceback(tmp_path: Path) -> None:
+    """Somebody else's error may quote what it broke on; ours are sentences, and the system's are its own."""
+    console = io.StringIO()
+    word = "xylo" + "phone"  # its lines of code stand in the traceback
+
+    def broken() -> None:
+        try:
+            try:
+                json.loads(word)
+            except ValueError as error:
+                raise KeyError(word) from error
+        except KeyError:
+            raise ExceptionGroup(word, [RuntimeError(word), StoreError("It is full.")]) from None
+
+    with writing_logs(LogsSettings(), data_dir=tmp_path, console=console):
+        try:
+            broken()
+        except ExceptionGroup:
+            log.exception("room_crashed")
+        try:
+            json.loads(word)
+        except ValueError as error:
+            error.__cause__ = OSError(28, "No space left on device")
+            log.warning("tool_broke", exc_info=error)
+    group, chained = (line["exception"] for line in lines_of(log_path(tmp_path)))
+    assert word not in console.getvalue() + str((group, chained))
+    assert "in broken" in group
+    for told in ("ExceptionGroup", "RuntimeError", "StoreError: It is full."):
+        assert told in group
+    for told in ("OSError: [Errno 28] No space left on device", "JSONDecodeError"):
+        assert told in chained
 
 
 def rotated(path: Path) -> list[Path]:
