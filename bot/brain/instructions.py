@@ -29,6 +29,10 @@ _TOOLS = """Tools: call one only when what you need isn't in front of you, and o
 announce it and don't speak of tools; say what you found in your own words. When a tool refuses or fails, say in a \
 few words what you could not do."""
 
+# Beside the last question of an answer that took tools. Small models, whose servers take no notice of a `tool_choice`,
+# else call the same one again: Qwen2.5-Coder 1.5B did, and answered well with this behind what it had found.
+IN_WORDS_NOW = "Answer now, in plain words, from what stands above. No tool can be called any more."
+
 
 @dataclass(frozen=True, slots=True)
 class Instructions:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.brain.instructions import IN_WORDS_NOW
 from bot.brain.tools.exchanges import Exchange
 from bot.brain.tools.settings import ToolsSettings
-from bot.llm.port import NO_TOOLS, ChatModelError, Ended, FinishReason, Tools
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, FinishReason, Role, Tools
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -100,6 +101,8 @@ class ModelResponder:
         tools = NO_TOOLS
         if context.tools is not None:
             tools = Tools(context.tools.offers, callable_now=len(steps) < self._settings.max_steps)
+            if not tools.callable_now:
+                messages = (*messages, ChatMessage(Role.SYSTEM, IN_WORDS_NOW))
         stream = self._model.stream(
             messages, max_output_tokens=self._max_output_tokens, enforce_budget=context.enforced, tools=tools
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.brain.instructions import IN_WORDS_NOW
 from bot.brain.responder import CutOffError, ModelResponder
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
@@ -111,6 +112,9 @@ async def test_steps_are_bounded() -> None:
     model = Thinker((asks(LOOK),), (asks(LOOK),), ("A map.", END))
     assert await answer(model, Looking().context) == ["A map."]
     assert [tools.callable_now for _, tools in model.asked] == [True, True, False]
+    # And is told so behind everything else: not every server minds that no tool may be called.
+    told = [messages[-1] == ChatMessage(Role.SYSTEM, IN_WORDS_NOW) for messages, _ in model.asked]
+    assert told == [False, False, True]
     stubborn = Thinker((asks(LOOK),))
     with pytest.raises(ChatModelError, match="over and over"):
         await answer(stubborn, Looking().context)
