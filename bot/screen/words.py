@@ -38,12 +38,12 @@ class Ending(StrEnum):
 TOLD = {
     Ending.STOPPED: "You stopped sharing.",
     Ending.COMMAND: "Sharing was ended with /watch stop.",
-    Ending.LEFT: "You left the voice channel, so sharing has ended.",
-    Ending.LOST: "The connection was lost for too long, so sharing has ended.",
+    Ending.LEFT: "You left the voice channel.",
+    Ending.LOST: "The connection was lost for too long.",
     Ending.SUPERSEDED: "You share from another page now.",
-    Ending.CLOSED: "The bot has left the voice channel, so sharing has ended.",
-    Ending.MISBEHAVED: "This page sent what no picture of a screen is, so sharing has ended.",
-    Ending.BROKEN: "Something in the bot broke, so sharing has ended.",
+    Ending.CLOSED: "The bot has left the voice channel.",
+    Ending.MISBEHAVED: "This page sent what no picture of a screen is.",
+    Ending.BROKEN: "Something in the bot broke.",
 }
 
 

@@ -1,6 +1,6 @@
 """The server of the bot's own pages. It listens when somebody first needs it, on this machine alone by default.
 
-It gives out five files and one web socket, and nothing else. Every answer forbids the browser whatever the page does
+It gives out six files and one web socket, and nothing else. Every answer forbids the browser whatever the page does
 not need; a request that dawdles is hung up on.
 """
 
@@ -40,6 +40,7 @@ _FILES: Final = {
     SHARE_PATH: ("share.html", "text/html"),
     "/share/share.css": ("share.css", "text/css"),
     "/share/share.js": ("share.js", "text/javascript"),
+    "/share/shown.js": ("shown.js", "text/javascript"),
     "/share/lens.js": ("lens.js", "text/javascript"),
     "/share/icon.svg": ("icon.svg", "image/svg+xml"),
 }

@@ -32,6 +32,12 @@ NO_SOCKETS = (
 )
 REFUSE = "MediaDevices.prototype.getDisplayMedia = async () => { throw new DOMException('', 'NotAllowedError') };"
 
+# What is shared stays in reach.
+KEEPING = (
+    "const real = MediaDevices.prototype.getDisplayMedia; MediaDevices.prototype.getDisplayMedia ="
+    " async function (wanted) { return window.shared = await real.call(this, wanted) };"
+)
+
 
 @pytest.mark.asyncio
 async def test_a_game_in_a_tab_is_watched() -> None:
@@ -242,6 +248,18 @@ async def test_what_cannot_be_read_is_told_until_it_can() -> None:
         assert sentence in await here.page.inner_text("#announcer")
         sharer.tell(t="trouble", sentence="")
         await here.page.wait_for_selector("#trouble[hidden]", state="attached")
+
+
+@pytest.mark.asyncio
+async def test_a_window_that_is_minimised_is_told() -> None:
+    """The browser has no pictures of it then, and the person may wonder."""
+    async with evening(script=KEEPING) as here:
+        await here.share()
+        for event, shown in (("mute", "#trouble:not([hidden])"), ("unmute", "#trouble[hidden]")):
+            await here.page.evaluate(f"() => {{ shared.getVideoTracks()[0].dispatchEvent(new Event('{event}')) }}")
+            await here.page.wait_for_selector(shown, state="attached")
+            if event == "mute":
+                assert "is the window minimised?" in await here.state("sharing", "minimised")
 
 
 @pytest.mark.asyncio

@@ -83,6 +83,8 @@ class OcrReader:
         self._rested_at = float("-inf")
         self._failures = 0
         self._given_up_until = float("-inf")
+        # The processor time of all readings so far.
+        self.cpu_s = 0.0
         # Who reads or waits to; and whether nobody shares any more, so that the last of them ends the process.
         self._readers = 0
         self._last_one = False
@@ -141,7 +143,9 @@ class OcrReader:
             raise
         self._failures = 0
         # Its own processor time: on a busy machine most of the wait is other people's work.
-        self._rested_at = self._monotonic() + _cpu_s(answer) * self._rest_factor
+        cpu_s = _cpu_s(answer)
+        self.cpu_s += cpu_s
+        self._rested_at = self._monotonic() + cpu_s * self._rest_factor
         return Reading(Source.OCR, _lines(answer))
 
     async def _read(self, latest: Latest) -> dict[str, Any]:

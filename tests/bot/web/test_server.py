@@ -160,6 +160,7 @@ async def page() -> AsyncIterator[Page]:
         ("/share", "text/html"),
         ("/share/share.css", "text/css"),
         ("/share/share.js", "text/javascript"),
+        ("/share/shown.js", "text/javascript"),
         ("/share/lens.js", "text/javascript"),
         ("/share/icon.svg", "image/svg+xml"),
     ],

@@ -228,6 +228,7 @@ async def test_reading_takes_a_share_of_the_time() -> None:
     time = Time()
     async with reader(stand_in('answer({"lines": [], "cpu_s": 0.6})'), time=time) as of:
         await of.read(lambda: LOOK)
+        assert of.cpu_s == 0.6
         time.slept.clear()
         await of.read(lambda: LOOK, urgent=True)
         assert time.slept == []

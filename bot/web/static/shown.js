@@ -1,0 +1,119 @@
+/* What the page that shares a screen shows: its one state, its troubles, what was noted; and the words for them.
+
+   Whatever is shown to the eye is told to screen readers, too, but for what would be read aloud over the talk. */
+
+const SHOWN_NOTES = 6;
+const SURFACES = { monitor: "your whole screen", window: "a window", browser: "a browser tab" };
+// What stands in the one line for troubles: the first of these that there is.
+const TROUBLES = ["connection", "muted", "reading", "refused", "choice"];
+const PASSING_MS = 10_000;
+
+export const at = (id) => document.getElementById(id);
+export const page = {
+  state: "opening",
+  bot: "Roomtone",
+  limits: { max_side_px: 1280, max_bytes: 400_000, quality: 0.7, sent_per_s: 2, looked_per_s: 2.5,
+    max_buffered_bytes: 400_000, ping_s: 15 },
+  resume: null,
+  socket: null,
+  brokenSince: null,
+  attempts: 0,
+  heardAt: 0,
+  capture: null,
+  startedAt: 0,
+  sentAt: 0,
+  sent: 0,
+  troubles: {},
+};
+
+export function show(state, sentence) {
+  const changed = page.state !== state;
+  page.state = state;
+  document.body.dataset.state = state;
+  for (const section of document.querySelectorAll("section[data-for]")) {
+    section.hidden = section.dataset.for !== state;
+  }
+  entitle();
+  if (sentence) announce(sentence);
+  if (changed) {
+    const heading = document.querySelector(`section[data-for="${state}"] h1`);
+    if (heading) heading.focus();
+  }
+}
+
+export function announce(sentence) {
+  at("announcer").textContent = sentence;
+}
+
+export function say(id, sentence) {
+  at(id).textContent = sentence || "";
+  at(id).hidden = !sentence;
+}
+
+/* Put a trouble into its line and tell it to screen readers, or take it out: an empty sentence. */
+export function trouble(kind, sentence) {
+  const before = page.troubles[kind] || "";
+  page.troubles[kind] = sentence;
+  say("trouble", TROUBLES.map((each) => page.troubles[each]).find(Boolean));
+  if (sentence && sentence !== before) announce(sentence);
+}
+
+/* A trouble that is over by itself. */
+export function passing(kind, sentence) {
+  trouble(kind, sentence);
+  clearTimeout(page.passing);
+  page.passing = setTimeout(() => {
+    for (const each of ["refused", "choice"]) trouble(each, "");
+  }, PASSING_MS);
+}
+
+export function link(open) {
+  document.body.dataset.link = open ? "open" : "broken";
+  headline();
+}
+
+export function what() {
+  return (page.capture && SURFACES[page.capture.surface]) || "your screen";
+}
+
+export function headline() {
+  const broken = document.body.dataset.link === "broken";
+  at("sharing-what").textContent = broken ? "Not connected: nothing is sent" : `You are sharing ${what()}`;
+  entitle();
+}
+
+export function entitle() {
+  const broken = document.body.dataset.link === "broken";
+  const sharing = broken ? "○ Not connected" : "● Sharing";
+  document.title = `${page.state === "sharing" ? sharing : "Share your screen"} · ${page.bot}`;
+}
+
+export function addNote(what) {
+  const now = new Date();
+  const item = document.createElement("li");
+  const time = document.createElement("time");
+  time.dateTime = now.toISOString();
+  time.textContent = now.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const text = document.createElement("span");
+  text.textContent = what;
+  item.append(time, text);
+  at("notes").prepend(item);
+  while (at("notes").children.length > SHOWN_NOTES) at("notes").lastElementChild.remove();
+  at("no-notes").hidden = true;
+}
+
+export function tick() {
+  if (page.state !== "sharing") return;
+  const seconds = Math.floor((Date.now() - page.startedAt) / 1000);
+  const minutes = Math.floor(seconds / 60) % 60;
+  const hours = Math.floor(seconds / 3600);
+  const padded = (value) => String(value).padStart(2, "0");
+  at("elapsed").textContent = hours
+    ? `${hours}:${padded(minutes)}:${padded(seconds % 60)}` : `${minutes}:${padded(seconds % 60)}`;
+  if (page.sentAt) {
+    const age = Math.round((Date.now() - page.sentAt) / 1000);
+    const when = age < 3 ? "just now" : age < 100 ? `${age} seconds ago` : `${Math.round(age / 60)} minutes ago`;
+    at("preview-caption").textContent =
+      `Sent last, ${when}. While nothing changes, nothing is sent.`;
+  }
+}
