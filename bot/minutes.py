@@ -99,6 +99,21 @@ class Minutes:
         )
         return turn
 
+    async def wrote(self, reply: Reply) -> Turn:
+        """Record what of an answer was written, because it could not be spoken: people have read it."""
+        at = self._epoch(reply.ended_at)
+        turn = await self._record(TurnKind.ASSISTANT, (TurnPart(OWN_ID, self._own_name, reply.unsaid),), at, at)
+        log.info(
+            "turn_recorded",
+            seq=turn.seq,
+            kind=turn.kind.value,
+            speaker_id=OWN_ID,
+            answer_to=reply.question.turn.seq,
+            char_count=len(reply.unsaid),
+            written=True,
+        )
+        return turn
+
     def log_said(
         self,
         moment: Sequence[SpokenText],
@@ -144,11 +159,13 @@ class Minutes:
 
     async def _record(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float, ended_at: float) -> Turn:
         """Put a turn into the timeline and the store. Times are UTC epoch seconds."""
+        seq = self._memory.total_turns
         try:
             turn = await self._memory.append(kind, parts, started_at=started_at, ended_at=ended_at)
             self._store_failing = False
         except StoreError as error:
-            turn = self._memory.turns[-1]
+            # Others may have been recorded behind it while the store kept it waiting.
+            turn = next(each for each in self._memory.turns if each.seq == seq)
             if not self._store_failing:
                 self._store_failing = True
                 log.error("turn_not_stored", seq=turn.seq, problem=str(error))  # noqa: TRY400 - the sentence says it

@@ -1,0 +1,37 @@
+"""What happened becomes turns, each its own, whatever the store says."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.minutes import Minutes
+from bot.place import Moved
+from compaction.errors import StoreError
+from compaction.model import SessionId, Turn
+from tests.compaction.rooms import Room
+from tests.fakes.place import ADA, BO, FakePlace
+from tests.fakes.turn_store import InMemoryTurnStore
+from tests.fakes.virtual_time import LoopClock, run_virtually
+
+
+class _Slow(InMemoryTurnStore):
+    """A store that is locked for a second, and then refuses."""
+
+    async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
+        await asyncio.sleep(1.0)
+        raise StoreError("It is locked.")
+
+
+def test_a_turn_that_is_not_stored_is_still_the_one_that_was_said() -> None:
+    """Others come and go while the store keeps it waiting: an answer to it must not be an answer to them."""
+
+    async def main() -> None:
+        async with Room(store=_Slow()) as room:
+            minutes = Minutes(room.memory, FakePlace(), own_name="Roomtone", clock=LoopClock(), observe=lambda _: None)
+            ada, bo = await asyncio.gather(minutes.moved(Moved(ADA, True)), minutes.moved(Moved(BO, True)))
+            assert ada is not None
+            assert bo is not None
+            assert (ada.seq, ada.parts[0].speaker) == (0, "Ada")
+            assert (bo.seq, bo.parts[0].speaker) == (1, "Bo")
+
+    run_virtually(main())
