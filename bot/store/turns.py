@@ -6,6 +6,7 @@ changes nothing, so a caller who does not know whether a call went through may r
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import exists, func, select, update
@@ -62,7 +63,8 @@ class SqlTurnStore:
             )
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """Store one turn. The same turn again changes nothing; another one under its number is a `StoreError`."""
+        """Store one turn. The same turn again changes nothing, also where somebody's words of it were forgotten meanwhile;
+        another one under its number is a `StoreError`."""
         values = rows.turn_values(session_id, turn)
         async with self._database.writing() as connection:
             await _ensure_session(connection, session_id, started_at=turn.started_at)
@@ -70,7 +72,7 @@ class SqlTurnStore:
                 await index_source(connection, session_id, turn)
                 return
             stored = await _turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
-            if stored != (turn,):
+            if stored != (turn,) and not _left_of(turn, stored):
                 raise StoreError(
                     f"Turn {turn.seq} of session {session_id} is stored already with other content. Two processes "
                     "seem to write the same session: stop one of them."
@@ -133,6 +135,16 @@ class SqlTurnStore:
                 await _add_segment(connection, session_id, segment)
             await _store_state(connection, session_id, state)
             await connection.execute(update(sessions).where(sessions.c.id == session_id).values(ended_at=now))
+
+
+def _left_of(turn: Turn, stored: tuple[Turn, ...]) -> bool:
+    """Return whether what is stored is what a forgetting left of `turn`."""
+    if len(stored) != 1:
+        return False
+    (left,) = stored
+    forgotten = left.tombstone or len(left.parts) < len(turn.parts)
+    same = replace(turn, parts=left.parts, tombstone=left.tombstone) == left
+    return forgotten and same and {*left.parts} <= {*turn.parts}
 
 
 async def _ensure_session(connection: AsyncConnection, session_id: SessionId, *, started_at: float) -> None:

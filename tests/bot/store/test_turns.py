@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 
 from bot.store.database import open_database
+from bot.store.forgetting import Forgetting
 from bot.store.turns import SqlTurnStore
+from compaction.errors import StoreError
 from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import Landing
 from tests.compaction.turn_store_contract import TurnStoreContract, fill, landing, note, turn
@@ -90,3 +93,21 @@ async def test_a_number_skipped_leaves_the_total_right(tmp_path: Path) -> None:
         memory = await store.load(EVENING)
     assert memory.total_turns == 3
     assert [each.seq for each in memory.window] == [0, 2]
+
+
+@pytest.mark.asyncio
+async def test_a_turn_that_was_forgotten_meanwhile_may_be_stored_again(tmp_path: Path) -> None:
+    """Its answer was lost, and its words before it is repeated: they don't come back, and nothing is held up."""
+    said = Turn(Seq(0), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", "Ada", "Hello."), TurnPart("2", "Bo", "Hi.")))
+    clock = FakeClock()
+    async with open_database(tmp_path / "roomtone.db") as database:
+        store = SqlTurnStore(database, clock)
+        forgetting = Forgetting(database, clock)
+        for person, left in (("1", said.parts[1:]), ("2", ())):
+            await store.append_turn(EVENING, said)
+            (found,) = await forgetting.find(person)
+            await forgetting.forget(found)
+            await store.append_turn(EVENING, said)
+            assert (await store.load(EVENING)).window[0].parts == left
+        with pytest.raises(StoreError):
+            await store.append_turn(EVENING, replace(said, ended_at=3.0))
