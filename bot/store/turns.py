@@ -63,8 +63,8 @@ class SqlTurnStore:
             )
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """Store one turn. The same turn again changes nothing, also where somebody's words of it were forgotten meanwhile;
-        another one under its number is a `StoreError`."""
+        """Store one turn. The same turn again changes nothing, also where words of it were forgotten meanwhile; another
+        one under its number is a `StoreError`."""
         values = rows.turn_values(session_id, turn)
         async with self._database.writing() as connection:
             await _ensure_session(connection, session_id, started_at=turn.started_at)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from bot.minutes import Minutes
 from bot.place import Moved
 from compaction.errors import StoreError
-from compaction.model import SessionId, Turn
 from tests.compaction.rooms import Room
+from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
-from tests.fakes.virtual_time import LoopClock, run_virtually
+from tests.fakes.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from compaction.model import SessionId, Turn
 
 
 class _Slow(InMemoryTurnStore):
@@ -27,7 +31,7 @@ def test_a_turn_that_is_not_stored_is_still_the_one_that_was_said() -> None:
 
     async def main() -> None:
         async with Room(store=_Slow()) as room:
-            minutes = Minutes(room.memory, FakePlace(), own_name="Roomtone", clock=LoopClock(), observe=lambda _: None)
+            minutes = Minutes(room.memory, FakePlace(), own_name="Roomtone", clock=FakeClock(), observe=lambda _: None)
             ada, bo = await asyncio.gather(minutes.moved(Moved(ADA, True)), minutes.moved(Moved(BO, True)))
             assert ada is not None
             assert bo is not None
