@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from bot.afterwards import Afterwards
 from bot.asking import asker_of
 from bot.brain.decider import Waiting
-from bot.brain.reply import Question, Replier, Reply
+from bot.brain.reply import Question, Replier
 from bot.brain.wakeword import is_addressed
 from bot.company import Company
-from bot.excuses import Excuses
 from bot.headstart import HeadStart, reads_finished
 from bot.hearing import Hearing, SpokenText
 from bot.interruption import Interruption
@@ -25,7 +25,6 @@ from bot.minutes import Minutes
 from bot.participation.part import Part, Working
 from bot.prompting import Prompting
 from bot.screen.commenting import Commenting
-from compaction.budget.tokens import estimate_text_tokens
 from voice.asr.glossary import choose_glossary
 from voice.listening.ears import Ears
 from voice.speaking.playback import Playback
@@ -81,10 +80,8 @@ class Conversation:
         self._observe = means.observe
         self._keeper = keeper
         self._memory = memory
-        self._toolbox = toolbox
         self._quoting = quoting
         self._company = Company(place)
-        self._excuses = Excuses()
         self._finishing = False
         self._part = Part(
             means.participation,
@@ -99,6 +96,9 @@ class Conversation:
             think=self._think_aloud,
         )
         self._minutes = Minutes(memory, place, own_name=means.brain.name, clock=means.clock, observe=self._recorded)
+        self._afterwards = Afterwards(
+            place, self._part, self._minutes, exchanges=toolbox.exchanges, clock=means.clock, observe=means.observe
+        )
         self._prompting = Prompting(
             means,
             guild_id=place.guild_id,
@@ -313,7 +313,7 @@ class Conversation:
             playback=self.playback,
             clock=self._clock,
             timeout_s=self._means.brain.reply_timeout_s,
-            on_reply=self._on_reply,
+            on_reply=self._afterwards.take,
             own_names=(self._means.brain.name, *self._part.wake_names),
             pronunciations=self._means.speaking.pronounced_in(self._place.guild_id),
             blocked_words=self._means.speaking.blocked_in(self._place.guild_id),
@@ -384,36 +384,3 @@ class Conversation:
         if self._keeper is None:
             return [name for _, name in present]
         return self._keeper.introductions(present)
-
-    async def _on_reply(self, reply: Reply) -> None:
-        """Record what was heard of an answer, and write what failed into the channel."""
-        asker_id = reply.question.asker_id
-        self._part.answered(
-            int(asker_id) if asker_id else None,
-            reply.text,
-            tokens=estimate_text_tokens(reply.text),
-            spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
-            skipped=reply.skipped,
-            steps=self._toolbox.exchanges.steps(reply.question.turn.seq),
-        )
-        if reply.skipped:
-            log.info("reply_skipped", answer_to=reply.question.turn.seq)
-        if reply.failure is not None:
-            self._observe(events.Problem("reply", reply.failure, self._clock.monotonic()))
-        if excuse := self._excuses.of(reply):
-            await self._place.write(excuse)
-        if not reply.text or reply.first_audio_at is None:
-            return
-        await self._minutes.answered(reply, reply.first_audio_at)
-        self._observe(
-            events.ReplySpoken(
-                text=reply.text,
-                answer_to=reply.question.turn.seq,
-                utterance_id=reply.question.utterance_id,
-                first_audio_at=reply.first_audio_at,
-                ended_at=reply.ended_at,
-                interrupted=reply.interrupted,
-                model_first_token_ms=reply.model_first_token_ms,
-                synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
-            )
-        )
