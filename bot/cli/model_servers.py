@@ -8,6 +8,7 @@ leaves the machine.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.cli.chat_choice import LanguageModelMind
@@ -15,7 +16,9 @@ from bot.cli.chat_mind import words_for
 from bot.embedding.minilm import MODEL_NAME, minilm_embedder
 from bot.models.catalogue import EMBED_MINILM, VOICE_JOE
 from bot.models.shelf import ModelShelf
-from rehearsal.servers import chat, embeddings, speech, transcription
+from rehearsal.servers import embeddings, speech, transcription
+from rehearsal.servers.chat import MODEL as CHAT_MODEL
+from rehearsal.servers.chat import ChatConduct, LocalChatServer
 from rehearsal.servers.language_model import CONTEXT_TOKENS, served_model
 from rehearsal.servers.upstream import Upstream
 from voice.asr.scheduler import QueuedRecognizer
@@ -23,7 +26,7 @@ from voice.asr.whisper import WhisperEngine
 from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from bot.cli.chat_choice import Mind
     from config.schema import Settings
@@ -39,45 +42,54 @@ SLOW_MODEL: dict[str, object] = {
 _GLOSSARY_HEAD = "Glossary:"
 
 
+@dataclass(frozen=True, slots=True)
+class ModelServers:
+    """The servers while they run. `settings`: with which a bot uses them, by dotted name; `chat`: the one for chat."""
+
+    settings: Mapping[str, object]
+    chat: LocalChatServer
+
+
 @asynccontextmanager
-async def model_servers(settings: Settings, mind: Mind) -> AsyncIterator[dict[str, object]]:
-    """Start the four and lend the settings, by dotted name, with which a bot uses them.
+async def model_servers(settings: Settings, mind: Mind) -> AsyncIterator[ModelServers]:
+    """Start the four and lend them.
 
     `mind`: what is behind chat. Embeddings are left out where their model is not here. Raises `VoiceError` when the
     recogniser or the voice is missing, `RehearsalError` when a server cannot listen or the language model does not
     start.
     """
     async with AsyncExitStack() as stack:
-        served: dict[str, object] = {}
-        served |= await chat_server(stack, settings, mind)
-        served |= await _speech(stack, settings)
-        served |= await _transcription(stack, settings)
-        served |= await _embeddings(stack, settings)
-        yield served
+        served = await chat_server(stack, settings, mind)
+        others = await _speech(stack, settings)
+        others |= await _transcription(stack, settings)
+        others |= await _embeddings(stack, settings)
+        yield ModelServers({**served.settings, **others}, served.chat)
 
 
-async def chat_server(stack: AsyncExitStack, settings: Settings, mind: Mind) -> dict[str, object]:
+async def chat_server(stack: AsyncExitStack, settings: Settings, mind: Mind) -> ModelServers:
     """Start the chat server alone, which `stack` ends. See `model_servers`."""
     if isinstance(mind, LanguageModelMind):
         return await _language_model(stack, mind)
     names = (settings.brain.name, *settings.brain.wake_names)
-    conduct = chat.ChatConduct(answer=lambda call: words_for(call.messages, names=names))
-    server = await stack.enter_async_context(chat.LocalChatServer(conduct))
+    conduct = ChatConduct(answer=lambda call: words_for(call.messages, names=names))
+    server = await stack.enter_async_context(LocalChatServer(conduct))
     # It quotes and does not summarise: folding is done without a model.
-    return {"llm.base_url": server.base_url, "llm.model": chat.MODEL, "compaction.summariser": "extractive"}
+    quoting = {"llm.base_url": server.base_url, "llm.model": CHAT_MODEL, "compaction.summariser": "extractive"}
+    return ModelServers(quoting, server)
 
 
-async def _language_model(stack: AsyncExitStack, mind: LanguageModelMind) -> dict[str, object]:
+async def _language_model(stack: AsyncExitStack, mind: LanguageModelMind) -> ModelServers:
     served = await stack.enter_async_context(served_model(mind.python, mind.model_file))
     upstream = await stack.enter_async_context(Upstream(served.base_url, served.name))
-    server = await stack.enter_async_context(chat.LocalChatServer(chat.ChatConduct(answer=upstream)))
-    return {
+    server = await stack.enter_async_context(LocalChatServer(ChatConduct(answer=upstream)))
+    thinking = {
         "llm.base_url": server.base_url,
         # By its own name, since its vocabulary is told by it.
         "llm.model": served.name,
         "budget.max_context_tokens": CONTEXT_TOKENS,
         **SLOW_MODEL,
     }
+    return ModelServers(thinking, server)
 
 
 async def _speech(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
@@ -127,7 +139,7 @@ def glossary_of(prompt: str) -> tuple[str, ...]:
     return tuple(term for each in listed.split(",") if (term := each.strip()))
 
 
-def as_lines(served: dict[str, object]) -> list[str]:
+def as_lines(served: Mapping[str, object]) -> list[str]:
     """Return the settings as `roomtone.toml` has them, one line each, for people to copy."""
     return [f"  {name} = {_toml(value)}" for name, value in served.items()]
 

@@ -14,9 +14,10 @@ from bot.cli.rehearse_options import Rehearsed, network_shares, parse_settings, 
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
     from pathlib import Path
 
+    from bot.cli.model_servers import ModelServers
     from bot.cli.rehearse_options import WantedModel
     from config.schema import Settings
     from rehearsal.program import Program
@@ -164,13 +165,17 @@ async def _play(scenario: Scenario, settings: Settings, wanted: Rehearsed, progr
 
     names = (scenario.bot.name, *(person.name for person in scenario.people))
     async with AsyncExitStack() as stack:
-        served: dict[str, object] = {}
+        served: Mapping[str, object] = {}
+        endpoints = None
         if wanted.models is not None:
-            served, patience = await _model_servers(stack, settings, wanted.models, program)
-            scenario = scenario.with_patience(patience)
+            endpoints, patience = await _model_servers(stack, settings, wanted.models, program)
+            served, scenario = endpoints.settings, scenario.with_patience(patience)
         servers = _servers(scenario, realtime=wanted.realtime)
         backstage = await stack.enter_async_context(open_local_backstage(servers, minds(settings, names)))
         chosen = {**served, **backstage.settings, **wanted.overrides}
+        if endpoints is not None and backstage.model is None:
+            # What its model is asked and told is seen, as that of a server of the scenario's own is.
+            backstage.model = endpoints.chat
         companion = await stack.enter_async_context(InProcessCompanion(chosen))
         ear = await stack.enter_async_context(Ear(settings.asr, names=names))
         return await play(
@@ -194,8 +199,8 @@ def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
 
 async def _model_servers(
     stack: AsyncExitStack, settings: Settings, wanted: WantedModel, program: Program
-) -> tuple[dict[str, object], float]:
-    """Start the local endpoints; return the settings with which the bot uses them, and how patient people must be."""
+) -> tuple[ModelServers, float]:
+    """Start the local endpoints; return them, and how patient people must be."""
     from bot.cli.chat_choice import find_mind
     from bot.cli.model_servers import model_servers
 

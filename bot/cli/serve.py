@@ -53,9 +53,9 @@ async def serve_local_discord(
             mind = await find_mind(models, settings.models.directory)
             typer.echo(mind.sentence)
             served = await stack.enter_async_context(model_servers(settings, mind))
-            overrides = served | dict(overrides)
+            overrides = {**served.settings, **overrides}
             typer.echo("OpenAI-compatible model servers are up, for this machine alone. The settings that use them:")
-            for line in as_lines(served):
+            for line in as_lines(served.settings):
                 typer.echo(line)
         if with_bot:
             companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides)))

@@ -30,7 +30,8 @@ async def test_four_endpoints_as_a_provider_has_them(whisper_model_dir: Path) ->
             "asr.device": "cpu",
         }
     )
-    async with model_servers(settings, EmbeddedMind("no model is here")) as served:
+    async with model_servers(settings, EmbeddedMind("no model is here")) as servers:
+        served = servers.settings
         clients = {
             section: openai.AsyncOpenAI(base_url=str(served[f"{section}.base_url"]), api_key="none", max_retries=0)
             for section in ("llm", "speaking", "asr", "recall")
@@ -66,7 +67,8 @@ async def test_a_bot_is_told_of_the_language_model_behind_chat(tmp_path: Path) -
     model_file = tmp_path / "qwen2.5-tiny.gguf"
     model_file.write_bytes(b"")
     async with AsyncExitStack() as stack:
-        served = await chat_server(stack, load(), LanguageModelMind(llama_python(tmp_path), model_file))
+        mind = LanguageModelMind(llama_python(tmp_path), model_file)
+        served = (await chat_server(stack, load(), mind)).settings
         client = await stack.enter_async_context(
             openai.AsyncOpenAI(base_url=str(served["llm.base_url"]), api_key="none", max_retries=0)
         )
