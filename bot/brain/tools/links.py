@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 MOST_URL_CHARS = 500
 MOST_TEXT_CHARS = 500
 _SCHEME = re.compile(r"\b([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_BEHIND_AN_ADDRESS = ".,;:!?)]}>'\"”’*_"
+# Discord shows '[bank.example](https://evil.example)' as the first.
+_COVERED = re.compile(r"\]\s*\(")
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f<>]")
 
 SCHEMA: dict[str, object] = {
@@ -62,8 +66,11 @@ def post_text(url: str, text: str) -> str:
         raise ToolError("There is nothing to post: give a url, a text, or both.")
     if any(found.lower() not in {"http", "https"} for found in _SCHEME.findall(text)):
         raise ToolError("Only http and https links can be posted.")
-    if url:
-        _check(url)
+    if _COVERED.search(text):
+        raise ToolError("A link stands as it is, never under other words. Write the address itself.")
+    for found in (url, *(each.rstrip(_BEHIND_AN_ADDRESS) for each in _ADDRESS.findall(text))):
+        if found:
+            _check(found)
     return "\n".join(part for part in (text, url) if part)
 
 

@@ -59,6 +59,9 @@ async def test_nobody_else_does() -> None:
         ("https://[::1", ""),
         ("https://evil.example:99999999", ""),
         ("", "see ftp://evil.example"),
+        ("", "see https://bank.example@evil.example."),
+        ("", "see [https://bank.example](https://evil.example)"),
+        ("https://evil.example", "[the bank]("),
     ],
 )
 def test_only_web_addresses(url: str, text: str) -> None:
@@ -71,6 +74,7 @@ def test_words_alone_may_be_posted() -> None:
     """In one line."""
     assert post_text("", "Bread,\n milk") == "Bread, milk"
     assert post_text(" https://a.example ", "") == "https://a.example"
+    assert post_text("", "It is here (https://a.example/b).") == "It is here (https://a.example/b)."
 
 
 @given(url=st.text(max_size=60), text=st.text(max_size=60))
