@@ -367,7 +367,7 @@ async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tm
 
 @pytest.mark.asyncio
 async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
-    """People asked and cannot hear: they read the answer and why."""
+    """People asked and cannot hear: they read the answer and why, and it is remembered that it was given."""
     async with a_house(tmp_path) as house, living(house):
         house.voice.mute = {"Hello, Ada.", NO_MODEL}
         await house.say(ADA.id, "Hello, Roomtone, good evening!")
@@ -375,7 +375,9 @@ async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
         assert house.place.written[1] == f"The voice is hoarse. Give it tea.\nI wanted to say: Hello, Ada. {NO_MODEL}"
         problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
         assert problems == ["The voice is hoarse. Give it tea."]
-        assert len(house.turns) == 1
+        await settle(lambda: len(house.turns) == 2)
+        assert (house.turns[1].kind, house.said[1]) == (TurnKind.ASSISTANT, f"Roomtone: Hello, Ada. {NO_MODEL}")
+        assert not house.of(events.ReplySpoken)
 
 
 class FullDisk:
