@@ -185,8 +185,8 @@ class RoomScreens:
         if sharer.ended is not None:
             return
         if sharer.share is not None:
-            sharer.share.change(surface_of(surface))
-            self._log.info("screen_share_changed", user_id=sharer.person.id, surface=sharer.share.surface)
+            if sharer.share.change(surface_of(surface)):
+                self._log.info("screen_share_changed", user_id=sharer.person.id, surface=sharer.share.surface)
             return
 
         async def note(seen: ScreenNote) -> None:

@@ -106,12 +106,15 @@ class Share:
         """Return what keeps the screen from being read at present, a plain sentence; empty when nothing does."""
         return self._trouble
 
-    def change(self, surface: str) -> None:
-        """Another screen is shared from the next picture on. What waits for a note of the one before is noted."""
+    def change(self, surface: str) -> bool:
+        """Another screen is shared from the next picture on. What waits for a note of the one before is noted.
+
+        Returns whether that begins anew; after so short a time it is one more change of what is shared.
+        """
         self.surface = surface
         now = self._clock.monotonic()
         if now - self._begun_at < CHANGE_SPACING_S:
-            return
+            return False
         self._begun_at = now
         if (note := self._taker.tick(self._clock.now(), last=True)) is not None:
             self._left.append(note)
@@ -120,6 +123,7 @@ class Share:
         self._shown = False
         self._screens += 1
         self._changed.set()
+        return True
 
     # -- pictures ---------------------------------------------------------------------------------------------
 
