@@ -253,10 +253,10 @@ class Conversation:
 
     async def _on_moment(self, moment: tuple[SpokenText, ...]) -> None:
         """Record what was said, decide whether to answer, and write the turn's one log line."""
+        await self._replier.settled(within_s=SETTLE_S)
         moment = tuple(spoken for spoken in moment if not self._part.excludes(spoken.user_id))
         if not moment:
             return
-        await self._replier.settled(within_s=SETTLE_S)
         moment_at = self._clock.monotonic()
         if self._talk is not None:
             self._talk.saying(moment)
@@ -380,7 +380,7 @@ class Conversation:
 
     def _introductions(self) -> list[str]:
         """Return a line on each person who is here, with what they have said of themselves at other times."""
-        present = self._company.present()
+        present = self._part.heard(self._company.present())
         if self._keeper is None:
             return [name for _, name in present]
         return self._keeper.introductions(present)

@@ -71,7 +71,9 @@ class Prompting:
             now=means.clock.now(),
             zone=means.zone,
             quotes=quotes,
-            participants=() if self._keeper is None else self._keeper.participants(self._company.present()),
+            participants=()
+            if self._keeper is None
+            else self._keeper.participants(self._part.heard(self._company.present())),
             terms=terms,
             toolbox=self._toolbox,
             asker=asker_of(question, self._company),

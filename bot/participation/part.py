@@ -117,6 +117,10 @@ class Part:
         """Return whether a person is not to be heard. Called from other threads too."""
         return user_id in self._standing.opted_out
 
+    def heard(self, present: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return those of these people, (id, display name), who want to be heard: of the others nothing is told on."""
+        return [each for each in present if not self.excludes(int(each[0]))]
+
     # -- life ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:

@@ -132,3 +132,24 @@ async def test_what_people_said_last_is_kept_when_the_room_closes(tmp_path: Path
             await settle(task.done)
         (fact,) = await house.people.kept(house.place.guild_id, str(ADA.id))
         assert fact.text == "I'm allergic to walnuts."
+
+
+@pytest.mark.asyncio
+async def test_of_who_has_opted_out_nothing_is_told(tmp_path: Path) -> None:
+    """What they once said of themselves stays theirs to see and delete, and reaches no model while they are here."""
+    async with KeptHouse(tmp_path) as house:
+        await house.remember(75)
+        house.place.people = [ADA, BO]
+        async with living(house) as (room, _):
+            await settle(room.opened.is_set)
+            present = [(str(person.id), person.name) for person in (ADA, BO)]
+            await house.say(BO.id, "Roomtone, where is parcel three?")
+            await house.reply(1)
+            await settle(lambda: "Lisbon" in str(house.people.section(house.place.guild_id, present)))
+            await house.participation.opt(house.place.guild_id, ADA.id, out=True)
+            await house.say(BO.id, "Roomtone, what is my dog called?")
+            await house.reply(2)
+        _, sent = [event for event in house.of(events.ContextBuilt) if isinstance(event, events.ContextBuilt)]
+        (section,) = [part for part in sent.parts if part.kind is PartKind.PARTICIPANTS]
+        assert "Bruno" in section.content
+        assert ADA.name not in section.content
