@@ -1,0 +1,121 @@
+"""A page that anybody may have written, at the real server, beside somebody's honest share: it disturbs nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+
+from bot.settings import WebSettings
+from bot.web.server import WebServer
+from rehearsal.people.sharer import Sharer
+from tests.bot.screen.watching import PICTURES, Watching, until
+from tests.fakes.place import ADA, BO
+from voice.screen.frame import MAX_FRAME_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.screen.room import RoomScreens
+
+GUILD = 10
+PATIENCE_S = 20.0
+GOOD = PICTURES["dark"]
+
+
+def promising(width: int, height: int) -> bytes:
+    """A small file whose header promises a picture of that size."""
+    data = bytearray(GOOD)
+    at = data.index(b"\xff\xc0")
+    data[at + 5 : at + 9] = struct.pack(">HH", height, width)
+    return bytes(data)
+
+
+class Beside:
+    """Ada shares honestly; Bo's page is whatever the test sends."""
+
+    def __init__(self, watching: Watching, room: RoomScreens, ada: Sharer, bo: aiohttp.ClientWebSocketResponse) -> None:
+        self.watching = watching
+        self.room = room
+        self.bo = bo
+        self._ada = ada
+
+    async def told(self, kind: str) -> dict[str, Any]:
+        """Return the next message of that kind to Bo's page."""
+        async with asyncio.timeout(PATIENCE_S):
+            while (message := await self.bo.receive_json())["t"] != kind:
+                pass
+        return dict(message)
+
+    async def undisturbed(self) -> None:
+        """Ada's next picture is noted as if nothing was."""
+        self.watching.readers.texts = ["Victory"]
+        self.watching.clock.advance(60)
+        assert await self._ada.show(PICTURES["bright"], timeout_s=PATIENCE_S)
+        assert self.watching.notes[-1].who == "Ada"
+        assert "Victory" in self.watching.told()[-1]
+
+
+@asynccontextmanager
+async def beside() -> AsyncIterator[Beside]:
+    """Open the room, the pages, and both shares."""
+    watching = Watching()
+    watching.readers.texts = ["Tokyo 2099"]
+    async with watching.room() as room, WebServer(WebSettings(port=0), watching.screens) as web:
+        await web.start()
+        link = f"<{web.share_link(watching.screens.invite(GUILD, ADA.id))}>"
+        async with Sharer("Ada", link) as ada, aiohttp.ClientSession() as http:
+            assert await ada.show(GOOD, timeout_s=PATIENCE_S)
+            address = f"http://127.0.0.1:{web.port}/share/socket"
+            async with http.ws_connect(address, origin=web.site.origin) as bo:
+                await bo.send_json({"t": "hello", "token": watching.screens.invite(GUILD, BO.id)})
+                here = Beside(watching, room, ada, bo)
+                await here.told("welcome")
+                await bo.send_json({"t": "start", "surface": "window"})
+                yield here
+
+
+@pytest.mark.asyncio
+async def test_what_is_no_picture_is_refused_with_its_reason() -> None:
+    """A bomb, half a picture, another kind of file, none at all; and what is one is taken after them."""
+    async with beside() as here:
+        for data, reason in (
+            (promising(65_000, 65_000), "wrong_size"),
+            (GOOD[: len(GOOD) // 2], "damaged"),
+            (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not_jpeg"),
+            (b"", "empty"),
+        ):
+            here.watching.clock.advance(1)
+            await here.bo.send_bytes(data)
+            assert (await here.told("refused"))["reason"] == reason
+        here.watching.clock.advance(1)
+        await here.bo.send_bytes(PICTURES["grey"])
+        await here.told("note")
+        await here.undisturbed()
+
+
+@pytest.mark.asyncio
+async def test_one_that_is_too_large_ends_the_connection() -> None:
+    """It is not even read to its end; the share waits for its page to come back."""
+    async with beside() as here:
+        await here.bo.send_bytes(b"\xff" * (MAX_FRAME_BYTES * 3))
+        message = await here.bo.receive(timeout=PATIENCE_S)
+        assert message.type in {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSING}
+        await here.undisturbed()
+        assert sorted(here.room.sharing()) == ["Ada", "Bo"]
+
+
+@pytest.mark.asyncio
+async def test_a_flood_is_thrown_out() -> None:
+    """Of what is refused, and of what is not."""
+    for data in (b"no picture", PICTURES["grey"]):
+        async with beside() as here:
+            for _ in range(60):
+                await here.bo.send_bytes(data)
+            assert (await here.told("ended"))["reason"] == "misbehaved"
+            await until(lambda: here.room.sharing() == ["Ada"])
+            await here.undisturbed()
