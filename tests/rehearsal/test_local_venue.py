@@ -77,6 +77,10 @@ async def test_nobody_speaks_from_outside_and_commands_need_a_bot() -> None:
             await venue.say(mira, made.says[0].audio)
         with pytest.raises(RehearsalError, match="join"):
             await venue.invoke(mira, "join", {"channel": made.channel})
+        with pytest.raises(RehearsalError, match="watch"):
+            await venue.show(mira, made.says[0].audio, timeout_s=1.0)
+        with pytest.raises(RehearsalError, match="Mira shares no screen"):
+            await venue.stop_sharing(mira)
         with pytest.raises(RehearsalError, match="Nobody is connected to voice"):
             await venue.fault("rtcp", None, {"count": 5})
         venue.set_network(NetworkSpec(loss=0.05))
