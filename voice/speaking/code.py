@@ -32,8 +32,9 @@ _STRONG = re.compile(
     | (?:const|let|var|auto|int|float|double|bool|char|string|String|long)\s+[\w\[\]]+\s*=.*
     | [\w.\[\]'"]+\s*[-+*/|&]?=\s*(?:{_CALL}.*|[\[{{"'].*|new\s+\w+.*|await\s.*|lambda\b.*|.*;)
     | {_CALL}.*\);? | {_CALL}[^)]* | return\b.*[;(\[{{_].* | \w+\s*=>\s*.*
-    | SELECT\s+(?:\*|[\w.]+(?:\s*,\s*[\w.]+)*)
+    | SELECT\s.*(?:,|\*|\(|\sAS\s).* | SELECT\s+(?:\*|[\w.]+(?:\s*,\s*[\w.]+)*)
     | (?:SELECT\s.+\sFROM|INSERT\s+INTO|UPDATE\s.+\sSET|DELETE\s+FROM|(?:CREATE|ALTER|DROP)\s+(?:TABLE|INDEX|VIEW))\s.*
+    | .*\{{ | \#!/.* | (?:for|while|until)\s.*;\s*do | echo\s+["'$].* | (?:el)?if\s\[.*
     | \$\s\w.* | (?:sudo|npx)\s+[a-z].*
     | (?:pip3?|npm|yarn|brew|apt|apt-get|cargo|conda|gem)\s+(?:-\w+\s+)?(?:install|add|run|i|update|upgrade)\b.*
     | git\s+(?:clone|commit|push|pull|checkout|add|init|status|merge|rebase|log|diff)\b.*
@@ -47,7 +48,7 @@ _WEAK = re.compile(
     r"""(?x)
       (?:return|yield|raise|throw|break|continue|pass|print|await|end|fi|done|esac|then|else|import|from)\b.*
     | (?:if|elif|while|for|with|except)\b.*: | (?:FROM|WHERE|JOIN|LEFT|INNER|ORDER|GROUP|LIMIT|SET|VALUES|AND)\b.*
-    | (?:\#|//|--|/\*|\*/?).* | .*[;{}\\=_] | [a-z_].*[=()\[\]{}_].* | ["'\])}].* | [\w.]+,?
+    | (?:\#|//|--|/\*|\*/?).* | .*[;{}\\=_] | [a-z_].*[=()\[\]{}_$].* | ["'\])}].* | [\w.]+,?
     """
 )
 _PROSE = re.compile(r"[\"'“(*]*[A-Z0-9][^{}=_]*[.!?…:][\"'”)*]*")
