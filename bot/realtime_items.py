@@ -60,6 +60,7 @@ class Items:
         self._instructed = ""
         self._offered: tuple[CallableTool, ...] = ()
         self._evicted = ""
+        self._overtaken = 0
         self.conversation = 0
         self.server = ""
         self.besides: tuple[str, ...] = ()
@@ -69,6 +70,7 @@ class Items:
     def open(self, memory: SessionMemory, tools: Callable[[], Iterable[Tool]] = tuple) -> None:
         """Begin with a session's memory, and with who knows what may be called at present."""
         self._memory = memory
+        self._overtaken = memory.overtaken
         self._tools = tools
 
     def _callable(self) -> tuple[CallableTool, ...]:
@@ -108,6 +110,7 @@ class Items:
         if self._memory is None:
             return Briefing("")
         built, window = self._context()
+        self._overtaken = self._memory.overtaken
         self.conversation += 1
         self._instructed = built.text
         self._offered = self._callable()
@@ -116,7 +119,7 @@ class Items:
         items: list[Told] = []
         for each in window:
             if each.kind is PartKind.TURN and each.seq_from is not None:
-                items.append(_told(each))
+                items.append(_told(each, self._overtaken))
                 self._held[each.seq_from] = (items[-1].id,)
             elif each.kind is PartKind.EVICTION_NOTE:
                 self._evicted = each.content
@@ -136,11 +139,15 @@ class Items:
             self._offered = offered
             session.offer(offered)
         wanted = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
-        gone = [seq for seq in self._held if seq not in wanted]
+        assert self._memory is not None, "its context was asked for above"
+        # Words of any turn may have been forgotten since, and sound can't be told by its look: all are told anew.
+        anew = self._memory.overtaken != self._overtaken
+        self._overtaken = self._memory.overtaken
+        gone = [seq for seq in self._held if anew or seq not in wanted]
         session.forget([item for seq in gone for item in self._held.pop(seq)])
         for seq, each in wanted.items():
             if seq not in self._held:
-                told = _told(each)
+                told = _told(each, self._overtaken)
                 self._held[seq] = (told.id,)
                 session.tell(told)
         evicted = next((each.content for each in window if each.kind is PartKind.EVICTION_NOTE), "")
@@ -153,6 +160,7 @@ class Items:
         return (*built.parts, *window)
 
 
-def _told(turn: PayloadPart) -> Told:
+def _told(turn: PayloadPart, times: int) -> Told:
+    """Return a turn as an item. `times`: how often it was told before, and taken back: an id serves once."""
     role = Role.ASSISTANT if turn.role == "assistant" else Role.USER
-    return Told(f"turn_{turn.seq_from}", role, turn.content)
+    return Told(f"turn_{turn.seq_from}" + f"_{times}" * (times > 0), role, turn.content)

@@ -1,0 +1,75 @@
+"""What stands in a spoken conversation stays in step with the memory, also with what is forgotten."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from bot.brain.instructions import Instructions
+from bot.realtime_items import Items
+from bot.store.forgetting import Forgetting
+from compaction.model import Seq
+from tests.bot.evening import Evening
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from voice.realtime.port import Realtime, Told, Tool
+
+
+class _Conversation:
+    """The conversation of a session as its far end has it."""
+
+    def __init__(self, items: Iterable[Told]) -> None:
+        self.items = {each.id: each.text for each in items}
+        self.ids = set(self.items)
+        self.instructions = ""
+
+    def tell(self, told: Told) -> None:
+        assert told.id not in self.ids
+        self.ids.add(told.id)
+        self.items[told.id] = told.text
+
+    def forget(self, item_ids: Iterable[str]) -> None:
+        for item_id in item_ids:
+            del self.items[item_id]
+
+    def instruct(self, instructions: str) -> None:
+        self.instructions = instructions
+
+    def offer(self, tools: Iterable[Tool]) -> None:
+        pass
+
+
+@pytest.mark.asyncio
+async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None:
+    """In writing and as the sound it was; the others' words stay, in their order."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("I live in Zanzibar.")
+        await evening.say("And I in Lisbon.", "Bob")
+        items = Items(instructions=Instructions("Roomtone"), present=list, max_input_tokens=8_000, zone=UTC)
+        items.open(evening.memory)
+        conversation = _Conversation(items.brief().items)
+        session = cast("Realtime", conversation)
+        assert "Zanzibar" in str(conversation.items)
+        sound = await evening.say("Zanzibar is warm.")
+        conversation.items["sound-1"] = "(her voice)"
+        items.hold(sound.seq, ("sound-1",))
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada)
+        await evening.keeper.tend()
+        items.refresh(session, answering=Seq(1))
+        assert "sound-1" not in conversation.items
+        assert "Zanzibar" not in str(conversation.items)
+        assert [text.split("] ")[1] for text in conversation.items.values()] == [
+            "(forgotten at somebody's wish)",
+            "Bob: And I in Lisbon.",
+            "(forgotten at somebody's wish)",
+        ]
+        before = dict(conversation.items)
+        items.refresh(session)
+        assert conversation.items == before
