@@ -31,6 +31,7 @@ NAMES = (
     "follow-up",
     "look-it-up",
     "quiet-room",
+    "voice-modes",
     "ceiling",
 )
 
