@@ -29,8 +29,10 @@ _TOOLS = """Tools: call one only when what you need isn't in front of you, and o
 announce it and don't speak of tools; say what you found in your own words. When a tool refuses or fails, say in a \
 few words what you could not do."""
 
-# Beside the last question of an answer that took tools. Small models, whose servers take no notice of a `tool_choice`,
-# else call the same one again: Qwen2.5-Coder 1.5B did, and answered well with this behind what it had found.
+# Behind what tools have found. Without it a small model calls the same tool again, or talks of tools: Qwen2.5-Coder
+# 1.5B answered 2 of 11 times what it was asked, 12 of 12 with the first sentence and 11 of 11 with the second.
+AFTER_TOOLS = "Now answer in plain words, from what stands above. Call another tool only if the answer is not there."
+# The same where no more may be called: not every server minds a `tool_choice` that says so.
 IN_WORDS_NOW = "Answer now, in plain words, from what stands above. No tool can be called any more."
 
 

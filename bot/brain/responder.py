@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.instructions import IN_WORDS_NOW
+from bot.brain.instructions import AFTER_TOOLS, IN_WORDS_NOW
 from bot.brain.tools.exchanges import Exchange
 from bot.brain.tools.settings import ToolsSettings
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, FinishReason, Role, Tools
@@ -97,12 +97,12 @@ class ModelResponder:
 
     async def _stream(self, context: ModelContext, steps: Sequence[Exchange]) -> AsyncGenerator[Streamed, None]:
         """Yield one answer of the model, after what its tools have found so far."""
-        messages = (*context.messages, *(each for step in steps for each in step.messages()))
+        messages = [*context.messages, *(each for step in steps for each in step.messages())]
         tools = NO_TOOLS
         if context.tools is not None:
             tools = Tools(context.tools.offers, callable_now=len(steps) < self._settings.max_steps)
-            if not tools.callable_now:
-                messages = (*messages, ChatMessage(Role.SYSTEM, IN_WORDS_NOW))
+        if steps:
+            messages.append(ChatMessage(Role.SYSTEM, AFTER_TOOLS if tools.callable_now else IN_WORDS_NOW))
         stream = self._model.stream(
             messages, max_output_tokens=self._max_output_tokens, enforce_budget=context.enforced, tools=tools
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.instructions import IN_WORDS_NOW
+from bot.brain.instructions import AFTER_TOOLS, IN_WORDS_NOW
 from bot.brain.responder import CutOffError, ModelResponder
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
@@ -90,13 +90,15 @@ async def test_a_tool_is_called_and_its_output_read() -> None:
     (first, offered), (second, _) = model.asked
     assert [offer.name for offer in offered.offers] == ["look"]
     assert list(first) == list(CONTEXT.messages)
-    assert list(second[1:]) == [
+    *found, told = second[1:]
+    assert told == ChatMessage(Role.SYSTEM, AFTER_TOOLS)
+    assert found == [
         ChatMessage(Role.ASSISTANT, "", tool_calls=(LOOK, AGAIN)),
         ChatMessage(Role.TOOL, '<data from="look">\nthe map\n</data>', tool_call_id="c-1", name="look"),
         ChatMessage(Role.TOOL, '<data from="look">\nthe sea\n</data>', tool_call_id="c-2", name="look"),
     ]
     kept = room.toolbox.exchanges.within(1_000, turns={CONTEXT.current.seq}, cost=lambda message: 1)
-    assert kept[CONTEXT.current.seq] == list(second[1:])
+    assert kept[CONTEXT.current.seq] == found
 
 
 @pytest.mark.asyncio
@@ -113,8 +115,8 @@ async def test_steps_are_bounded() -> None:
     assert await answer(model, Looking().context) == ["A map."]
     assert [tools.callable_now for _, tools in model.asked] == [True, True, False]
     # And is told so behind everything else: not every server minds that no tool may be called.
-    told = [messages[-1] == ChatMessage(Role.SYSTEM, IN_WORDS_NOW) for messages, _ in model.asked]
-    assert told == [False, False, True]
+    told = [messages[-1].content for messages, _ in model.asked]
+    assert told == [CONTEXT.messages[-1].content, AFTER_TOOLS, IN_WORDS_NOW]
     stubborn = Thinker((asks(LOOK),))
     with pytest.raises(ChatModelError, match="over and over"):
         await answer(stubborn, Looking().context)
