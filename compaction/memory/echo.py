@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compaction.wording import words
+from compaction.memory.terms import UNSPACED, bare_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
 # So many words in a row are a quotation; fewer are in everybody's mouth ('I would like to').
 RUN_WORDS = 4
+# In writing without spaces two characters are about a word.
+_WORD_WEIGHT = 2
+_RUN_WEIGHT = RUN_WORDS * _WORD_WEIGHT
 
 Runs = frozenset[tuple[str, ...]]
 
@@ -22,23 +25,54 @@ def runs_of(texts: Iterable[str]) -> Runs:
     """Return every run of words that makes a quotation of one of these texts. A shorter text is one run itself."""
     found: set[tuple[str, ...]] = set()
     for text in texts:
-        said = tuple(words(text))
+        said = _pieces(text)
         # A single word is nobody's.
-        if len(said) > 1:
-            found.update(said[at : at + RUN_WORDS] for at in range(max(1, len(said) - RUN_WORDS + 1)))
+        if _weight(said) > _WORD_WEIGHT:
+            found.update(_runs(said))
     return frozenset(found)
 
 
 def repeats(text: str, runs: Runs) -> bool:
     """Return whether a text has any of these runs."""
-    told = tuple(words(text))
+    told = _pieces(text)
     lengths = {len(run) for run in runs}
     return any(told[at : at + length] in runs for length in lengths for at in range(len(told) - length + 1))
 
 
 def names_any(text: str, names: Collection[str]) -> bool:
     """Return whether a text has one of these names, each word of it in its order."""
-    # 'Ada's sister' names Ada.
-    told = tuple(word.removesuffix("'s") for word in words(text))
-    wanted = {tuple(words(name)) for name in names} - {()}
+    told = _pieces(text)
+    # A name of one character is in half of all words.
+    wanted = {name for name in map(_pieces, names) if _weight(name) >= _WORD_WEIGHT}
     return any(told[at : at + len(name)] == name for name in wanted for at in range(len(told) - len(name) + 1))
+
+
+def _pieces(text: str) -> tuple[str, ...]:
+    """Return the words of a text, and one by one the characters of what is written without spaces."""
+    found: list[str] = []
+    for word in bare_words(text):
+        # 'Ada's sister' names Ada.
+        bare = word.removesuffix("'s")
+        start = 0
+        for run in UNSPACED.finditer(bare):
+            found += [bare[start : run.start()], *run.group()]
+            start = run.end()
+        found.append(bare[start:])
+    return tuple(piece for piece in found if piece)
+
+
+def _weight(pieces: tuple[str, ...]) -> int:
+    return sum(1 if UNSPACED.match(piece) else _WORD_WEIGHT for piece in pieces)
+
+
+def _runs(said: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the shortest stretches from each piece on that make a quotation; all of it where there is none."""
+    if _weight(said) < _RUN_WEIGHT:
+        yield said
+    for at in range(len(said)):
+        weight = 0
+        for end in range(at, len(said)):
+            weight += _weight(said[end : end + 1])
+            if weight >= _RUN_WEIGHT:
+                yield said[at : end + 1]
+                break

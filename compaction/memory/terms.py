@@ -25,7 +25,7 @@ MAX_CHARS = 8_000
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 # Han, kana, Hangul, Thai, Lao, Khmer, Burmese: no spaces between words, or long endings.
-_UNSPACED = re.compile(
+UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
@@ -40,7 +40,7 @@ _EMPTY = STOPWORDS | _ASKING
 def terms(text: str) -> tuple[str, ...]:
     """Return the terms of a text in order, repeated as they are in it; at most `MAX_TERMS`."""
     found: list[str] = []
-    for word in _words(text):
+    for word in bare_words(text):
         for term in _terms_of(word):
             found.append(term)
             if len(found) == MAX_TERMS:
@@ -50,7 +50,7 @@ def terms(text: str) -> tuple[str, ...]:
 
 def folded(text: str) -> tuple[str, ...]:
     """Return every word of a name in lower case without accents, empty words included: names are compared by it."""
-    return tuple(word[:MAX_TERM_CHARS] for word in _words(text))[:MAX_TERMS]
+    return tuple(word[:MAX_TERM_CHARS] for word in bare_words(text))[:MAX_TERMS]
 
 
 def stem(word: str) -> str:
@@ -96,7 +96,8 @@ def _mended(root: str) -> str:
     return f"{root}e" if short else root
 
 
-def _words(text: str) -> Iterator[str]:
+def bare_words(text: str) -> Iterator[str]:
+    """Yield the words of a text in lower case, without accents."""
     decomposed = unicodedata.normalize("NFKD", text[:MAX_CHARS].casefold())
     bare = "".join(char for char in decomposed if not unicodedata.category(char).startswith("M"))
     # Composed again, or Hangul would be letters and no syllables.
@@ -114,7 +115,7 @@ def _terms_of(word: str) -> Iterator[str]:
         if piece in _EMPTY:
             continue
         start = 0
-        for run in _UNSPACED.finditer(piece):
+        for run in UNSPACED.finditer(piece):
             yield from _plain_term(piece[start : run.start()])
             yield from _pairs(run.group())
             start = run.end()

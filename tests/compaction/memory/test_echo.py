@@ -28,6 +28,22 @@ def test_a_run_of_words_is_a_quotation(text: str, repeated: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "text", "repeated"),
+    [
+        ("来年の春に東京へ引っ越します。", "小明さんは来年の春に東京へ引っ越すそうです。", True),
+        ("来年の春に東京へ引っ越します。", "来年は雨です。", False),
+        ("はい", "はい、そうです。", False),
+        ("나는 내년 봄에 서울로 이사해요", "내년 봄에 서울로 이사한대요.", True),
+        ("मैं दिल्ली में रहता हूँ और खुश हूँ", "उसने कहा: मैं दिल्ली में रहता हूँ", True),
+        ("मैं दिल्ली में रहता हूँ और खुश हूँ", "मैं मुंबई में था", False),
+    ],
+)
+def test_other_writings_are_quoted_too(said: str, text: str, repeated: bool) -> None:
+    """Without spaces eight characters in a row are about four words; marks on letters split no word."""
+    assert repeats(text, runs_of([said])) is repeated
+
+
+@pytest.mark.parametrize(
     ("text", "named"),
     [
         ("Ada wants to go.", True),
@@ -35,12 +51,15 @@ def test_a_run_of_words_is_a_quotation(text: str, repeated: bool) -> None:
         ("Canada is large.", False),
         ("Mary Ann said so.", True),
         ("Ann Mary said so.", False),
+        ("小明さんは元気です。", True),
+        ("明日は雨です。", False),
+        ("지수는 갔어요.", True),
         ("", False),
     ],
 )
 def test_a_name_stands_as_a_word(text: str, named: bool) -> None:
     """In any spelling of capitals, with all its words in order; nobody's name is nothing."""
-    assert names_any(text, {"Ada", "Mary Ann", "!!"}) is named
+    assert names_any(text, {"Ada", "Mary Ann", "!!", "小明", "明", "지수"}) is named
 
 
 @given(st.lists(st.sampled_from(["red", "blue", "green", "nine", "boat"]), min_size=RUN_WORDS, max_size=12))
