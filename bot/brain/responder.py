@@ -97,12 +97,13 @@ class ModelResponder:
 
     async def _stream(self, context: ModelContext, steps: Sequence[Exchange]) -> AsyncGenerator[Streamed, None]:
         """Yield one answer of the model, after what its tools have found so far."""
-        messages = [*context.messages, *(each for step in steps for each in step.messages())]
+        messages = (*context.messages, *(each for step in steps for each in step.messages()))
         tools = NO_TOOLS
         if context.tools is not None:
             tools = Tools(context.tools.offers, callable_now=len(steps) < self._settings.max_steps)
         if steps:
-            messages.append(ChatMessage(Role.SYSTEM, AFTER_TOOLS if tools.callable_now else IN_WORDS_NOW))
+            told = AFTER_TOOLS if tools.callable_now else IN_WORDS_NOW
+            messages = (*messages, ChatMessage(Role.SYSTEM, told))
         stream = self._model.stream(
             messages, max_output_tokens=self._max_output_tokens, enforce_budget=context.enforced, tools=tools
         )
