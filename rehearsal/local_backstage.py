@@ -25,10 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
 
-    from rehearsal.props import ServersSpec
-    from rehearsal.scenario import Conduct, SettingValue
+    from rehearsal.props import ModelSpec, ServersSpec
+    from rehearsal.scenario import Conduct
     from rehearsal.servers.realtime_conduct import Engines
     from rehearsal.servers.speech import Engine
+
+
+# What the model behind the first one is called.
+FALLBACK_MODEL = "local-fallback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +49,9 @@ async def open_local_backstage(servers: ServersSpec, minds: Minds) -> AsyncItera
     async with AsyncExitStack() as stack:
         backstage = LocalBackstage()
         if servers.model is not None:
-            script = Script(servers.model)
-            conduct = ChatConduct(
-                answer=script.answer,
-                mode=ChatMode(servers.model.conduct),
-                first_token_delay_s=servers.model.first_token_s,
-            )
-            backstage.model = await stack.enter_async_context(LocalChatServer(conduct))
+            backstage.model = await stack.enter_async_context(_scripted(servers.model))
+        if servers.fallback is not None:
+            backstage.fallback = await stack.enter_async_context(_scripted(servers.fallback))
         if servers.speech is not None:
             voice = await stack.enter_async_context(minds.voice())
             speech = SpeechConduct(voice, SpeechMode(servers.speech.conduct))
@@ -65,20 +65,29 @@ async def open_local_backstage(servers: ServersSpec, minds: Minds) -> AsyncItera
         yield backstage
 
 
+def _scripted(spec: ModelSpec) -> LocalChatServer:
+    return LocalChatServer(
+        ChatConduct(answer=Script(spec).answer, mode=ChatMode(spec.conduct), first_token_delay_s=spec.first_token_s)
+    )
+
+
 class LocalBackstage:
     """The servers while they run. Belongs to `open_local_backstage`."""
 
     def __init__(self) -> None:
         self.model: LocalChatServer | None = None
+        self.fallback: LocalChatServer | None = None
         self.speech: LocalSpeechServer | None = None
         self.realtime: LocalRealtimeServer | None = None
 
     @property
-    def settings(self) -> dict[str, SettingValue]:
+    def settings(self) -> dict[str, object]:
         """Return the bot's settings that point it at these servers."""
-        made: dict[str, SettingValue] = {}
+        made: dict[str, object] = {}
         if self.model is not None:
             made |= {"llm.base_url": self.model.base_url, "llm.model": CHAT_MODEL}
+        if self.fallback is not None:
+            made["llm.fallback_models"] = [{"model": FALLBACK_MODEL, "base_url": self.fallback.base_url}]
         if self.speech is not None:
             made |= {
                 "speaking.engine": "endpoint",
@@ -105,10 +114,10 @@ class LocalBackstage:
     async def conduct(self, step: Conduct) -> None:
         """Let a server behave as the step says from now on. Raises `StageError` where it is not there."""
         match step.server:
-            case "model" if self.model is not None:
-                self.model.conduct.mode = ChatMode(step.conduct)
+            case "model" | "fallback" if model := self.fallback if step.server == "fallback" else self.model:
+                model.conduct.mode = ChatMode(step.conduct)
                 if step.first_token_s is not None:
-                    self.model.conduct.first_token_delay_s = step.first_token_s
+                    model.conduct.first_token_delay_s = step.first_token_s
             case "speech" if self.speech is not None:
                 self.speech.conduct.mode = SpeechMode(step.conduct)
             case "realtime" if self.realtime is not None and step.conduct == EXPIRE:

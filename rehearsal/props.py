@@ -19,6 +19,7 @@ EXPIRE = "expire"
 # What each server can be told, by its name in a scenario.
 CONDUCTS: dict[str, frozenset[str]] = {
     "model": frozenset(ChatMode),
+    "fallback": frozenset(ChatMode),
     "speech": frozenset(SpeechMode),
     "realtime": frozenset(RealtimeMode),
 }
@@ -78,8 +79,15 @@ class RealtimeSpec(_Value):
 
 
 class ServersSpec(_Value):
-    """Which servers there are; None: the operator's own configuration holds."""
+    """Which servers there are; None: the operator's own configuration holds. `fallback`: the model behind `model`."""
 
     model: ModelSpec | None = None
+    fallback: ModelSpec | None = None
     speech: SpeechSpec | None = None
     realtime: RealtimeSpec | None = None
+
+    @model_validator(mode="after")
+    def _falls_back_from_something(self) -> ServersSpec:
+        if self.fallback is not None and self.model is None:
+            raise ValueError("`fallback` is the model behind `model`, so it needs [servers.model]")
+        return self

@@ -173,14 +173,14 @@ class Conduct(_Step):
     `first_token_s`: how long the model thinks from here on.
     """
 
-    server: Literal["model", "speech", "realtime"]
+    server: Literal["model", "fallback", "speech", "realtime"]
     conduct: str = Field(min_length=1)
     first_token_s: float | None = Field(default=None, ge=0, le=60)
 
     @model_validator(mode="after")
     def _only_models_think(self) -> Conduct:
-        if self.first_token_s is not None and self.server != "model":
-            raise ValueError('`first_token_s` belongs to `server = "model"` alone')
+        if self.first_token_s is not None and self.server not in {"model", "fallback"}:
+            raise ValueError('`first_token_s` belongs to `server = "model"` and `"fallback"` alone')
         return self
 
 

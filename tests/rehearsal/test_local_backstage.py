@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
+from pydantic import ValidationError
 
+from bot.settings import LlmSettings
 from rehearsal.backstage import NobodyBackstage, ServersSeen, ToolUse
 from rehearsal.errors import StageError
 from rehearsal.local_backstage import Minds, open_local_backstage, tools_told
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 ALL: dict[str, Any] = {
     "model": {"answers": [{"asked": ["island"], "say": "Ithaca."}]},
+    "fallback": {"otherwise": "I stand in."},
     "speech": {},
     "realtime": {"expires_in_response": 2},
 }
@@ -71,6 +74,12 @@ async def test_without_servers_the_operators_configuration_holds() -> None:
             await backstage.conduct(conduct("model", "stall"))
 
 
+def test_a_model_behind_another_needs_that_one() -> None:
+    """Else nobody would ask it."""
+    with pytest.raises(ValidationError, match=r"needs \[servers\.model\]"):
+        ServersSpec.model_validate({"fallback": {}})
+
+
 @pytest.mark.asyncio
 async def test_the_bot_is_pointed_at_what_there_is() -> None:
     """Addresses and names; each server behaves as the step says from then on."""
@@ -83,6 +92,12 @@ async def test_the_bot_is_pointed_at_what_there_is() -> None:
         assert (status, json.loads(answer)["choices"][0]["message"]["content"]) == (200, "Ithaca.")
         await backstage.conduct(conduct("model", "broken", first_token_s=1.0))
         assert (await posted(f"{settings['llm.base_url']}/chat/completions", asked))[0] == 500
+        (behind,) = LlmSettings.model_validate(
+            {"model": settings["llm.model"], "fallback_models": settings["llm.fallback_models"]}
+        ).fallbacks()
+        assert "I stand in." in (await posted(f"{behind.base_url}/chat/completions", asked))[1]
+        await backstage.conduct(conduct("fallback", "broken"))
+        assert (await posted(f"{behind.base_url}/chat/completions", asked))[0] == 500
         spoken = {"input": "Hello.", "response_format": "pcm"}
         assert (await posted(f"{settings['speaking.base_url']}/audio/speech", spoken))[0] == 200
         await backstage.conduct(conduct("speech", "broken"))

@@ -24,6 +24,7 @@ AT_ONCE = 3
 NAMES = (
     "crowd",
     "model-trouble",
+    "second-model",
     "hush",
     "both-ask",
     "voice-trouble",
