@@ -136,7 +136,7 @@ class Forgetting:
         gone = await _delete_notes(connection, session_id, {*names, *person.names}) if seq is None else frozenset()
         seqs = frozenset(turn.seq for turn in (*theirs, *answers))
         speakers = names | {plain(turn.parts[0].speaker) for turn in answers}
-        facts = await self._clean_segments(connection, session_id, seqs, speakers, gone)
+        facts = await self._clean_segments(connection, session_id, seqs, speakers, gone, runs)
         about = await _delete_about(connection, session_id, person.id, seq)
         if theirs or answers or gone or facts:
             # Which of them held something that is forgotten now can't be told from their words.
@@ -154,6 +154,7 @@ class Forgetting:
         seqs: frozenset[Seq],
         names: Collection[str],
         gone_notes: frozenset[str],
+        runs: Runs,
     ) -> int:
         """Take forgotten words out of the segments that fold them; return how many facts went."""
         found = await connection.execute(
@@ -173,7 +174,7 @@ class Forgetting:
                 continue
             heard = await _turns(connection, _said(session_id, heard_from, segment.end))
             said = [turn for turn in heard if turn.seq >= segment.start]
-            left, went = cleaned(segment, said, heard, seqs, names, gone_notes)
+            left, went = cleaned(segment, said, heard, seqs, names, gone_notes, runs)
             if segment.retells:
                 left = retold_anew(left, stored[:place], said)
             stored[place] = left

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from compaction.memory.echo import quoted_in, repeats
 from compaction.rendering import render
 from compaction.summarisers.claims import reference_of, without_reference
 from compaction.summarisers.extractive import extract, gist_of, retold
@@ -17,6 +18,7 @@ from compaction.wording import words
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from compaction.memory.echo import Runs
     from compaction.model import Fact, Segment, Seq, Turn
 
 
@@ -27,14 +29,19 @@ def cleaned(
     seqs: frozenset[Seq],
     names: Collection[str],
     gone_notes: frozenset[str],
+    runs: Runs = frozenset(),
 ) -> tuple[Segment, int]:
     """Return a segment without the forgotten facts and with another gist, and how many facts went. `said`: what is
-    left of its turns; `heard`: and of those just before."""
+    left of its turns; `heard`: and of those just before. `runs`: quotations of what was forgotten; a model may have
+    cited somebody else's turn for it."""
     facts: list[Fact] = []
     count = 0
     for index, fact in enumerate(segment.facts):
+        left_text = _without_forgotten_reference(fact.text, heard)
         forgotten = (
-            (fact.turn_seq in seqs and fact.speaker in names) if fact.note_id is None else (fact.note_id in gone_notes)
+            ((fact.turn_seq in seqs and fact.speaker in names) or _quotes(left_text, runs, heard))
+            if fact.note_id is None
+            else (fact.note_id in gone_notes)
         )
         if forgotten and fact.text:
             count += 1
@@ -43,7 +50,7 @@ def cleaned(
             superseding = tuple(dict.fromkeys((*fact.supersedes, itself)))
             facts.append(replace(fact, speaker="", text="", supersedes=superseding))
         else:
-            facts.append(replace(fact, text=_without_forgotten_reference(fact.text, heard)))
+            facts.append(replace(fact, text=left_text))
     left = [fact for fact in facts if fact.text]
     if segment.pruned:
         left = list(extract(said, start=segment.start))
@@ -56,6 +63,12 @@ def cleaned(
         ),
         count,
     )
+
+
+def _quotes(text: str, runs: Runs, heard: list[Turn]) -> bool:
+    """Return whether a fact's text has words of these runs that nobody's remaining words have."""
+    left = [part.text for turn in heard for part in turn.parts]
+    return any(not any(repeats(said, frozenset({run})) for said in left) for run in quoted_in(text, runs))
 
 
 def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:

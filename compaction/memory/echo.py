@@ -32,11 +32,18 @@ def runs_of(texts: Iterable[str]) -> Runs:
     return frozenset(found)
 
 
-def repeats(text: str, runs: Runs) -> bool:
-    """Return whether a text has any of these runs."""
+def quoted_in(text: str, runs: Runs) -> Runs:
+    """Return those of these runs that a text has."""
     told = _pieces(text)
     lengths = {len(run) for run in runs}
-    return any(told[at : at + length] in runs for length in lengths for at in range(len(told) - length + 1))
+    return frozenset(
+        run for length in lengths for at in range(len(told) - length + 1) if (run := told[at : at + length]) in runs
+    )
+
+
+def repeats(text: str, runs: Runs) -> bool:
+    """Return whether a text has any of these runs."""
+    return bool(quoted_in(text, runs))
 
 
 def names_any(text: str, names: Collection[str]) -> bool:

@@ -12,12 +12,15 @@ from bot.store.forgetting import Forgetting, Forgotten
 from bot.store.search import SqlRecallIndex
 from bot.store.vectorshelf import VectorShelf
 from compaction.memory.passage import Scope
-from compaction.model import Note, NoteId, Seq, SessionId, Strategy, TurnKind, TurnPart
+from compaction.model import Fact, Note, NoteId, Seq, SessionId, Slot, Strategy, TurnKind, TurnPart
 from compaction.settings import CompactionSettings
+from compaction.summarisers.port import Fold
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from compaction.summarisers.port import FoldRequest
 
 SECRET = "Zanzibar"
 
@@ -216,3 +219,36 @@ async def test_a_pruned_segment_is_cleaned_too(tmp_path: Path) -> None:
         assert cleaned == replace(first, facts=(), gist=cleaned.gist, note_ids=(NoteId("cat"),), pruned=True)
         assert SECRET not in cleaned.gist
         assert "4411" in cleaned.gist
+
+
+class _Careless:
+    """A model that cites the wrong turn: who agreed, for what was said."""
+
+    name, model = "careless", "careless"
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        said, _, agreed = request.turns[:3]
+        texts = (said.parts[0].text, "The gate code is 4411.")
+        facts = tuple(Fact(agreed.seq, Slot.BACKGROUND, "Bob", agreed.started_at, text) for text in texts)
+        return Fold(gist=" ".join(texts), facts=facts)
+
+
+@pytest.mark.asyncio
+async def test_what_a_model_took_for_somebody_elses_is_gone_too(tmp_path: Path) -> None:
+    """Where the fact has the person's own words, and nobody else's."""
+    async with Evening(tmp_path / "a.db", summariser=_Careless()) as evening:
+        await evening.say(f"The hidden key lies under the third stone in {SECRET}.", "Ada")
+        await evening.say("The gate code?", "Ada")
+        await evening.say("Fine, and the gate code is 4411.", "Bob")
+        for number in range(60):
+            await evening.say(f"I put parcel {number} away.", "Bob")
+        evening.memory.context(max_input_tokens=8_000)
+        await evening.memory.settle()
+        assert SECRET in str(evening.memory.segments)
+        forgetting = Forgetting(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        done = await forgetting.forget(ada)
+        stored = await evening.store.load(evening.session_id)
+        assert done.facts == 1
+        assert SECRET not in str((stored.segments, stored.state))
+        assert "4411" in str(stored.state.summary)
