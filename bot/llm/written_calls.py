@@ -17,6 +17,7 @@ from compaction.budget.messages import ToolCall
 _OPENING = re.compile(r"\s*(<tool_call>|<tools>|```|\{|\[\s*\{)")
 # From here on it is plain whether a text opens so.
 _TELLING_CHARS = 16
+_DECODER = json.JSONDecoder()
 # Qwen's template lists the tools between `<tools>` tags, and small ones answer in them.
 _MARKS = re.compile(r"</?(?:tool_call|tools)>|```(?:json|tool_call|xml)?", re.IGNORECASE)
 
@@ -55,23 +56,36 @@ def _may_open(text: str) -> bool:
 
 def _calls_in(text: str) -> tuple[ToolCall, ...]:
     """Return the calls that a text consists of; none if it holds anything else."""
-    decoder, rest = json.JSONDecoder(), _MARKS.sub(" ", text).strip()
+    rest = _MARKS.sub(" ", text).strip()
     found: list[ToolCall] = []
     while rest:
-        # Qwen's own template shows its calls in doubled braces, and small ones write them so.
-        rest = rest[1:] if rest.startswith("{{") else rest
-        try:
-            value, end = decoder.raw_decode(rest)
-        except ValueError:
+        value, rest = _first_value(rest)
+        if value is None:
             # A model that goes on talking after its calls has made them all the same.
             break
-        rest = rest[end:].lstrip(" \n\t,;}")
+        rest = rest.lstrip(" \n\t,;}")
         for each in value if isinstance(value, list) else [value]:
             call = _call(each, len(found))
             if call is None or len(found) == MOST_CALLS:
                 return ()
             found.append(call)
     return tuple(found)
+
+
+def _first_value(text: str) -> tuple[object, str]:
+    """Return the first JSON value of a text, None if there is none, and what stands behind it."""
+    # As it is, or with the one or two braces that it forgot at its end.
+    readings = [text, text + "}", text + "}}"]
+    if text.startswith("{{"):
+        # Qwen's own template shows its calls in doubled braces, and small ones write them so: the outer ones, or all.
+        readings[:1] = [text[1:], text.replace("{{", "{").replace("}}", "}")]
+    for reading in readings:
+        try:
+            value, end = _DECODER.raw_decode(reading)
+        except (ValueError, RecursionError):
+            continue
+        return value, reading[end:]
+    return None, text
 
 
 def _call(value: object, number: int) -> ToolCall | None:

@@ -33,6 +33,9 @@ def read(*pieces: str) -> tuple[str, str, list[tuple[str, object]]]:
         '{"function": {"name": "look", "parameters": {"at": "map"}}}',
         '\n {"name": "look", "arguments": "{\\"at\\": \\"map\\"}"}',
         f"{{{LOOK}}}\n```",
+        '{{"name": "look", "arguments": {{"at": "map"}}}}',
+        '{{"name": "look", "arguments": "{\\"at\\": \\"map\\"}"}}\n',
+        LOOK.removesuffix("}"),
         f"{LOOK}\n\nI will look at the map now.",
     ],
 )
@@ -87,3 +90,9 @@ def test_nothing_is_lost(text: str, cuts: list[int]) -> None:
     at = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     passed, rest, calls = read(*(text[start:end] for start, end in itertools.pairwise(at)))
     assert calls or passed + rest == text
+
+
+def test_brackets_without_end_are_no_call_and_no_harm() -> None:
+    """Deeper than any reader goes."""
+    text = '[{"name": ' + "[" * 5_000
+    assert read(text) == ("", text, [])
