@@ -31,6 +31,10 @@ _WRAPPING = " \t\r\n\"'`*_[]()<>“”‘’"
 _ENDINGS = _WRAPPING + ".!…,:;-–—"
 # An upper-case beginning of the word at the end of what has come so far.
 _TAIL = re.compile(r"(?<![A-Za-z])(?:S|SK|SKI|SKIP)[^A-Za-z0-9]*$")
+# What some models think to themselves first; nobody hears it. The last of it may be the beginning of a tag.
+_NAMES = ("think", "thinking", "thought", "reasoning", "scratchpad")
+_THOUGHT = re.compile(rf"\s*[<◁](?P<name>{'|'.join(_NAMES)})[>▷].*?[<◁]/(?P=name)\s*[>▷]", re.IGNORECASE | re.DOTALL)
+_OPENING = re.compile(r"\s*[<◁](?P<name>[a-z]*)(?P<end>[>▷]?)", re.IGNORECASE)
 
 
 def told(reason: Reason) -> str:
@@ -47,13 +51,15 @@ async def unless_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], No
     """Yield an answer's pieces; none of them, and call `on_skip`, if it is SKIP or begins with it, or is empty.
 
     What stands before a SKIP at the very end is yielded. Half of the word, from a model that was cut short, is the
-    whole of it.
+    whole of it. What a model thinks to itself first is no part of its answer and is left out.
     """
     held, begun = "", False
     async for piece in stream:
         held += piece
         if not begun:
-            if may_become_skip(held):
+            while (thought := _THOUGHT.match(held)) is not None:
+                held = held[thought.end() :]
+            if _is_thinking(held) or may_become_skip(held):
                 continue
             if begins_with_skip(held):
                 on_skip()
@@ -67,6 +73,17 @@ async def unless_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], No
         on_skip()
     elif held and not held.startswith(SKIP[:2]):
         yield held
+
+
+def _is_thinking(text: str) -> bool:
+    """Return whether `text` is a thought that goes on, or may be the beginning of one."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return False
+    name = opening["name"].lower()
+    if opening["end"]:
+        return name in _NAMES
+    return opening.end() == len(text) and any(each.startswith(name) for each in _NAMES)
 
 
 def may_become_skip(text: str) -> bool:

@@ -35,7 +35,8 @@ async def through(pieces: Sequence[str]) -> tuple[str, int]:
     [
         "SKIP", "SKIP.", " skip", "Skip", "skip.", "**SKIP**", '"SKIP"', "(SKIP)", "[SKIP]", "SKIP\n", "\n SKIP !",
         "SKIP. They are talking to each other.", "SKIP - nothing to add", "SKIP\nSKIP", "", "  ", "S", "SK", "SKI",
-        "ski", "“Skip.”", "SKIP…",
+        "ski", "“Skip.”", "SKIP…", "<think>Not me.\n</think>\n\nSKIP", "<think>SKIP?</think>SKIP. They talk to Ben.",
+        "◁think▷No.◁/think▷skip", "<thinking>Never closed. SKIP", "<think>One.</think><think>Two.</think> SKIP", "<thi",
     ],
 )  # fmt: skip
 async def test_a_skip_is_never_spoken(answer: str) -> None:
@@ -52,12 +53,23 @@ async def test_a_skip_is_never_spoken(answer: str) -> None:
     [
         "Skip the intro, he said.", "Skipper, it is.", "SKIPPER is a rank.", "So it is.", "S is the letter.",
         "Skiing is fun.", "It is green.", "They SKIP school.", "Is it a Ski?", "Plan S", "[21:04] It is green.",
+        "<3 it is green.", "<b>It</b> is green.", "<thinking of you>", "It <think>is</think> green.",
     ],
 )  # fmt: skip
 async def test_everything_else_comes_through(answer: str) -> None:
     """To the letter, however it is cut."""
     assert await through([answer]) == (answer, 0)
     assert await through(list(answer)) == (answer, 0)
+
+
+@pytest.mark.asyncio
+async def test_what_a_model_thinks_first_is_no_part_of_its_answer() -> None:
+    """However it is cut."""
+    answer = "<think>They ask the room.</think>\n<think>I know.</think>It is green."
+    assert await through([answer]) == ("It is green.", 0)
+    for at in range(1, len(answer)):
+        assert await through([answer[:at], answer[at:]]) == ("It is green.", 0)
+    assert await through(list(answer)) == ("It is green.", 0)
 
 
 @pytest.mark.asyncio
