@@ -9,6 +9,12 @@ import {
 
 const RESUME_KEY = "roomtone-resume";
 const GIVE_UP_MS = 120_000;
+// Why nothing is shared, by what the browser calls it.
+const NOT_SHARED = {
+  NotAllowedError: "Nothing was chosen, or the browser or system did not allow it.",
+  NotFoundError: "The browser found nothing that it could share.",
+  NotReadableError: "The system does not let the browser see the screen: its privacy settings say who may record it.",
+};
 const REFUSALS = { too_large: "a picture was too large", wrong_size: "a picture had an odd size" };
 
 // -- the line to the bot -----------------------------------------------------------------------------------------
@@ -138,9 +144,7 @@ async function chosen(button, fail) {
       video: { frameRate: { max: 5 } }, audio: false, selfBrowserSurface: "exclude", surfaceSwitching: "include",
     });
   } catch (error) {
-    fail(error.name === "NotAllowedError"
-      ? "Nothing was chosen, or the browser or system did not allow it."
-      : `The browser could not share a screen (${error.name}).`);
+    fail(NOT_SHARED[error.name] || `The browser could not share a screen (${error.name}).`);
     return null;
   } finally {
     button.disabled = false;
