@@ -53,9 +53,7 @@ class McpServerSettings(BaseModel):
     ] = ()
     words: Annotated[
         tuple[str, ...],
-        Field(
-            description="Words that ask for a tool with side effects. Default: the server's name and the tool's words."
-        ),
+        Field(description="Words that ask for a tool with side effects. Default: the words of the tool's name."),
     ] = ()
     permission: Annotated[
         Permission, Field(description="For whom its tools run: anyone, members (in the channel) or moderators.")

@@ -89,6 +89,14 @@ def _value(value: object) -> object:
 
 
 def _words(server: str, tool: str) -> tuple[str, ...]:
-    """Return the words that ask for a tool: those of its name, and of its server's."""
-    words = (word.lower() for name in (tool, server) for word in _WORD.findall(name))
+    """Return the words that ask for a tool: those of its name. Its server's name says what it is about, and who asks
+    about that wants nothing done; it counts where there is nothing else."""
+    about, own = _words_of(server), _words_of(tool)
+    # 'Note' and 'notes' are the same there.
+    deeds = tuple(word for word in own if not any(word.startswith(each) or each.startswith(word) for each in about))
+    return deeds or own or about
+
+
+def _words_of(name: str) -> tuple[str, ...]:
+    words = (word.lower() for word in _WORD.findall(name))
     return tuple(dict.fromkeys(word for word in words if len(word) >= _SHORTEST_WORD))

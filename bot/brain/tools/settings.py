@@ -71,6 +71,7 @@ class ToolsSettings(BaseModel):
         Field(
             min_length=1,
             description="Words of which who asks must have said one, or post_link does not run; of longer words the "
-            "beginning is enough. Add those of your language. Takes effect at start.",
+            "beginning is enough. Add those of your language. Not 'share': who asks about a shared screen wants "
+            "nothing posted. Takes effect at start.",
         ),
-    ] = ("post", "link", "url", "send", "share", "paste")
+    ] = ("post", "link", "url", "send", "paste")

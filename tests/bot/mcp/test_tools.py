@@ -38,13 +38,22 @@ def test_side_effects_are_assumed() -> None:
         )
     )
     assert create.side_effects
-    assert create.words == ("create", "issue", "hub")
+    assert create.words == ("create", "issue")
     assert (read.side_effects, read.description) == (False, "read_it of hub.")
     assert create.permission is Permission.MEMBERS
     (own,) = tools_of(
         connection(TheirTool("createIssue", "", OBJECT), words=["file"], permission="moderators", timeout_s=3)
     )
     assert (own.words, own.permission, own.timeout_s) == (("file",), Permission.MODERATORS, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("notes_delete", ("delete",)), ("deleteNote", ("delete",)), ("notes", ("notes",))]
+)
+def test_to_name_a_server_asks_for_nothing(name: str, words: tuple[str, ...]) -> None:
+    """Who asks what is in the notes does not ask for one to be deleted, whatever the notes say."""
+    (tool,) = tools_of(connection(TheirTool(name, "", OBJECT), name="notes"))
+    assert tool.words == words
 
 
 def test_what_a_server_says_is_data() -> None:

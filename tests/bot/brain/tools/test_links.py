@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.tools.links import link_tool, post_text
-from bot.brain.tools.permission import NOBODY, Asker
+from bot.brain.tools.permission import NOBODY, Asker, refusal
+from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.chat import ChatError
@@ -42,6 +43,13 @@ async def test_nobody_else_does() -> None:
     for asker in (NOBODY, Asker(1, "Ada", ADA.said), Asker(1, "Ada", "What does the file say?", present=True)):
         assert "stands in" not in await posted(chat, asker)
     assert chat.posted == []
+
+
+def test_to_speak_of_a_shared_screen_posts_nothing() -> None:
+    """Out of the box: whatever the screen orders."""
+    tool = link_tool(FakeChat(), words=ToolsSettings().link_words)
+    assert refusal(tool, Asker(1, "Ada", "What is on the shared screen?", present=True)) is not None
+    assert refusal(tool, ADA) is None
 
 
 @pytest.mark.parametrize(
