@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from voice.rest import Resting
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from bot.clock import Clock
-    from voice.rest import Resting
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ class Health:
     def watch(self, look: Callable[[], Iterable[Ailment]]) -> None:
         """Ask `look` from now on whenever somebody wants to know."""
         self._looks.append(look)
+
+    def missing(self, what: str, *, instead: str, problem: str) -> None:
+        """Take note of something that is not there, and will not be until the bot is started again."""
+        ailment = Ailment(what, instead, Resting(self._clock.monotonic(), None, problem))
+        self.watch(lambda: [ailment])
 
     def told(self) -> str:
         """Return what does not work in plain sentences; empty if everything does."""

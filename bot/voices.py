@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+IN_WRITING = "I write what I want to say"
 _NO_SOUND: tuple[Sound, ...] = ()
 
 
@@ -38,7 +39,10 @@ async def chosen_voice(
     """
     async with AsyncExitStack() as stack:
         if not _wants_endpoint(settings):
-            yield await _embedded(stack, settings, models)
+            embedded = await _embedded(stack, settings, models)
+            if health is not None and isinstance(embedded, _Mute):
+                health.missing("my voice", instead=IN_WRITING, problem=embedded.reason)
+            yield embedded
             return
         stand_in = _Mute("") if settings.stand_in == "none" else await _embedded(stack, settings, models)
         # Imported where it is needed: the library takes a second to load.
@@ -57,7 +61,7 @@ async def chosen_voice(
         remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
         voice = FallbackSynthesizer(remote, stand_in)
         if health is not None:
-            instead = "I write what I want to say" if isinstance(stand_in, _Mute) else "the embedded voice speaks"
+            instead = IN_WRITING if isinstance(stand_in, _Mute) else "the embedded voice speaks"
             health.watch(partial(_ailing, voice, f"the voice {settings.model}", instead))
         yield voice
 
@@ -85,9 +89,9 @@ class _Mute:
     """The voice of a bot that has none: every sentence fails with the reason, and so is written instead."""
 
     def __init__(self, reason: str) -> None:
-        self._reason = reason
+        self.reason = reason
 
     async def stream(self, _text: str) -> AsyncGenerator[Sound, None]:
         for sound in _NO_SOUND:
             yield sound
-        raise SynthesisError(self._reason)
+        raise SynthesisError(self.reason)

@@ -28,6 +28,16 @@ def test_an_ailment_in_plain_words(since: float, until: float | None, told: str)
     assert sentences(ailment, 1000.0) == f"The voice kokoro {told} {PROBLEM}"
 
 
+def test_what_is_missing_stays_so() -> None:
+    """Since the start, and nobody tries it again."""
+    clock = FakeClock()
+    health = Health(clock)
+    clock.advance(10.0)
+    health.missing("my voice", instead="I write", problem="There is none.")
+    clock.advance(600.0)
+    assert health.told() == "My voice has not worked for 10 minutes; I write. There is none."
+
+
 def test_everything_that_ails_is_told() -> None:
     """And nothing where all is well."""
     clock, found = FakeClock(), list[Ailment]()

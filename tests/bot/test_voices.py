@@ -85,9 +85,14 @@ async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> 
 @pytest.mark.asyncio
 async def test_without_any_voice_every_sentence_says_why(tmp_path: Path) -> None:
     """The reply is written instead."""
-    async with chosen_voice(SpeakingSettings(), models=ModelsSettings(directory=tmp_path), llm=LlmSettings()) as voice:
+    health, models = Health(SystemClock()), ModelsSettings(directory=tmp_path)
+    async with chosen_voice(SpeakingSettings(), models=models, llm=LlmSettings(), health=health) as voice:
         with pytest.raises(SynthesisError, match="roomtone models pull voice"):
             await whole(voice, "Hello.")
+    assert health.told().startswith(
+        "My voice has not worked for 1 second; I write what I want to say. There is no voice in "
+    )
+    assert health.told().endswith("Run `roomtone models pull voice`.")
 
 
 @pytest.mark.asyncio
