@@ -49,8 +49,8 @@ def tally_written(
 ) -> Report:
     """Return the report.
 
-    `ids`: speaker ids by how the file writes people. `clock_s`: how long the evening lasted on the clock that was moved,
-    `duration_s` in real time. `ended_by`: why it ended before its end.
+    `ids`: speaker ids by how the file writes people. `clock_s`: how long the evening lasted on the clock that was
+    moved, `duration_s` in real time. `ended_by`: why it ended before its end.
     """
     answers = _answers(record)
     expectations = (
