@@ -37,7 +37,9 @@ class McpServers:
         name, theirs = connection.settings.name, connection.tools
         listed, made = self._made.get(name, ((), ()))
         if listed is not theirs:
-            made = tools_of(connection)
+            # Asked for every minute, and mostly the same.
+            if name not in self._made or listed != theirs:
+                made = tools_of(connection)
             self._made[name] = (theirs, made)
         return made
 

@@ -92,3 +92,14 @@ def test_a_list_is_looked_at_once() -> None:
     assert servers.tools()[0] is servers.tools()[0]
     one._tools = ()
     assert servers.tools() == ()
+
+
+def test_the_same_list_again_is_told_once() -> None:
+    """A server is asked for it every minute; a tool that can't be used is no news then."""
+    one = connection(TheirTool("read", "", {"type": "array"}))
+    servers = McpServers((one,))
+    with capture_logs() as logs:
+        servers.tools()
+        one._tools = (TheirTool("read", "", {"type": "array"}),)
+        servers.tools()
+    assert [line["event"] for line in logs] == ["mcp_tool_unusable"]
