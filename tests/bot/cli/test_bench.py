@@ -98,7 +98,7 @@ def test_stopped_run_takes_its_model_server_along(tmp_path: Path) -> None:
         text=True,
     ) as bench:
         assert bench.stderr is not None
-        assert "serving" in bench.stderr.readline()
+        assert "loading" in bench.stderr.readline()
         # Opening the pipe waits until the server's process has written into it.
         server = int(pid_pipe.read_text())
         bench.send_signal(signal.SIGTERM)
