@@ -21,6 +21,7 @@ from bot.company import Company
 from bot.headstart import HeadStart, reads_finished
 from bot.hearing import Hearing, SpokenText
 from bot.interruption import Interruption
+from bot.lasting import lasting
 from bot.minutes import Minutes
 from bot.participation.part import Part, Working
 from bot.prompting import Prompting
@@ -136,15 +137,15 @@ class Conversation:
     async def run(self) -> None:
         """Listen and take part, for ever."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._hearing.run(), name="hearing")
-            tasks.create_task(self._replier.run(), name="replies")
-            tasks.create_task(self._head_start.run(), name="head-start")
-            tasks.create_task(self._interruption.run(), name="interruption")
-            tasks.create_task(self._part.run(), name="participation")
+            tasks.create_task(lasting(self._hearing.run()), name="hearing")
+            tasks.create_task(lasting(self._replier.run()), name="replies")
+            tasks.create_task(lasting(self._head_start.run()), name="head-start")
+            tasks.create_task(lasting(self._interruption.run()), name="interruption")
+            tasks.create_task(lasting(self._part.run()), name="participation")
             if self._talk is not None:
-                tasks.create_task(self._talk.run(), name="speech-to-speech")
+                tasks.create_task(lasting(self._talk.run()), name="speech-to-speech")
             if self._commenting is not None:
-                tasks.create_task(self._commenting.run(), name="commentary")
+                tasks.create_task(lasting(self._commenting.run()), name="commentary")
 
     async def finish(self) -> None:
         """Let what was just said become turns, and what was just being said be recorded as far as it was heard."""

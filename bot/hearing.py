@@ -16,6 +16,7 @@ import structlog
 
 from bot import events
 from bot.foresight import Foresight
+from bot.lasting import lasting
 from voice.asr.guards import Before, GuardReason, breaks_off, judge, letter_count
 from voice.asr.languages import SpeakerLanguages
 from voice.audio import LISTEN_RATE_HZ
@@ -178,11 +179,11 @@ class Hearing:
     async def run(self) -> None:
         """Let time pass for the ears and work the queues off, for ever."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._foresight.run(), name="foresight")
-            tasks.create_task(self._tick(), name="ears")
+            tasks.create_task(lasting(self._foresight.run()), name="foresight")
+            tasks.create_task(lasting(self._tick()), name="ears")
             for number in range(RECOGNISED_AT_ONCE):
-                tasks.create_task(self._work(), name=f"transcribe-{number}")
-            tasks.create_task(self._deliver(), name="moments")
+                tasks.create_task(lasting(self._work()), name=f"transcribe-{number}")
+            tasks.create_task(lasting(self._deliver()), name="moments")
 
     async def finish(self, people: Sequence[int], *, within_s: float) -> None:
         """Take everybody's last words as ended and wait until they are told, for `within_s` at most."""

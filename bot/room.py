@@ -15,6 +15,7 @@ import structlog
 
 from bot import events
 from bot.conversation import Conversation
+from bot.lasting import lasting
 from bot.recall import Place as RecallPlace
 from compaction.errors import StoreError
 from compaction.events import Failed, Landed
@@ -150,15 +151,15 @@ class Room:
         async with connection as link:
             async with asyncio.TaskGroup() as tasks:
                 running = [
-                    tasks.create_task(conversation.run(), name="conversation"),
-                    tasks.create_task(self._note_moves(conversation), name="membership"),
-                    tasks.create_task(self._look_around(link), name="look-around"),
-                    tasks.create_task(self._watch(link), name="link"),
+                    tasks.create_task(lasting(conversation.run()), name="conversation"),
+                    tasks.create_task(lasting(self._note_moves(conversation)), name="membership"),
+                    tasks.create_task(lasting(self._look_around(link)), name="look-around"),
+                    tasks.create_task(lasting(self._watch(link)), name="link"),
                 ]
                 if self._keeper is not None:
-                    running.append(tasks.create_task(self._keeper.run(), name="keeper"))
+                    running.append(tasks.create_task(lasting(self._keeper.run()), name="keeper"))
                 if screens is not None:
-                    running.append(tasks.create_task(screens.run(), name="screens"))
+                    running.append(tasks.create_task(lasting(screens.run()), name="screens"))
                 await self._enter(opened)
                 reason = await self._closing
                 await conversation.finish()

@@ -1,0 +1,42 @@
+"""A task that should last says so when it ends by a cancellation of nobody's."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.lasting import EndedFromInsideError, lasting
+
+
+async def _wait_for(something: asyncio.Future[None]) -> None:
+    await something
+
+
+async def _group(something: asyncio.Future[None]) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(lasting(_wait_for(something)), name="replies")
+        tasks.create_task(lasting(asyncio.Event().wait()), name="ears")
+        await asyncio.sleep(0)
+        something.cancel()
+
+
+@pytest.mark.asyncio
+async def test_what_is_cancelled_from_inside_ends_its_group_loudly() -> None:
+    """Without it the group would wait for its other children as if nothing were."""
+    with pytest.raises(ExceptionGroup) as caught:
+        await _group(asyncio.get_running_loop().create_future())
+    (error,) = caught.value.exceptions
+    assert isinstance(error, EndedFromInsideError)
+    assert "replies" in str(error)
+
+
+@pytest.mark.asyncio
+async def test_who_is_told_to_end_ends() -> None:
+    """Quietly, as any task; and one that is done is done."""
+    task = asyncio.create_task(lasting(asyncio.Event().wait()), name="ears")
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await lasting(asyncio.sleep(0))
