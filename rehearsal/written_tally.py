@@ -123,7 +123,7 @@ def _every_word(record: WrittenRecord, ids: Mapping[str, str]) -> ExpectationRes
     said = Counter((ids[line.who], line.say) for one in record.said for line in lines_of(one))
     stand = Counter((turn.speaker_id, turn.text) for turn in record.turns if turn.kind == _SPEECH)
     missing, besides = sum((said - stand).values()), sum((stand - said).values())
-    detail = f"{said.total()} lines, each once under its speaker"
+    detail = f"{_count(said.total(), 'line')}, each once under its speaker"
     if missing or besides:
         detail = f"of {said.total()} lines {missing} are missing, and {besides} stand there that nobody said so"
     return ExpectationResult("timeline_complete", not missing and not besides, detail)
@@ -131,7 +131,7 @@ def _every_word(record: WrittenRecord, ids: Mapping[str, str]) -> ExpectationRes
 
 def _unbroken(record: WrittenRecord) -> ExpectationResult:
     seqs = list(dict.fromkeys(turn.seq for turn in record.turns))
-    return ExpectationResult("turns_unbroken", seqs == list(range(len(seqs))), f"{len(seqs)} turns")
+    return ExpectationResult("turns_unbroken", seqs == list(range(len(seqs))), _count(len(seqs), "turn"))
 
 
 def _answered(record: WrittenRecord, answers: Mapping[int, ReplySpoken]) -> ExpectationResult:
@@ -142,7 +142,7 @@ def _answered(record: WrittenRecord, answers: Mapping[int, ReplySpoken]) -> Expe
         told = f'was answered "{reply.text}"' if reply is not None else "was not answered"
         detail = f'{len(wrong)} of {len(asked)} questions are not answered as asked; "{first.talk.say}" {told}'
     else:
-        detail = f"{len(asked)} questions, each with what was asked for"
+        detail = f"{_count(len(asked), 'question')}, each with what was asked for"
     return ExpectationResult("answered", not wrong, detail)
 
 
@@ -157,7 +157,7 @@ def _nobody_else(record: WrittenRecord, answers: Mapping[int, ReplySpoken]) -> E
     asked = {said.line for said in record.said if said.talk.answer}
     wanted = [reply for line, reply in answers.items() if line in asked]
     unwanted = [reply for reply in record.replies if reply not in wanted]
-    detail = f"{len(record.said) - len(asked)} other lines, no answer to any"
+    detail = f"{_count(len(record.said) - len(asked), 'other line')}, no answer to any"
     if unwanted:
         detail = f'{len(unwanted)} answers that nobody wanted, the first of them "{unwanted[0].text}"'
     return ExpectationResult("not_answered", not unwanted, detail)
@@ -166,7 +166,7 @@ def _nobody_else(record: WrittenRecord, answers: Mapping[int, ReplySpoken]) -> E
 def _broken_off(record: WrittenRecord, answers: Mapping[int, ReplySpoken]) -> ExpectationResult:
     meant = {said.line for said in record.said if said.talk.broken_off is not None}
     really = {line for line, reply in answers.items() if reply.interrupted}
-    detail = f"{len(meant)} answers were broken off, and no other"
+    detail = f"{_count(len(meant), 'answer')} broken off, and no other"
     if meant != really:
         detail = (
             f"{len(meant)} were to be broken off, {len(meant & really)} of them and {len(really - meant)} others were"
@@ -176,10 +176,10 @@ def _broken_off(record: WrittenRecord, answers: Mapping[int, ReplySpoken]) -> Ex
 
 def _prompts_whole(record: WrittenRecord) -> ExpectationResult:
     lacking = {built.answer_to: missing for built in record.contexts if (missing := _missing(built))}
-    detail = f"{len(record.contexts)} prompts, each stands for every turn before it"
+    detail = f"{_count(len(record.contexts), 'prompt')}, each stands for every turn before it"
     if lacking:
         seq, missing = next(iter(lacking.items()))
-        detail = f"{len(lacking)} of {len(record.contexts)} prompts lack turns; that for turn {seq} lacks {missing}"
+        detail = f"{len(lacking)} of {len(record.contexts)} prompts lack turns; that for turn {seq} lacks {len(missing)}, from turn {missing[0]}"
     return ExpectationResult("every_turn_in_the_prompt", not lacking, detail)
 
 
@@ -201,7 +201,7 @@ def _folds(record: WrittenRecord) -> ExpectationResult:
     folds = record.folds
     whole = all(earlier.new_cursor == later.old_cursor for earlier, later in pairwise(folds))
     kept = whole and (not folds or folds[0].old_cursor == 0)
-    detail = f"{len(folds)} folds without a gap, up to turn {folds[-1].new_cursor if folds else 0}"
+    detail = f"{_count(len(folds), 'fold')} without a gap, up to turn {folds[-1].new_cursor if folds else 0}"
     return ExpectationResult("compaction", kept, detail if kept else f"{len(folds)} folds do not follow each other")
 
 
@@ -242,4 +242,8 @@ def _bot_turn(record: WrittenRecord, reply: ReplySpoken, answers: Mapping[int, R
 
 def _hours(seconds: float) -> str:
     minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

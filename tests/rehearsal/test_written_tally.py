@@ -97,7 +97,12 @@ def test_a_good_evening_passes() -> None:
     ]
     assert report.utterances[0].heard_as == ("u1",)
     assert (report.summary, report.clock_s, report.wer) == ("longer", 7260.0, None)
-    assert report.expectations[0].detail == "2 h 1 min in 3 s"
+    assert [one.detail for one in report.expectations[:4]] == [
+        "2 h 1 min in 3 s",
+        "5 lines, each once under its speaker",
+        "6 turns",
+        "2 questions, each with what was asked for",
+    ]
 
 
 def lose_a_word(record: WrittenRecord) -> None:
