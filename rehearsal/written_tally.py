@@ -179,7 +179,8 @@ def _prompts_whole(record: WrittenRecord) -> ExpectationResult:
     detail = f"{_count(len(record.contexts), 'prompt')}, each stands for every turn before it"
     if lacking:
         seq, missing = next(iter(lacking.items()))
-        detail = f"{len(lacking)} of {len(record.contexts)} prompts lack turns; that for turn {seq} lacks {len(missing)}, from turn {missing[0]}"
+        first = f"that for turn {seq} lacks {len(missing)}, from turn {missing[0]}"
+        detail = f"{len(lacking)} of {len(record.contexts)} prompts lack turns; {first}"
     return ExpectationResult("every_turn_in_the_prompt", not lacking, detail)
 
 
