@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.brain.lexicon import UNSPACED
 from bot.brain.tools.tool import Permission
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W_]+")
 # A beginning this long stands for all words that begin with it: post, posts, posting.
 _SHORTEST_BEGINNING = 4
+# Words without spaces around them, and Korean ones with an ending: 'リンクを投稿して', '링크를 올려줘'.
+_WITHIN = re.compile(f"[{UNSPACED}\uac00-\ud7a3]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,11 @@ def refusal(tool: Tool, asker: Asker) -> str | None:
 def asks_for(tool: Tool, said: str) -> bool:
     """Return whether somebody's words ask for what `tool` does."""
     spoken = {word.casefold() for word in _WORD.findall(said)}
+    wanted = [word.casefold() for word in tool.words]
+    if any(_WITHIN.fullmatch(word) and word in said.casefold() for word in wanted):
+        return True
     return any(
         each == word or (len(word) >= _SHORTEST_BEGINNING and each.startswith(word))
-        for word in (wanted.casefold() for wanted in tool.words)
+        for word in wanted
         for each in spoken
     )

@@ -72,6 +72,20 @@ def test_what_counts_as_asking(said: str, asks: bool) -> None:
     assert asks_for(POST, said) is asks
 
 
+@pytest.mark.parametrize(
+    ("word", "said", "asks"),
+    [
+        ("投稿", "リンクを投稿してください", True),
+        ("投稿", "リンクを読んでください", False),
+        ("링크", "링크를 올려줘", True),
+        ("ссылк", "Дай ссылку", True),
+    ],
+)
+def test_a_servers_own_words_may_be_of_any_writing(word: str, said: str, asks: bool) -> None:
+    """Also where no space stands before and behind them."""
+    assert asks_for(replace(POST, words=(word,)), said) is asks
+
+
 @given(said=st.text(max_size=200))
 def test_nobody_opens_a_tool_with_words_alone(said: str) -> None:
     """Whatever is said: who is not there, or may not, stays out."""
