@@ -101,7 +101,11 @@ def translated(error: Exception, *, model: str, where: str) -> ChatModelError:
 
 
 def _reason(error: Exception) -> str:
-    """Return the server's own words in one short line."""
+    """Return the server's own words in one short line. Only what it says as a sentence: many send the request back with
+    what they refuse, and so what people said."""
     body = getattr(error, "body", None)
-    message = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(message or error).split())[:QUOTE_CHARS].rstrip(". ")
+    told = [body.get(key) for key in ("message", "detail")] if isinstance(body, dict) else []
+    if isinstance(error, openai.APIStatusError):
+        told.append(f"status {error.status_code}")
+    sentence = next((each for each in (*told, getattr(error, "message", "")) if isinstance(each, str) and each), "")
+    return " ".join((sentence or type(error).__name__).split())[:QUOTE_CHARS].rstrip(". ")

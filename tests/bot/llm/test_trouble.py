@@ -1,0 +1,33 @@
+"""A failure is a sentence with its remedy, and holds nothing of what was asked."""
+
+from __future__ import annotations
+
+import httpx
+import openai
+import pytest
+
+from bot.llm.trouble import translated
+
+WORDS = "I live in Zanzibar"
+
+
+def refused(body: object) -> openai.APIStatusError:
+    """What the library raises for a request that a server refuses with this body."""
+    response = httpx.Response(422, request=httpx.Request("POST", "http://127.0.0.1/v1/chat/completions"), json=body)
+    return openai.UnprocessableEntityError(f"Error code: 422 - {body}", response=response, body=body)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"message": "the context is too small"}, "refused the request: the context is too small. "),
+        ({"detail": "Not a\nmodel"}, "refused the request: Not a model. "),
+        ({"detail": [{"loc": ["body"], "input": {"messages": [WORDS]}}]}, "refused the request: status 422. "),
+        ([WORDS], "refused the request: status 422. "),
+    ],
+)
+def test_a_server_that_sends_the_request_back_is_not_quoted(body: object, told: str) -> None:
+    """Its sentence is; what it refused is in no log and in no message."""
+    sentence = str(translated(refused(body), model="m", where="w"))
+    assert told in sentence
+    assert WORDS not in sentence
