@@ -38,8 +38,9 @@ from compaction.sentencecache import sentence_cache
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Digits with what belongs inside a figure: 4,411  7:30  3.5  2024-05-01.
 _FIGURE = re.compile(r"\d+(?:[.,:/-]\d+)*")
-# A stop with the quotes and brackets it closes, before white space; ideographic stops need none.
-_STOP = re.compile(r"""[.!?…؟۔।॥]+["”’')\]]*(?=\s)|[。！？]+["”’」』）)\]]*""")
+# A stop with the quotes and brackets it closes, before white space; ideographic stops need none. Looked for where a row
+# of them begins alone: a long row would be tried from each.
+_STOP = re.compile(r"""(?<![.!?…؟۔।॥])[.!?…؟۔।॥]+["”’')\]]*(?=\s)|[。！？]+["”’」』）)\]]*""")
 _ENDS_A_SENTENCE = re.compile(r"""[.!?…؟۔।॥。！？]["”’」』）')\]]*$""")
 QUESTION_MARKS = ("?", "？", "؟")
 # A full stop after these ends no sentence.

@@ -30,8 +30,10 @@ _HEAD_SHARE = 0.6
 _MOST_PATHS = 5
 _MOST_ERRORS = 3
 _ERROR_CHARS = 120
+# Looked for at the beginning of a word alone: a long line without any would be tried from each of its letters.
 _PATH = re.compile(
-    r"(?:[A-Za-z]:\\|\.{0,2}/)?(?:[\w.@~-]+[/\\])+[\w.@~-]+|\b[\w-]+\.(?:[A-Za-z]{1,4}\d?|json[l5]?|toml|yaml|html)\b"
+    r"(?<![\w.@~-])(?:[A-Za-z]:\\|\.{0,2}/)?(?:[\w.@~-]+[/\\])+[\w.@~-]+"
+    r"|\b[\w-]+\.(?:[A-Za-z]{1,4}\d?|json[l5]?|toml|yaml|html)\b"
 )
 _TROUBLE = re.compile(
     r"\b(?:errors?|exceptions?|traceback|fail(?:ed|ure|s)?|fatal|denied|refused|not found|timed? ?out)\b", re.I
