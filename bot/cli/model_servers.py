@@ -37,6 +37,7 @@ SLOW_MODEL: dict[str, object] = {
     "llm.first_token_timeout_s": 120.0,
     "llm.total_timeout_s": 300.0,
     "brain.reply_timeout_s": 120.0,
+    "compaction.timeout_s": 300.0,
 }
 # Whisper's own prompt for a glossary; a request's prompt is handed on as the words to expect.
 _GLOSSARY_HEAD = "Glossary:"
