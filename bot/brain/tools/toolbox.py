@@ -99,7 +99,8 @@ class ToolUse:
             outcome, output = await self._run(tool, call)
         log.info(
             "tool_called",
-            tool=call.name[:60],
+            # The name of one that there isn't is words of the model's.
+            tool=None if tool is None else tool.name,
             outcome=outcome,
             duration_ms=round(1000 * (time.monotonic() - begun), 1),
             argument_chars=len(call.arguments),

@@ -64,7 +64,9 @@ async def test_whatever_goes_wrong_is_a_sentence() -> None:
     """Unknown tools, wrong arguments, failures of the tool's own, broken and slow ones."""
     tools = Echo()
     use = Toolbox([tools.echo, tools.post]).use(ADA)
-    assert await use.run(_call("rm")) == "There is no tool 'rm'."
+    with capture_logs() as logs:
+        assert await use.run(_call("rm")) == "There is no tool 'rm'."
+    assert (logs[0]["outcome"], logs[0]["tool"]) == ("unknown", None)
     assert "'text' is a required property" in await use.run(_call("echo", "{}"))
     assert tools.called == []
     assert "took longer than 0.01 s" in await use.run(_call("post", '{"text": "sleep"}'))
