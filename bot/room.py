@@ -223,6 +223,10 @@ class Room:
 
     # -- what is told ---------------------------------------------------------------------------------------
 
+    def excludes(self, user_id: int) -> bool:
+        """Return whether nothing of a person is to be heard or seen."""
+        return self._conversation is not None and self._conversation.excludes(user_id)
+
     def noted(self, note: Note) -> None:
         """Hand on what was seen on a shared screen."""
         if self._conversation is not None:

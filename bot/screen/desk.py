@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import ToolError
-from bot.screen.words import Ending, ScreenError
+from bot.screen.words import OPTED_OUT, Ending, ScreenError
 
 if TYPE_CHECKING:
     from bot.participation.standing import Participation
@@ -38,10 +38,7 @@ class WatchDesk:
         """Return a link for somebody to share with. Raises `BotError` with a plain sentence."""
         standing = await self._participation.standing(guild_id)
         if user_id in standing.opted_out:
-            raise ScreenError(
-                "You asked me not to hear you, and a shared screen is remembered like what is said. /opt-in changes "
-                "that."
-            )
+            raise ScreenError(OPTED_OUT)
         token = self._screens.invite(guild_id, user_id)
         await self._web.start()
         return self._web.share_link(token)

@@ -15,7 +15,7 @@ import structlog
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.share import MisbehavedError, Share
-from bot.screen.words import Ending, ScreenError, beginning, recap, surface_of
+from bot.screen.words import OPTED_OUT, Ending, ScreenError, beginning, recap, surface_of
 from compaction.errors import CompactionError
 from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
 from voice.screen.notes import Why
@@ -73,9 +73,9 @@ class Sharer:
 class RoomScreens:
     """One room's. Implements `bot.brain.tools.screen.ScreenView`.
 
-    `recorded` is told of turns that are written here, `noted` of notes; `idle` is called when nobody shares here any
-    more. *Ownership*: `run` is the room's task; end it
-    by `finish`. *Cancellation* of `run`: shares stop, what was noted is stored already.
+    `recorded` is told of turns that are written here, `noted` of notes; `excludes` says of whom nothing is to be seen;
+    `idle` is called when nobody shares here any more. *Ownership*: `run` is the room's task; end it by `finish`.
+    *Cancellation* of `run`: shares stop, what was noted is stored already.
     """
 
     def __init__(
@@ -89,6 +89,7 @@ class RoomScreens:
         clock: Clock,
         recorded: Callable[[Turn], None] = lambda _: None,
         noted: Callable[[Note], None] = lambda _: None,
+        excludes: Callable[[int], bool] = lambda _: False,
         idle: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.session_id = session_id
@@ -98,6 +99,7 @@ class RoomScreens:
         self._settings = settings
         self._clock = clock
         self._recorded = recorded
+        self._excludes = excludes
         self._noted = noted
         self._idle = readers.rest if idle is None else idle
         # Pages talk to the room from tasks that know nothing of its session.
@@ -155,7 +157,9 @@ class RoomScreens:
                     sharer.absent_since = None
                 elif sharer.absent_since is None:
                     sharer.absent_since = now
-                if sharer.absent_since is not None and now - sharer.absent_since >= ABSENT_S:
+                if self._excludes(sharer.person.id):
+                    await self.end(sharer, Ending.OPTED_OUT)
+                elif sharer.absent_since is not None and now - sharer.absent_since >= ABSENT_S:
                     await self.end(sharer, Ending.LEFT)
                 elif sharer.away_since is not None and now - sharer.away_since >= self._settings.resume_within_s:
                     await self.end(sharer, Ending.LOST)
@@ -172,6 +176,8 @@ class RoomScreens:
 
     async def welcome(self, person: Person, nonce: str) -> Sharer:
         """Let somebody in who has opened their link; an earlier share of theirs ends. Raises `ScreenError`."""
+        if self._excludes(person.id):
+            raise ScreenError(OPTED_OUT)
         earlier = self._sharers.get(person.id)
         if earlier is not None:
             await self.end(earlier, Ending.SUPERSEDED)
@@ -205,9 +211,9 @@ class RoomScreens:
         self._starting.put_nowait(sharer)
 
     async def picture(self, sharer: Sharer, data: bytes) -> str:
-        """Take a picture; see `Share.offer`. Of who is not in the channel none is looked at."""
-        share = sharer.share
-        if share is None or sharer.ended is not None or self.person(sharer.person.id) is None:
+        """Take a picture; see `Share.offer`. Of who is not in the channel, or has opted out, none is looked at."""
+        share, user_id = sharer.share, sharer.person.id
+        if share is None or sharer.ended is not None or self.person(user_id) is None or self._excludes(user_id):
             return "dropped"
         try:
             return await share.offer(data)
@@ -256,9 +262,10 @@ class RoomScreens:
             await asyncio.wait({sharer.task})
         await share.finish()
         sharer.share = None
-        minutes = round((self._clock.monotonic() - share.began_at) / 60)
-        told = recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
-        await self._record(sharer.person, told)
+        if not self._excludes(sharer.person.id):
+            minutes = round((self._clock.monotonic() - share.began_at) / 60)
+            told = recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
+            await self._record(sharer.person, told)
         if not any(each.share is not None for each in self._sharers.values()):
             await self._retire()
             await self._idle()
@@ -285,6 +292,9 @@ class RoomScreens:
     # -- what becomes of it -----------------------------------------------------------------------------------
 
     async def _take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
+        if self._excludes(sharer.person.id):
+            # It was being read when they opted out.
+            return
         note = Note(
             NoteId(f"{sharer.nonce}-{sharer.notes}"),
             seen.at,

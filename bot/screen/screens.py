@@ -42,7 +42,10 @@ _ABSENT = "You are not in the voice channel any more. Join it, then type /watch 
 
 
 class Watcher(Protocol):
-    """Who is told what becomes of the shares of a room; `bot.conversation.Conversation` is it."""
+    """Who is told what becomes of the shares of a room, and knows who wants no part in it; `bot.room.Room` is it."""
+
+    def excludes(self, user_id: int) -> bool:
+        """Return whether nothing of a person is to be heard or seen."""
 
     def noted(self, note: Note) -> None:
         """A note was taken."""
@@ -91,6 +94,7 @@ class Screens:
             clock=self._clock,
             recorded=watcher.recapped,
             noted=watcher.noted,
+            excludes=watcher.excludes,
             idle=self._rest,
         )
         self._rooms[place.guild_id] = room

@@ -32,7 +32,11 @@ class Ending(StrEnum):
     CLOSED = "closed"
     MISBEHAVED = "misbehaved"
     BROKEN = "broken"
+    OPTED_OUT = "opted_out"
 
+
+# What is seen is remembered like what is said.
+OPTED_OUT = "You asked me not to hear you, and a shared screen is remembered like what is said. /opt-in changes that."
 
 # For the person who shared, on the page.
 TOLD = {
@@ -44,6 +48,7 @@ TOLD = {
     Ending.CLOSED: "The bot has left the voice channel.",
     Ending.MISBEHAVED: "This page sent what no picture of a screen is.",
     Ending.BROKEN: "Something in the bot broke.",
+    Ending.OPTED_OUT: "You asked the bot not to hear you, so it does not see your screen either.",
 }
 
 

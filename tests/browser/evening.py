@@ -57,6 +57,10 @@ class Evening:
         self.game: Page
         self.page: Page
 
+    def excludes(self, user_id: int) -> bool:
+        """See `Watcher.excludes`."""
+        return False
+
     def noted(self, note: Note) -> None:
         """See `Watcher.noted`."""
         self.notes.append(note)

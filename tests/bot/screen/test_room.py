@@ -196,6 +196,23 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
 
 
 @pytest.mark.asyncio
+async def test_who_opts_out_is_not_watched_either() -> None:
+    """No further picture is looked at, no note and no recap follows, the share ends and no link opens another."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        turns, notes = len(watching.memory.turns), len(watching.notes)
+        watching.opted_out = {ADA.id}
+        assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
+        await pass_time(watching, 2 * LOOK_S)
+        assert sharer.ended is Ending.OPTED_OUT
+        assert (len(watching.memory.turns), len(watching.notes)) == (turns, notes)
+        with pytest.raises(ScreenError, match="/opt-in"):
+            await room.welcome(ADA, "n2")
+
+
+@pytest.mark.asyncio
 async def test_a_page_that_stays_away_ends_its_share() -> None:
     """After its time to come back."""
     watching = Watching()

@@ -82,9 +82,14 @@ class Watching:
     settings: ScreenSettings = field(default_factory=ScreenSettings)
     notes: list[Note] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
+    opted_out: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.screens = Screens(self.settings, self.readers, clock=self.clock, bot_name="Roomtone", reading="Read here.")
+
+    def excludes(self, user_id: int) -> bool:
+        """See `Watcher.excludes`."""
+        return user_id in self.opted_out
 
     def noted(self, note: Note) -> None:
         """See `Watcher.noted`."""
