@@ -79,7 +79,8 @@ def _wants_endpoint(settings: SpeakingSettings) -> bool:
 async def _embedded(stack: AsyncExitStack, settings: SpeakingSettings, models: ModelsSettings) -> Synthesizer:
     directory = ModelShelf(models.directory).path(VOICE_JOE)
     try:
-        return await stack.enter_async_context(PiperSynthesizer.open(directory, speed=settings.speed))
+        voice = PiperSynthesizer.open(directory, speed=settings.speed, variety=settings.variety)
+        return await stack.enter_async_context(voice)
     except SynthesisError as error:
         log.warning("no_voice", problem=str(error))
         return _Mute(str(error))

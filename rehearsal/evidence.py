@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from rehearsal.backstage import ServersSeen
 from rehearsal.wer import normalised
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rehearsal.observation import ContextPart, Problem, TurnRecorded, UtteranceHeard
     from rehearsal.report import (
@@ -21,11 +22,15 @@ if TYPE_CHECKING:
         UtteranceReport,
     )
 
-# A small recogniser writes "half-pass six" for "half past six" and "9 busted" for "9 bus to", on one processor and
-# not on the next. One word in three may be spelled as much alike as this, any longer word a little more so.
+# A small recogniser writes "half-pass six" or "half-passix" for "half past six", and "9 busted" for "9 bus to". One
+# word in three may be spelled as much alike as this, a longer word a little more so; and the letters of the whole
+# phrase, with its words cut otherwise but none left out, as much as that.
 ALIKE = 0.6
 LONG_ALIKE = 0.8
 LONG_LETTERS = 5
+LETTERS_ALIKE = 0.82
+LETTERS_LEFT = 0.85
+_LETTERS = re.compile(r"[^\w]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +62,27 @@ def holds(text: str, words: str) -> bool:
 
 
 def sounds_like(heard: str, words: str) -> bool:
-    """Return whether a recogniser that was told the words could have written this: numbers as they are, in order."""
+    """Return whether a recogniser that was told the words could have written this: in order, no other number."""
     wanted, written = normalised(words).split(), normalised(heard).split()
-    return any(_alike(written[at : at + len(wanted)], wanted) for at in range(len(written) - len(wanted) + 1))
+    if any(_alike(written[at : at + len(wanted)], wanted) for at in range(len(written) - len(wanted) + 1)):
+        return True
+    return len(wanted) > 1 and any(_letters_alike(stretch, words) for stretch in _stretches(heard, len(words.split())))
+
+
+def _stretches(text: str, count: int) -> Iterator[str]:
+    """Yield every stretch of about so many words of a text as it is written."""
+    words = _LETTERS.sub(" ", text).split()
+    for length in (count - 1, count, count + 1):
+        for at in range(len(words) - length + 1):
+            yield " ".join(words[at : at + length])
+
+
+def _letters_alike(stretch: str, words: str) -> bool:
+    one, other = (_LETTERS.sub("", text).casefold() for text in (stretch, words))
+    if len(one) < LETTERS_LEFT * len(other) or SequenceMatcher(None, one, other).ratio() < LETTERS_ALIKE:
+        return False
+    numbers = [{word for word in normalised(text).split() if word[0].isdigit()} for text in (stretch, words)]
+    return numbers[0] <= numbers[1]
 
 
 def _alike(written: Sequence[str], wanted: Sequence[str]) -> bool:

@@ -83,6 +83,8 @@ class InProcessCompanion:
         return load(
             overrides={
                 "brain.name": environment.bot_name,
+                # What is heard of the bot is judged, so the same words are to sound the same each time.
+                "speaking.variety": 0.0,
                 **environment.settings,
                 "discord.token": environment.token,
                 "discord.api_base": environment.api_base,

@@ -28,7 +28,7 @@ def minds(settings: Settings, names: tuple[str, ...]) -> Minds:
 async def _voice(settings: Settings) -> AsyncIterator[Engine]:
     """Load the embedded voice and lend it as an engine. Raises `SynthesisError`."""
     directory = ModelShelf(settings.models.directory).path(VOICE_JOE)
-    async with PiperSynthesizer.open(directory) as voice:
+    async with PiperSynthesizer.open(directory, variety=0.0) as voice:
 
         async def speak(text: str) -> tuple[Pcm, int]:
             speech = await voice.synthesize(text)

@@ -95,7 +95,7 @@ async def _language_model(stack: AsyncExitStack, mind: LanguageModelMind) -> Mod
 
 async def _speech(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
     directory = ModelShelf(settings.models.directory).path(VOICE_JOE)
-    voice = await stack.enter_async_context(PiperSynthesizer.open(directory))
+    voice = await stack.enter_async_context(PiperSynthesizer.open(directory, variety=0.0))
 
     async def speak(text: str) -> tuple[Pcm, int]:
         spoken = await voice.synthesize(text)

@@ -50,7 +50,7 @@ _TOLD = re.compile(r"\[\d\d:\d\d\] (?P<name>[^:]{1,60}): (?P<text>.*)", re.DOTAL
 async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> AsyncIterator[Engines]:
     """Load the models and lend the engines. `names`: whom the ear knows. Raises `VoiceError`."""
     directory = ModelShelf(settings.models.directory).path(VOICE_JOE)
-    async with Ear(settings.asr, names=tuple(names)) as ear, PiperSynthesizer.open(directory) as voice:
+    async with Ear(settings.asr, names=tuple(names)) as ear, PiperSynthesizer.open(directory, variety=0.0) as voice:
 
         async def recognise(pcm: Pcm) -> str:
             return await ear.transcribe(to_rate(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))

@@ -41,24 +41,28 @@ class PiperSynthesizer:
     sentence in the thread is finished and thrown away.
     """
 
-    def __init__(self, voice: Any, worker: ThreadPoolExecutor, *, speed: float = 1.0) -> None:
+    def __init__(self, voice: Any, worker: ThreadPoolExecutor, *, speed: float = 1.0, variety: float = 1.0) -> None:
         self._voice = voice
         self._worker = worker
         self._speed = speed
+        self._variety = variety
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, directory: Path, *, threads: int = 2, speed: float = 1.0) -> AsyncIterator[PiperSynthesizer]:
+    async def open(
+        cls, directory: Path, *, threads: int = 2, speed: float = 1.0, variety: float = 1.0
+    ) -> AsyncIterator[PiperSynthesizer]:
         """Load the voice in `directory` (`voice.onnx`, `voice.onnx.json`). Raises `SynthesisError`.
 
         `threads`: two make a sentence in two thirds of the time that one needs, for the same CPU. `speed`: 1.0 is the
-        voice's own, 2.0 twice as fast.
+        voice's own, 2.0 twice as fast. `variety`: how much the same words sound otherwise each time, 1.0 as the voice's
+        makers chose, 0.0 not at all.
         """
         worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="piper")
         loop = asyncio.get_running_loop()
         try:
             voice = await loop.run_in_executor(worker, _load, directory, threads)
-            synthesizer = cls(voice, worker, speed=speed)
+            synthesizer = cls(voice, worker, speed=speed, variety=variety)
             # The first run allocates; no listener should wait for that.
             await synthesizer.synthesize("Yes.")
             yield synthesizer
@@ -76,7 +80,7 @@ class PiperSynthesizer:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(SENTENCE_TIMEOUT_S):
-                return await loop.run_in_executor(self._worker, _speak, self._voice, text, self._speed)
+                return await loop.run_in_executor(self._worker, _speak, self._voice, text, self._speed, self._variety)
         except TimeoutError as exc:
             raise SynthesisError(
                 "The embedded voice took too long over one sentence; the machine is overloaded."
@@ -107,13 +111,18 @@ def _load(directory: Path, threads: int) -> Any:
         ) from exc
 
 
-def _speak(voice: Any, text: str, speed: float) -> Speech:
+def _speak(voice: Any, text: str, speed: float, variety: float) -> Speech:
     from piper.config import SynthesisConfig
 
-    # None leaves the voice's own pace, which need not be 1.
-    pace = None if speed == 1.0 else SynthesisConfig(length_scale=(voice.config.length_scale or 1.0) / speed)
+    own = voice.config
+    manner = SynthesisConfig(
+        # The voice's own pace need not be 1.
+        length_scale=own.length_scale / speed,
+        noise_scale=own.noise_scale * variety,
+        noise_w_scale=own.noise_w_scale * variety,
+    )
     try:
-        chunks = [chunk.audio_int16_array for chunk in voice.synthesize(text, pace)]
+        chunks = [chunk.audio_int16_array for chunk in voice.synthesize(text, manner)]
     except Exception as exc:
         # espeak and onnxruntime raise untyped errors; the words themselves stay out of the message.
         raise SynthesisError("The embedded voice failed over a sentence; it was left out.") from exc

@@ -61,6 +61,13 @@ class SpeakingSettings(BaseModel):
     speed: float = Field(
         default=1.0, ge=0.5, le=2, description="Pace of speech; 1 is the voice's own. Takes effect at start."
     )
+    variety: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description="How much the embedded voice says the same words otherwise each time; 1 as its makers chose, 0 "
+        "always alike, as rehearsals have it so that they end alike. Takes effect at start.",
+    )
     volume: float = Field(
         default=1.0,
         ge=0,

@@ -30,6 +30,15 @@ async def test_it_begins_to_speak_at_once() -> None:
     assert int(abs(speech.pcm[: speech.rate_hz // 50].astype(int)).max()) > 100
 
 
+@pytest.mark.asyncio
+async def test_without_variety_the_same_words_sound_the_same() -> None:
+    """Sample for sample, so that a rehearsal ends alike each time; with it they never do."""
+    for variety, alike in ((0.0, True), (1.0, False)):
+        async with PiperSynthesizer.open(VOICE, variety=variety) as voice:
+            first, second = [(await voice.synthesize("Friday.")).pcm for _ in range(2)]
+        assert np.array_equal(first, second) is alike
+
+
 def test_only_the_silence_before_the_first_sound_goes() -> None:
     """All but 10 ms of it; silence inside, and a sound that is none, stay as they are."""
     sound = np.concatenate([np.zeros(2_205), np.full(2_205, 3_000), np.zeros(2_205)]).astype(np.int16)
