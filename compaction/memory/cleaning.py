@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compaction.memory.echo import quoted_in, repeats
+from compaction.memory.echo import NO_RUNS, Runs, quoted_in, repeats
 from compaction.rendering import render
 from compaction.summarisers.claims import reference_of, without_reference
 from compaction.summarisers.extractive import extract, gist_of, retold
@@ -18,7 +18,6 @@ from compaction.wording import words
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from compaction.memory.echo import Runs
     from compaction.model import Fact, Segment, Seq, Turn
 
 
@@ -29,7 +28,7 @@ def cleaned(
     seqs: frozenset[Seq],
     names: Collection[str],
     gone_notes: frozenset[str],
-    runs: Runs = frozenset(),
+    runs: Runs = NO_RUNS,
 ) -> tuple[Segment, int]:
     """Return a segment without the forgotten facts and with another gist, and how many facts went. `said`: what is
     left of its turns; `heard`: and of those just before. `runs`: quotations of what was forgotten; a model may have
@@ -68,7 +67,7 @@ def cleaned(
 def _quotes(text: str, runs: Runs, heard: list[Turn]) -> bool:
     """Return whether a fact's text has words of these runs that nobody's remaining words have."""
     left = [part.text for turn in heard for part in turn.parts]
-    return any(not any(repeats(said, frozenset({run})) for said in left) for run in quoted_in(text, runs))
+    return any(not any(repeats(said, Runs(frozenset({run}))) for said in left) for run in quoted_in(text, runs))
 
 
 def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:

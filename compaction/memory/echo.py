@@ -5,7 +5,8 @@ An answer often quotes who asked or who was asked about, so whoever wants to be 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from compaction.memory.terms import UNSPACED, bare_words
 
@@ -18,7 +19,21 @@ RUN_WORDS = 4
 _WORD_WEIGHT = 2
 _RUN_WEIGHT = RUN_WORDS * _WORD_WEIGHT
 
-Runs = frozenset[tuple[str, ...]]
+Run: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs of words that each make a quotation. `lengths`: theirs, which each look at a text needs."""
+
+    runs: frozenset[Run] = frozenset()
+    lengths: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengths", frozenset(map(len, self.runs)))
+
+
+NO_RUNS = Runs()
 
 
 def runs_of(texts: Iterable[str]) -> Runs:
@@ -29,15 +44,17 @@ def runs_of(texts: Iterable[str]) -> Runs:
         # A single word is nobody's.
         if _weight(said) > _WORD_WEIGHT:
             found.update(_runs(said))
-    return frozenset(found)
+    return Runs(frozenset(found))
 
 
-def quoted_in(text: str, runs: Runs) -> Runs:
+def quoted_in(text: str, runs: Runs) -> frozenset[Run]:
     """Return those of these runs that a text has."""
     told = _pieces(text)
-    lengths = {len(run) for run in runs}
     return frozenset(
-        run for length in lengths for at in range(len(told) - length + 1) if (run := told[at : at + length]) in runs
+        run
+        for length in runs.lengths
+        for at in range(len(told) - length + 1)
+        if (run := told[at : at + length]) in runs.runs
     )
 
 
