@@ -11,6 +11,7 @@ import pytest
 
 from bot import events
 from bot.brain.decider import VoiceMode
+from bot.cli.evening.senses import LoudnessDetector
 from bot.equipment import open_means, open_shelves
 from bot.health import Health
 from bot.participation.standing import Participation
@@ -22,7 +23,6 @@ from config.schema import Settings
 from rehearsal.servers.chat import ChatMode, LocalChatServer
 from tests.bot.test_room import House, living
 from tests.fakes.clock import FakeClock
-from tests.fakes.hearing import LoudnessDetector
 from tests.fakes.place import ADA
 
 if TYPE_CHECKING:

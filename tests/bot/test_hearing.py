@@ -10,10 +10,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events, hearing
+from bot.cli.evening.senses import LoudnessDetector
 from bot.hearing import LEAD, TICK_S, Hearing, SpokenText
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
-from tests.fakes.hearing import LoudnessDetector, ScriptedRecognizer, speech
+from tests.fakes.hearing import ScriptedRecognizer, speech
 from voice.errors import RecogniserError
 from voice.listening.ears import Ears
 from voice.listening.settings import ListeningSettings

@@ -15,6 +15,7 @@ from bot import events
 from bot.brain.instructions import Instructions
 from bot.brain.speaking import TOO_MUCH
 from bot.brain.tools.toolbox import Toolbox
+from bot.cli.evening.senses import LoudnessDetector
 from bot.llm.budget import Budget
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
 from bot.means import Means
@@ -36,7 +37,7 @@ from compaction.summarisers.extractive import ExtractiveSummariser
 from tests.fakes.brain import FakeVoice
 from tests.fakes.choices import FakeChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
-from tests.fakes.hearing import LoudnessDetector, ScriptedRecognizer, speech
+from tests.fakes.hearing import ScriptedRecognizer, speech
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 from voice.asr.settings import AsrSettings
 from voice.errors import LinkError

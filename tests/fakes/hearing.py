@@ -12,21 +12,9 @@ from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.transport.heard import SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from voice.audio import Pcm
-    from voice.listening.vad import WindowRun
 
-WINDOW = 512
 LOUD = 8000
-
-
-class LoudnessDetector:
-    """`voice.listening.vad.SpeechProbability`: loud windows are speech."""
-
-    def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
-        """Return 1.0 for loud windows, 0.0 for others."""
-        return [[float(np.abs(window).max() > LOUD / 2) for window in run.pcm.reshape(-1, WINDOW)] for run in runs]
 
 
 class ScriptedRecognizer:
