@@ -113,7 +113,7 @@ async def open_means(
     model = await _open_model(stack, settings, clock)
     if model is not None:
         health.watch(model.ailments)
-    policy = await _policy(settings, model, shelves.guilds)
+    policy = await policy_for(settings, model, shelves.guilds)
     summariser = summariser_for(settings.compaction.summariser, model, settings.compaction)
     recall = await open_recall(stack, settings, database, turns, clock, accesses)
     servers = await _open_servers(stack, settings.mcp, clock)
@@ -182,7 +182,7 @@ def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo
     return lambda: EmbeddedResponder(names=names, zone=zone)
 
 
-async def _policy(settings: BotSettings, model: FallbackModel | None, guilds: Guilds) -> GuildPolicy:
+async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds: Guilds) -> GuildPolicy:
     """Return what says which mode and which budget hold in a guild."""
     budget = model.budget if model is not None else await open_budget("", settings.budget)
     return GuildPolicy(

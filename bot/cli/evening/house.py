@@ -8,29 +8,19 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.accesses import AccessBook
 from bot.brain.instructions import Instructions
 from bot.cli.evening.senses import LoudnessDetector, ToneVoice
+from bot.equipment import open_shelves, policy_for
 from bot.llm.embedded import EmbeddedResponder
-from bot.llm.opening import open_budget
 from bot.means import Means
 from bot.participation.standing import Participation
-from bot.people import PeopleBook
-from bot.policy import GuildPolicy
 from bot.remembering import keepers, memories, open_recall, quoting_for
 from bot.sections import BotSettings
-from bot.store.database import open_database
-from bot.store.guilds import Guilds
-from bot.store.optouts import OptOuts
-from bot.store.people import PeopleStore
-from bot.store.sessions import Sessions
-from bot.store.tiers import SegmentShelf
-from bot.store.turns import SqlTurnStore
 from compaction.summarisers.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
@@ -63,21 +53,15 @@ async def written_means(
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
-        database = await stack.enter_async_context(open_database(folder / "evening.db", synchronous="normal"))
-        store, guilds = SqlTurnStore(database, clock), Guilds(database, clock)
-        accesses = AccessBook(SegmentShelf(database), clock)
+        storage = parts.storage.model_copy(update={"data_dir": folder, "synchronous": "normal"})
+        parts = replace(parts, storage=storage)
+        shelves = await open_shelves(stack, parts, clock)
+        database, store, accesses = shelves.database, shelves.turns, shelves.accesses
         recall = await open_recall(stack, parts, database, store, clock, accesses)
-        people = PeopleBook(PeopleStore(database), parts.people)
         names = (parts.brain.name, *parts.brain.wake_names)
-        policy = GuildPolicy(
-            guilds,
-            await open_budget("", parts.budget),
-            mode=parts.compaction.mode,
-            max_output_tokens=parts.llm.max_output_tokens,
-            instructions=parts.brain.guild_instructions,
-        )
+        policy = await policy_for(parts, None, shelves.guilds)
         yield Means(
-            sessions=Sessions(database, clock),
+            sessions=shelves.sessions,
             open_memory=memories(store, ExtractiveSummariser(), parts, policy, clock),
             recognizer=recognizer,
             detector=LoudnessDetector(),
@@ -91,8 +75,8 @@ async def written_means(
             room=parts.room,
             brain=parts.brain,
             participation=Participation(
-                guilds,
-                OptOuts(database, clock),
+                shelves.guilds,
+                shelves.opt_outs,
                 parts.participation,
                 wake_names=parts.brain.wake_names,
                 clock=clock,
@@ -101,7 +85,7 @@ async def written_means(
             asr=parts.asr,
             speaking=parts.speaking,
             mind="what I heard, without a language model",
-            keeping=keepers(parts, database, store, people, accesses, clock),
+            keeping=keepers(parts, database, store, shelves.people, accesses, clock),
             quoting=quoting_for(parts, recall, UTC),
             discerning=False,
             policy=policy,
