@@ -84,12 +84,9 @@ class Minutes:
         part = TurnPart(OWN_ID, self._own_name, text)
         turn = await self._record(TurnKind.ASSISTANT, (part,), self._epoch(first_audio_at), self._epoch(reply.ended_at))
         asked_at = reply.question.ended_at
-        log.info(
-            "turn_recorded",
-            seq=turn.seq,
-            kind=turn.kind.value,
-            speaker_id=OWN_ID,
-            answer_to=reply.question.turn.seq,
+        _log_answer(
+            turn,
+            reply,
             char_count=len(text),
             interrupted=reply.interrupted,
             model_first_token_ms=reply.model_first_token_ms,
@@ -103,15 +100,7 @@ class Minutes:
         """Record what of an answer was written, because it could not be spoken: people have read it."""
         at = self._epoch(reply.ended_at)
         turn = await self._record(TurnKind.ASSISTANT, (TurnPart(OWN_ID, self._own_name, reply.unsaid),), at, at)
-        log.info(
-            "turn_recorded",
-            seq=turn.seq,
-            kind=turn.kind.value,
-            speaker_id=OWN_ID,
-            answer_to=reply.question.turn.seq,
-            char_count=len(reply.unsaid),
-            written=True,
-        )
+        _log_answer(turn, reply, char_count=len(reply.unsaid), written=True)
         return turn
 
     def log_said(
@@ -189,6 +178,17 @@ def _parts(moment: Sequence[SpokenText], names: Sequence[str]) -> tuple[TurnPart
         else:
             parts.append(TurnPart(speaker_id, name, spoken.text))
     return tuple(parts)
+
+
+def _log_answer(turn: Turn, reply: Reply, **figures: object) -> None:
+    log.info(
+        "turn_recorded",
+        seq=turn.seq,
+        kind=turn.kind.value,
+        speaker_id=OWN_ID,
+        answer_to=reply.question.turn.seq,
+        **figures,
+    )
 
 
 def _ms(seconds: float) -> float:
