@@ -7,6 +7,7 @@ of order. A client that lets a thousand messages pile up is cut off.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import weakref
 from dataclasses import dataclass
@@ -68,8 +69,7 @@ class Connection:
     def abort(self) -> None:
         """Cut the TCP connection, without a close frame."""
         self.severed = True
-        if isinstance(self._transport, asyncio.WriteTransport):
-            self._transport.abort()
+        _cut(self._transport)
 
     def _put(self, item: str | bytes | Farewell) -> None:
         try:
@@ -177,14 +177,21 @@ class Switchboard:
     async def settle(self) -> None:
         """Let go of every socket, after all else is closed: nothing is left for the garbage collector to find."""
         for transport in list(self._transports):
-            if isinstance(transport, asyncio.WriteTransport):
-                transport.abort()
+            _cut(transport)
         # Transports close their sockets in the loop's next turn; a TLS one passes through two of them.
         for _ in range(3):
             await asyncio.sleep(0)
 
 
 _STOPPED = Farewell(_GOING_AWAY, "The local Discord stopped")
+
+
+def _cut(transport: asyncio.BaseTransport | None) -> None:
+    if isinstance(transport, asyncio.WriteTransport):
+        # A TLS transport that was closed twice has let go of its connection. In the early Pythons 3.11 (Debian 12 has
+        # one) it breaks then instead of doing nothing.
+        with contextlib.suppress(AttributeError):
+            transport.abort()
 
 
 async def _close(connection: Connection, socket: web.WebSocketResponse, farewell: Farewell) -> None:

@@ -136,3 +136,18 @@ async def test_closing_all_ends_who_listens_and_who_does_not() -> None:
             pass
         assert websocket.close_code in (1001, 1006)
         assert echo.ended.is_set()
+
+
+class _LetGo(asyncio.WriteTransport):
+    """A TLS transport closed twice, as the first Pythons 3.11 have it: cutting it breaks."""
+
+    def abort(self) -> None:
+        raise AttributeError("'NoneType' object has no attribute '_abort'")
+
+
+@pytest.mark.asyncio
+async def test_a_connection_that_is_gone_already_is_cut_without_complaint() -> None:
+    """As most of them are when all is closed."""
+    connection = Connection(web.WebSocketResponse(), _LetGo())
+    connection.abort()
+    assert connection.severed
