@@ -53,7 +53,12 @@ $(SYNCED): pyproject.toml uv.lock | $(UV)
 	$(UV) sync --frozen --all-extras --python $(PYTHON)
 	touch $@
 
+# Debian keeps a part of Python's venv in a package of its own.
 $(UV_HOME)/bin/uv:
+	@$(PYTHON) -c "import ensurepip" 2>/dev/null || { \
+	    command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; \
+	} || { echo "Setting up needs Python's venv (Debian, Ubuntu: sudo apt install python3-venv)." >&2; exit 1; }
 	$(PYTHON) -m venv $(UV_HOME)
 	$(UV_HOME)/bin/pip install --quiet 'uv>=0.5,<1'
 
