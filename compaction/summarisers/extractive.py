@@ -8,7 +8,7 @@ who said it. Source: design note 'summaries and recall', method 5. About 2 ms a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.elliptic import Said, reference
@@ -16,6 +16,7 @@ from compaction.model import Fact, Segment, SegmentId, SessionId, Slot, Strategy
 from compaction.notes import condensed
 from compaction.rendering import Ledger
 from compaction.summarisers.claims import Claim, claim_of, corrects, with_reference
+from compaction.summarisers.ownwords import Told, correcting_itself
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.wording import (
     Concepts,
@@ -61,6 +62,7 @@ class _Candidate:
     weight: float
     # Position in the batch, to keep the order of talk and to break ties.
     position: int
+    by_bot: bool = False
 
 
 class ExtractiveSummariser:
@@ -126,9 +128,23 @@ def extract(
     `start` is the batch's first seq, which facts of notes carry. A fact that corrects one of `known` names it in
     `supersedes`; of two in the batch only the later stays. `before`: the turns just before the batch, to understand it.
     """
-    candidates = [*_spoken(turns, before), *_seen(notes, start)]
+    spoken = tuple(_spoken(turns, before))
+    told = _told(spoken, known, turns)
+    candidates = [each for each in spoken if not each.by_bot or told.lacks(each.claim.fact)]
+    candidates += _seen(notes, start)
     chosen = sorted(_best(candidates), key=lambda each: each.position)
     return tuple(_superseding(each, known) for each in chosen)
+
+
+def told_by_people(turns: Sequence[Turn], known: Sequence[KnownFact], before: Sequence[Turn]) -> Told:
+    """Return what people said in a batch, and what is known from before it."""
+    return _told(tuple(_spoken(turns, before)), known, turns)
+
+
+def _told(spoken: Iterable[_Candidate], known: Iterable[KnownFact], turns: Iterable[Turn]) -> Told:
+    claims = (*(each.claim for each in known), *(each.claim for each in spoken if not each.by_bot))
+    speakers = {claim.fact.speaker for claim in claims} | {part.speaker for turn in turns for part in turn.parts}
+    return Told(claims, roster_of(speakers))
 
 
 def gist_of(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
@@ -158,7 +174,7 @@ def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidat
     ('No, it's Friday now'), and a question then isn't told by itself."""
     earlier = list(_sentences(before))
     said = [*earlier, *_sentences(turns)]
-    roster = frozenset(base(word) for _, part, _ in said for word in words(part.speaker))
+    roster = roster_of(part.speaker for _, part, _ in said)
     references = _references(said)
     answered = {position for position in references.values() if asks(said[position][2])}
     for position in range(len(earlier), len(said)):
@@ -170,10 +186,16 @@ def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidat
             text = with_reference(text, told, max_chars=MAX_FACT_CHARS)
         if not text or position in answered or _is_filler(text, roster):
             continue
-        weight = durability(text) * (_ASSISTANT_WEIGHT if turn.kind is TurnKind.ASSISTANT else 1.0)
+        by_bot = turn.kind is TurnKind.ASSISTANT
+        weight = durability(text) * (_ASSISTANT_WEIGHT if by_bot else 1.0)
         slot = Slot.PEOPLE if turn.kind is TurnKind.MEMBERSHIP else slot_of(text)
         fact = Fact(turn_seq=turn.seq, slot=slot, speaker=plain(part.speaker), at=turn.started_at, text=text)
-        yield _Candidate(claim_of(fact), weight, position)
+        yield _Candidate(claim_of(fact), weight, position, by_bot)
+
+
+def roster_of(names: Iterable[str]) -> frozenset[str]:
+    """Return the words of these names, without endings."""
+    return frozenset(base(word) for name in names for word in words(name))
 
 
 def says_something(text: str, roster: frozenset[str]) -> bool:
@@ -242,7 +264,8 @@ def _best(candidates: Sequence[_Candidate]) -> list[_Candidate]:
         left.remove(best)
         length = len(best.claim.fact.told) + 1
         if length > room or any(
-            later.position > best.position and corrects(later.claim, best.claim) for later in candidates
+            later.position > best.position and (best.by_bot or not later.by_bot) and corrects(later.claim, best.claim)
+            for later in candidates
         ):
             continue
         chosen.append(best)
@@ -270,4 +293,5 @@ def _superseding(candidate: _Candidate, known: Sequence[KnownFact]) -> Fact:
     refs = tuple(each.ref for each in known if corrects(candidate.claim, each.claim))
     if not refs:
         return fact
-    return Fact(fact.turn_seq, fact.slot, fact.speaker, fact.at, fact.text, refs, fact.note_id)
+    superseding = replace(fact, supersedes=refs)
+    return correcting_itself(superseding, known) if candidate.by_bot else superseding

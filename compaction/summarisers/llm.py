@@ -12,16 +12,24 @@ from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
 from compaction.grounding import Ground, ground_of, speaking_part, turn_ground, ungrounded, without_speaker
-from compaction.model import Fact, Strategy
+from compaction.model import Fact, Strategy, TurnKind
 from compaction.prompt import MODEL_FACTS, LedgerPrompts
 from compaction.prompt_texts import PromptTexts
 from compaction.retelling import RetellingPrompts
 from compaction.summarisers.answer import read_answer
 from compaction.summarisers.claims import claim_of, corrects
-from compaction.summarisers.extractive import FACTS_CHARS, extract, gist_of, says_something
+from compaction.summarisers.extractive import (
+    FACTS_CHARS,
+    extract,
+    gist_of,
+    roster_of,
+    says_something,
+    told_by_people,
+)
+from compaction.summarisers.ownwords import correcting_itself
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.summarisers.recursive import Retelling, is_transcript
-from compaction.wording import as_sentence, base, concepts, plain, sentences, whole_sentences, words
+from compaction.wording import as_sentence, concepts, plain, sentences, whole_sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -93,12 +101,15 @@ def _checked(told: Iterable[ToldFact], request: FoldRequest, offered: Sequence[K
     """Return the model's facts that stand on what was said, with speaker and time from their turns."""
     turns = {turn.seq: turn for turn in request.turns}
     around = _common_ground(request)
+    by_people = told_by_people(request.turns, request.known, request.before)
     facts: list[Fact] = []
     for each in told:
         turn = next((turn for seq, turn in turns.items() if seq == each.turn_seq), None)
         if turn is None:
             continue
         fact = _fact(each, turn, request, around, offered)
+        if fact is not None and turn.kind is TurnKind.ASSISTANT:
+            fact = correcting_itself(fact, request.known) if by_people.lacks(fact) else None
         if fact is not None and all(fact.text != known.text for known in facts):
             facts.append(fact)
     return facts[:MODEL_FACTS]
@@ -113,7 +124,7 @@ def _fact(
     bare = without_speaker(told.text, part, request.roster)
     if bare is None:
         return None
-    if not says_something(part.text, frozenset(base(word) for name in request.roster for word in words(name))):
+    if not says_something(part.text, roster_of(request.roster)):
         # Small models make a fact of every turn, also of 'She was fine, really'.
         return None
     text = as_sentence(bare, MAX_FACT_CHARS)

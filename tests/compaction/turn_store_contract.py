@@ -52,6 +52,11 @@ def turn(seq: int, text: str | None = None, *, speaker: str = "Ada") -> Turn:
     )
 
 
+def bot_turn(seq: int, text: str) -> Turn:
+    """The bot saying one thing."""
+    return replace(turn(seq), kind=TurnKind.ASSISTANT, parts=(TurnPart("bot", "Roomtone", text),))
+
+
 def note(name: str, *, at: float = T0) -> Note:
     """Something seen on Bob's screen."""
     return Note(

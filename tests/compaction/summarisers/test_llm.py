@@ -13,7 +13,7 @@ from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.summarisers.claims import claim_of
 from compaction.summarisers.llm import LlmSummariser
 from compaction.summarisers.port import MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
-from tests.compaction.turn_store_contract import T0, note, turn
+from tests.compaction.turn_store_contract import T0, bot_turn, note, turn
 from tests.fakes.completion import Mood, MoodyModel
 
 TURNS = (
@@ -213,3 +213,24 @@ def test_gist_that_repeats_the_turns_is_made_of_facts() -> None:
     result = fold(Says(gist, told(14, "Bring the blue tent along")), FoldRequest(Seq(10), turns, (), None))
     assert result.gist != gist
     assert "blue tent" in result.gist
+
+
+def test_the_bots_own_words_are_believed_only_where_they_are_its_own() -> None:
+    """What it repeated stays with who said it, and it corrects nobody."""
+    turns = (
+        *TURNS,
+        bot_turn(14, "Just now, Bob said: We decided to rent the cabin in Braemar. The gate code is 4400."),
+        bot_turn(15, "I looked it up: the ferry to Braemar takes 40 minutes."),
+    )
+    model = Says(
+        "They plan a trip.",
+        told(14, "Decided to rent the cabin in Braemar"),
+        told(14, "The gate code is 4400", supersedes=[1]),
+        told(15, "The ferry to Braemar takes 40 minutes"),
+    )
+    request = FoldRequest(Seq(10), turns, (), None, known=(known("a#0", OLD),), roster=ROSTER | {"Roomtone"})
+    by_bot = [fact for fact in fold(model, request).facts if fact.speaker == "Roomtone"]
+    assert [(fact.text, fact.supersedes) for fact in by_bot] == [
+        ("The gate code is 4400.", ()),
+        ("The ferry to Braemar takes 40 minutes.", ()),
+    ]
