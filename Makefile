@@ -35,12 +35,14 @@ models: $(SYNCED)
 test-models: $(SYNCED)
 	$(BIN)/roomtone models pull embed
 
-# The page that shares a screen is tried in a real browser, which needs some font to write with.
+# The page that shares a screen is tried in a real browser, which needs some font to write with; what drives it needs
+# libatomic on Linux, which a bare Debian has not.
 browser:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null && \
+	    { [ "$$(uname)" != Linux ] || $(PYTHON) -c 'import ctypes; ctypes.CDLL("libatomic.so.1")' 2>/dev/null; } || { \
 	    command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
-	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; \
-	} || { echo "The tests need Chromium. Install it (Debian, Ubuntu: sudo apt install chromium)." >&2; exit 1; }
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core libatomic1; \
+	} || { echo "The tests need Chromium and libatomic (Debian, Ubuntu: sudo apt install chromium libatomic1)." >&2; exit 1; }
 
 lint: $(SYNCED)
 	$(BIN)/ruff format --check $(SOURCES)
