@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from benchmarks.memory.conversation import Line
 
@@ -45,16 +46,23 @@ class Retriever(Protocol):
         """Return at most `limit` quotes, best first."""
 
 
+@asynccontextmanager
+async def plain_windows() -> AsyncIterator[PlainWindows]:
+    """Lend an empty plain search."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        yield PlainWindows(database)
+
+
 class PlainWindows:
     """BM25 over each turn with its neighbours, in SQLite's FTS5: the least a search should do.
 
     Nothing is known of corrections here: an old value is as good as a new one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, database: sqlite3.Connection) -> None:
         self._lines: list[Line] = []
         self._indexed = 0
-        self._database = sqlite3.connect(":memory:")
+        self._database = database
         self._database.execute("CREATE VIRTUAL TABLE windows USING fts5(text, tokenize='porter unicode61')")
 
     @property

@@ -8,7 +8,7 @@ from benchmarks.memory.contenders import our_memory
 from benchmarks.memory.finding import look_for
 from benchmarks.memory.people import Recall, recall_of
 from benchmarks.memory.race import run_course, turns_for
-from benchmarks.memory.retrieval import PlainWindows
+from benchmarks.memory.retrieval import plain_windows
 from benchmarks.memory.roomsearch import RoomSearch
 from benchmarks.memory.scores import found_scores, recall_scores
 from compaction.settings import CompactionSettings
@@ -53,11 +53,11 @@ async def _search_one(
     progress: Progress,
 ) -> None:
     conversation = heard.conversation
-    plain = PlainWindows()
     added = 0
-    async with our_memory(
-        ExtractiveSummariser(), CompactionSettings(), started_at=conversation.lines[0].at
-    ) as contender:
+    async with (
+        plain_windows() as plain,
+        our_memory(ExtractiveSummariser(), CompactionSettings(), started_at=conversation.lines[0].at) as contender,
+    ):
         by_words = RoomSearch(contender.database)
         searches: list[Retriever] = [plain, by_words]
         fused = RoomSearch(contender.database, embedder)

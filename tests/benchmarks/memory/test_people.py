@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.memory.conversation import Conversation, HumanSummary, Line, Question
 from benchmarks.memory.people import recall_of
-from benchmarks.memory.retrieval import PlainWindows
+from benchmarks.memory.retrieval import plain_windows
 
 LINES = (
     Line("Ann", "I moved to Oslo in 2019.", 0.0),
@@ -32,11 +32,11 @@ async def test_entities_of_human_summaries_are_looked_for() -> None:
 @pytest.mark.asyncio
 async def test_questions_count_once_their_evidence_left() -> None:
     """The one about Rome is still in the window at turn 2."""
-    search = PlainWindows()
-    await search.add(LINES)
-    recall = await recall_of(TALK, "Ann moved to Oslo.", 2, search)
-    assert (recall.questions, recall.answer_words, recall.evidence_found) == (1, 1.0, 1)
-    assert recall.answer_words_found == 1.0
+    async with plain_windows() as search:
+        await search.add(LINES)
+        recall = await recall_of(TALK, "Ann moved to Oslo.", 2, search)
+        assert (recall.questions, recall.answer_words, recall.evidence_found) == (1, 1.0, 1)
+        assert recall.answer_words_found == 1.0
 
 
 @pytest.mark.asyncio

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.memory.conversation import Line
-from benchmarks.memory.retrieval import PlainWindows
+from benchmarks.memory.retrieval import plain_windows
 
 LINES = [
     Line("Ada", "Nice weather.", 0.0),
@@ -18,25 +18,25 @@ LINES = [
 @pytest.mark.asyncio
 async def test_turn_is_found_with_its_neighbours() -> None:
     """The answer stands beside the question that was found."""
-    search = PlainWindows()
-    await search.add(LINES)
-    found = await search.search("When is the raid?", limit=3)
-    assert any("raid" in quote.text and "Friday" in quote.text for quote in found)
+    async with plain_windows() as search:
+        await search.add(LINES)
+        found = await search.search("When is the raid?", limit=3)
+        assert any("raid" in quote.text and "Friday" in quote.text for quote in found)
 
 
 @pytest.mark.asyncio
 async def test_turns_may_come_in_pieces() -> None:
     """However they are added, the same is found."""
-    search = PlainWindows()
-    for line in LINES:
-        await search.add([line])
-        await search.search("salt", limit=1)
-    assert [quote.seq for quote in await search.search("salt", limit=5)] == [3, 2]
+    async with plain_windows() as search:
+        for line in LINES:
+            await search.add([line])
+            await search.search("salt", limit=1)
+        assert [quote.seq for quote in await search.search("salt", limit=5)] == [3, 2]
 
 
 @pytest.mark.asyncio
 async def test_question_without_a_word_finds_nothing() -> None:
     """What every turn has is not searched for."""
-    search = PlainWindows()
-    await search.add(LINES)
-    assert await search.search("When is the", limit=5) == []
+    async with plain_windows() as search:
+        await search.add(LINES)
+        assert await search.search("When is the", limit=5) == []
