@@ -124,10 +124,10 @@ def _check_local_recogniser(settings: AsrSettings) -> Finding:
     if entry is not None:
         return _check_model("recogniser", entry, folder, pull)
     wanted = folder / WHISPER_BASE.main_file.name
-    if not wanted.is_file():
-        return Finding("recogniser", Status.MISSING, f"There is no Whisper model in {folder}.", pull)
     if (trouble := _unreadable(folder)) is not None:
         return Finding("recogniser", Status.MISSING, trouble, _RIGHTS)
+    if not wanted.is_file():
+        return Finding("recogniser", Status.MISSING, f"There is no Whisper model in {folder}.", pull)
     return Finding("recogniser", Status.OK, f"a model of your own in {folder}")
 
 
@@ -254,9 +254,10 @@ async def check_mcp_server(
 def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] | None = None) -> Finding:
     """Judge whether the data directory, or the one it will be made in, can be written and has room."""
     place = settings.data_dir.absolute()
-    existing = next(each for each in (place, *place.parents) if each.exists())
+    existing = place
     elsewhere = "or set storage.data_dir to another directory."
     try:
+        existing = next(each for each in (place, *place.parents) if _is_there(each))
         with tempfile.TemporaryFile(dir=existing) as probe:
             probe.write(b"\0" * 4096)
             os.fsync(probe.fileno())
@@ -276,10 +277,12 @@ def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] 
 
 def check_database(path: Path) -> Finding:
     """Judge the database, if there is one already."""
-    if not path.exists():
-        return Finding("database", Status.OK, "none yet; the first session makes it")
     try:
+        if not _is_there(path):
+            return Finding("database", Status.OK, "none yet; the first session makes it")
         examine(path)
+    except OSError as error:
+        return Finding("database", Status.MISSING, _unreadable_path(error, path), _RIGHTS)
     except StoreError as error:
         detail, _, remedy = str(error).partition(". ")
         return Finding("database", Status.MISSING, detail, remedy)
@@ -315,7 +318,7 @@ _RIGHTS = "Give the user that runs the bot the right to read it."
 
 def _check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Finding:
     shelf = ModelShelf(folder.parent)
-    if shelf.holds(entry) and (trouble := _unreadable(folder)) is not None:
+    if (trouble := _unreadable(folder)) is not None:
         return Finding(name, Status.MISSING, trouble, _RIGHTS)
     wrong = shelf.verify(entry)
     if wrong is None:
@@ -324,14 +327,30 @@ def _check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Findi
 
 
 def _unreadable(folder: Path) -> str | None:
+    """Return why a folder or a file in it cannot be read, or None, also where there is none."""
     try:
-        for path in folder.iterdir():
+        for path in folder.iterdir() if _is_there(folder) else ():
             if path.is_file():
                 with path.open("rb") as file:
                     file.read(1)
+    except NotADirectoryError:
+        return None
     except OSError as error:
-        return f"{error.filename or folder} cannot be read: {error.strerror or type(error).__name__}."
+        return _unreadable_path(error, folder)
     return None
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether a path exists. Raises OSError where that may not be looked at."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _unreadable_path(error: OSError, path: Path) -> str:
+    return f"{error.filename or path} cannot be read: {error.strerror or type(error).__name__}."
 
 
 def _version(name: str, version_of: Callable[[str], str]) -> str | None:
@@ -343,7 +362,7 @@ def _version(name: str, version_of: Callable[[str], str]) -> str | None:
 
 def _is_token(token: str) -> bool:
     """Return whether a text has a bot token's form: the bot's id in base64, a time, a signature."""
-    match = re.fullmatch(r"([\w-]{20,})\.([\w-]{5,})\.([\w-]{20,})", token)
+    match = re.fullmatch(r"([\w-]{20,})\.([\w-]{5,})\.([\w-]{20,})", token, re.ASCII)
     if match is None:
         return False
     first = match[1]

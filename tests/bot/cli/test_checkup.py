@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import shutil
 import sqlite3
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,8 +46,8 @@ from voice.errors import OpusMissingError
 from voice.listening.settings import ListeningSettings
 
 if TYPE_CHECKING:
+    import os
     import socket
-    from pathlib import Path
 
 TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 
@@ -197,6 +199,7 @@ def test_a_recogniser_whose_libraries_do_not_load() -> None:
 @pytest.mark.parametrize(
     ("token", "status"),
     [
+        ("é" * 24 + "." + "é" * 6 + "." + "é" * 24, Status.MISSING),
         (None, Status.WARNING),
         ("", Status.WARNING),
         (TOKEN, Status.OK),
@@ -292,6 +295,28 @@ async def test_database(tmp_path: Path) -> None:
     assert is_missing(check_database(path), detail="a newer one wrote it", remedy="Install a later Roomtone")
     path.write_text("Dear diary, " * 100)
     assert is_missing(check_database(path), detail="is not a database", remedy="Move the file away")
+
+
+def test_what_may_not_even_be_looked_at_is_a_finding_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders below one that the user may not enter: each is told, and the other checks are made."""
+    locked = tmp_path / "locked"
+
+    def enter(self: Path, **_: bool) -> os.stat_result:
+        if self.is_relative_to(locked):
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+        return stat(self)
+
+    stat = Path.stat
+    monkeypatch.setattr(Path, "stat", enter)
+    data = check_data_dir(StorageSettings(data_dir=locked / "data"))
+    assert is_missing(data, detail="cannot be written: Permission denied", remedy="set storage.data_dir")
+    database = check_database(locked / "data" / "roomtone.db")
+    assert is_missing(database, detail="cannot be read: Permission denied", remedy="the right to read it")
+    for name in ("whisper-base", "mine"):
+        recogniser = check_recogniser(AsrSettings.model_validate({"model_dir": locked / name}))
+        assert is_missing(recogniser, detail="cannot be read: Permission denied", remedy="the right to read it")
 
 
 def test_ports() -> None:
