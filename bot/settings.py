@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 # Named here too: most of what is set in `bot` is found in one place.
 from bot.brain.settings import BrainSettings as BrainSettings
 from bot.llm.settings import LlmSettings as LlmSettings
+from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 
 class DiscordSettings(BaseModel):
@@ -154,14 +155,14 @@ class RecallSettings(BaseModel):
         ),
     ] = "auto"
     base_url: Annotated[
-        str,
+        EndpointUrl,
         Field(
             description="URL of an OpenAI-compatible embeddings endpoint, for example http://127.0.0.1:11434/v1; empty "
             "with recall.embedder = endpoint means OpenAI itself. Takes effect at start."
         ),
     ] = ""
     api_key: Annotated[
-        SecretStr | None,
+        EndpointKey | None,
         Field(
             description="The embeddings endpoint's key; without one llm.api_key serves where both are at the same "
             "address. Takes effect at start."

@@ -112,17 +112,13 @@ def _shown(
     from rich.console import Console
 
     from bot.cli.here import nowhere
-    from bot.logs import writing_logs
+    from bot.cli.logbook import keeping_logs
     from rehearsal.program import Program
 
     shown = Console(highlight=False, record=wanted.picture is not None)
     program = Program(shown)
     # The program shows the bot's warnings among the conversation; the log has everything.
-    with (
-        nowhere() as console,
-        writing_logs(settings.logs, data_dir=settings.storage.data_dir, console=console),
-        program,
-    ):
+    with nowhere() as console, keeping_logs(settings, console=console), program:
         outcome = asyncio.run(until_stopped(playing(program)))
     if wanted.picture is not None:
         shown.save_svg(str(wanted.picture), title="roomtone rehearse", clear=False)

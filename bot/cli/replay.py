@@ -49,17 +49,14 @@ def command(
     from rich.console import Console
 
     from bot.cli.here import nowhere
-    from bot.logs import writing_logs
+    from bot.cli.logbook import keeping_logs
     from bot.transcript import read_transcript
     from config.load import load
 
     settings = load()
     lines = read_transcript(transcript)
     out = Console(highlight=False, soft_wrap=True)
-    with (
-        nowhere() as console,
-        writing_logs(settings.logs, data_dir=settings.storage.data_dir, console=console),
-    ):
+    with nowhere() as console, keeping_logs(settings, console=console):
         result = asyncio.run(_replay(lines, settings, summariser, mode, out))
     _show(result, out)
     if report is not None:

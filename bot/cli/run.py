@@ -38,19 +38,14 @@ def command() -> None:
 async def _run(settings: Settings) -> None:
     from bot.app import running_bot
     from bot.cli.here import local_zone
+    from bot.cli.logbook import keeping_logs
     from bot.cli.signals import stop_on_signals
     from bot.events import nobody
-    from bot.logs import writing_logs
     from bot.sections import BotSettings
-    from config.schema import secrets_in
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
-    secrets = tuple(secrets_in(settings))
     stop = asyncio.Event()
-    with (
-        writing_logs(settings.logs, data_dir=settings.storage.data_dir, secrets=secrets) as logs,
-        stop_on_signals(stop),
-    ):
+    with keeping_logs(settings) as logs, stop_on_signals(stop):
         typer.echo("Starting: loading the recogniser and the voice, then connecting to Discord …")
         async with running_bot(parts, observe=nobody, zone=local_zone()) as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds) or "no server yet"

@@ -11,9 +11,9 @@ import typer
 from bot.cli.chat_choice import find_mind
 from bot.cli.companion import InProcessCompanion
 from bot.cli.here import nowhere
+from bot.cli.logbook import keeping_logs
 from bot.cli.model_servers import as_lines, model_servers
 from bot.cli.signals import stop_on_signals
-from bot.logs import writing_logs
 from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
@@ -44,7 +44,7 @@ async def serve_local_discord(
     stop = asyncio.Event()
     async with AsyncExitStack() as stack:
         console = stack.enter_context(nowhere())
-        stack.enter_context(writing_logs(settings.logs, data_dir=settings.storage.data_dir, console=console))
+        stack.enter_context(keeping_logs(settings, console=console))
         stack.enter_context(stop_on_signals(stop))
         discord = await stack.enter_async_context(LocalDiscord(http_port=port))
         for line in addresses(discord):

@@ -59,9 +59,9 @@ class OpenAIChat:
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
         self._base_url = address(settings.base_url)
-        key = settings.api_key.get_secret_value() if settings.api_key else ""
+        self._key = settings.api_key.get_secret_value() if settings.api_key else ""
         # Nothing is tried twice here: a reply is not worth it, and the compactor has its backoff.
-        self._client = open_client(settings.base_url, key, timeout_s=settings.total_timeout_s)
+        self._client = open_client(settings.base_url, self._key, timeout_s=settings.total_timeout_s)
         # How this endpoint wants the cap named, and the first form of structured output it takes; learnt once.
         self._cap_name = "max_tokens"
         self._tells_usage = True
@@ -292,7 +292,7 @@ class OpenAIChat:
         )
 
     def _translated(self, error: Exception) -> ChatModelError:
-        return translated(error, model=self.model, where=self._base_url)
+        return translated(error, model=self.model, where=self._base_url, key=self._key)
 
     def _completion_error(self, error: Exception) -> CompletionError:
         told = self._translated(error)

@@ -21,4 +21,4 @@ async def served_models(settings: LlmSettings, *, timeout_s: float = 10.0) -> tu
                 page = await client.models.list()
                 return tuple(model.id for model in page.data)
         except Exception as error:
-            raise translated(error, model=settings.model, where=address(settings.base_url)) from error
+            raise translated(error, model=settings.model, where=address(settings.base_url), key=key) from error

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from voice.endpoint_settings import EndpointKey, EndpointUrl
+
 
 class FallbackModelSettings(BaseModel):
     """One model that is asked when those before it fail, `[[llm.fallback_models]]`."""
@@ -13,9 +15,10 @@ class FallbackModelSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Annotated[str, Field(min_length=1, description="The model's name at its endpoint.")]
-    base_url: Annotated[str, Field(description="URL of its endpoint; empty means that of llm.base_url.")] = ""
+    base_url: Annotated[EndpointUrl, Field(description="URL of its endpoint; empty means that of llm.base_url.")] = ""
     api_key: Annotated[
-        SecretStr | None, Field(description="Its endpoint's key; without one llm.api_key serves at the same endpoint.")
+        EndpointKey | None,
+        Field(description="Its endpoint's key; without one llm.api_key serves at the same endpoint."),
     ] = None
     max_context_tokens: Annotated[
         int | None,
@@ -29,14 +32,14 @@ class LlmSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: Annotated[
-        str,
+        EndpointUrl,
         Field(
             description="URL of any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp …), for example "
             "http://127.0.0.1:11434/v1; empty means OpenAI itself. Takes effect at start."
         ),
     ] = ""
     api_key: Annotated[
-        SecretStr | None,
+        EndpointKey | None,
         Field(
             description="The endpoint's key; OPENAI_API_KEY sets it too. Local servers mostly need none. "
             "Takes effect at start."

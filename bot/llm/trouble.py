@@ -91,16 +91,16 @@ _TROUBLES = (
 )
 
 
-def translated(error: Exception, *, model: str, where: str) -> ChatModelError:
-    """Return `error` as a sentence with the remedy. Keys never enter it: only the address and model's name do."""
+def translated(error: Exception, *, model: str, where: str, key: str = "") -> ChatModelError:
+    """Return `error` as a sentence with the remedy. `key`: what it must not say, though some servers quote it."""
     trouble = next(trouble for trouble in _TROUBLES if isinstance(error, trouble.kind))
     sentence = trouble.sentence.format(
-        model=model, where=where, status=getattr(error, "status_code", "unknown"), reason=_reason(error)
+        model=model, where=where, status=getattr(error, "status_code", "unknown"), reason=_reason(error, key)
     )
     return ChatModelError(sentence, retryable=trouble.retryable, timeout=trouble.timeout)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, key: str) -> str:
     """Return the server's own words in one short line. Only what it says as a sentence: many send the request back with
     what they refuse, and so what people said."""
     body = getattr(error, "body", None)
@@ -108,4 +108,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, openai.APIStatusError):
         told.append(f"status {error.status_code}")
     sentence = next((each for each in (*told, getattr(error, "message", "")) if isinstance(each, str) and each), "")
+    if key:
+        sentence = sentence.replace(key, "…")
     return " ".join((sentence or type(error).__name__).split())[:QUOTE_CHARS].rstrip(". ")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field
+
+from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 
 class AsrSettings(BaseModel):
@@ -19,12 +21,12 @@ class AsrSettings(BaseModel):
         "(asr.base_url: everybody's speech is sent there). Where the endpoint fails the local model takes over, if it "
         "is there.",
     )
-    base_url: str = Field(
+    base_url: EndpointUrl = Field(
         default="",
         description="URL of an endpoint that serves OpenAI's /audio/transcriptions, for example "
         "http://127.0.0.1:8000/v1; empty with asr.engine = endpoint means OpenAI itself.",
     )
-    api_key: SecretStr | None = Field(
+    api_key: EndpointKey | None = Field(
         default=None,
         description="The endpoint's key; without one llm.api_key serves where both are at the same address.",
     )

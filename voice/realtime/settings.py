@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field
+
+from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 
 class RealtimeSettings(BaseModel):
@@ -17,12 +19,12 @@ class RealtimeSettings(BaseModel):
         description="Answer by a speech-to-speech model instead of recogniser, language model and voice. It costs "
         "many times as much. When it fails the others take over. Takes effect at the next join.",
     )
-    base_url: str = Field(
+    base_url: EndpointUrl = Field(
         default="",
         description="URL of an endpoint that speaks the Realtime protocol, for example http://127.0.0.1:8000/v1; "
         "empty means OpenAI itself. Takes effect at the next join.",
     )
-    api_key: SecretStr | None = Field(
+    api_key: EndpointKey | None = Field(
         default=None,
         description="The endpoint's key; without it llm.api_key serves where realtime.base_url is empty. Takes effect "
         "at start.",

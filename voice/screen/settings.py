@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field
+
+from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 
 class ScreenSettings(BaseModel):
@@ -28,12 +30,12 @@ class ScreenSettings(BaseModel):
         description="The name of a model that takes pictures; each look costs a call of it, and the picture goes to "
         "its endpoint. Empty: none. Takes effect at start.",
     )
-    base_url: str = Field(
+    base_url: EndpointUrl = Field(
         default="",
         description="URL of the vision model's OpenAI-compatible endpoint; empty means llm.base_url. Takes effect at "
         "start.",
     )
-    api_key: SecretStr | None = Field(
+    api_key: EndpointKey | None = Field(
         default=None,
         description="The endpoint's key; without one llm.api_key serves where screen.base_url is empty. Takes effect "
         "at start.",

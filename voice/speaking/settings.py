@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 
 class SpeakingSettings(BaseModel):
@@ -22,12 +24,12 @@ class SpeakingSettings(BaseModel):
         description="Who says what the endpoint cannot: piper (the embedded voice), none (nobody: it is written in the "
         "text channel). Default piper: another voice is better than silence. Takes effect at start.",
     )
-    base_url: str = Field(
+    base_url: EndpointUrl = Field(
         default="",
         description="URL of an endpoint that serves OpenAI's /audio/speech, for example http://127.0.0.1:8880/v1; "
         "empty with speaking.engine = endpoint means OpenAI itself. Takes effect at start.",
     )
-    api_key: SecretStr | None = Field(
+    api_key: EndpointKey | None = Field(
         default=None,
         description="The endpoint's key; without one llm.api_key serves where both are at the same address. Takes "
         "effect at start.",

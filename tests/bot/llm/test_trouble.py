@@ -31,3 +31,11 @@ def test_a_server_that_sends_the_request_back_is_not_quoted(body: object, told: 
     sentence = str(translated(refused(body), model="m", where="w"))
     assert told in sentence
     assert WORDS not in sentence
+
+
+def test_a_server_that_quotes_the_key_is_quoted_without_it() -> None:
+    """Some do; the sentence goes to the log, the terminal and the report."""
+    error = refused({"message": "correct-horse-battery may not use m"})
+    assert "refused the request: … may not use m. " in str(
+        translated(error, model="m", where="w", key="correct-horse-battery")
+    )

@@ -1,0 +1,32 @@
+"""The log of every command is without the secrets of its settings."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.cli.logbook import keeping_logs
+from config.load import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = "correct-horse-battery"
+
+
+def test_a_key_is_written_nowhere(tmp_path: Path) -> None:
+    """Whatever it looks like, and wherever in a sentence it stands."""
+    settings = load(
+        overrides={"llm.api_key": KEY, "storage.data_dir": str(tmp_path), "logs.console_level": "info"},
+        directory=tmp_path,
+        environ={},
+    )
+    terminal = io.StringIO()
+    with keeping_logs(settings, console=terminal) as logs:
+        structlog.get_logger().warning("endpoint_failed", error=f"400: {KEY} may not use m")
+    written = logs.path.read_text("utf-8")
+    assert "[redacted] may not use m" in written
+    assert "[redacted] may not use m" in terminal.getvalue()
+    assert KEY not in written + terminal.getvalue()

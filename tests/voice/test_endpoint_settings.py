@@ -1,0 +1,52 @@
+"""A slip of the pen in an address or a key is told where settings are read."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr, TypeAdapter, ValidationError
+
+from voice.endpoint_settings import EndpointKey, EndpointUrl
+
+URL = TypeAdapter[str](EndpointUrl)
+KEY = TypeAdapter[SecretStr](EndpointKey)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "http://127.0.0.1:11434/v1", "https://api.example.org/v1/", "http://[::1]:8000/v1", "http://gpu-box/v1"],
+)
+def test_addresses_are_taken_as_they_are(url: str) -> None:
+    """Empty means OpenAI itself."""
+    assert URL.validate_python(url) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:11434/v1",
+        "http://127.0.0.1:PORT/v1",
+        "http://127.0.0.1:70000/v1",
+        "ftp://x/v1",
+        "http:///v1",
+        "http://[::1/v1",
+        "http://x/\n",
+    ],
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    """Before anything is asked there."""
+    with pytest.raises(ValidationError, match="no address that begins with http"):
+        URL.validate_python(url)
+
+
+@pytest.mark.parametrize("key", ["", "none", "sk-proj-A_b-9", "hf_x.y=/+"])
+def test_keys_stay_secret_and_whole(key: str) -> None:
+    """Any visible ASCII."""
+    assert KEY.validate_python(key).get_secret_value() == key
+
+
+@pytest.mark.parametrize("key", ["…", "\u201csk-abc\u201d", "sk-abc\n", "sk abc", " sk-abc"])
+def test_what_no_header_can_carry_is_refused_without_being_shown(key: str) -> None:
+    """Curly quotes, a line break, the dots of an example."""
+    with pytest.raises(ValidationError, match="characters that no key has") as refused:
+        KEY.validate_python(SecretStr(key))
+    assert "abc" not in str(refused.value)
