@@ -217,7 +217,10 @@ class Companion(Protocol):
         """
 
     async def stop(self) -> None:
-        """End in order: last words transcribed, state stored, last `PacketFigures` reported. Idempotent."""
+        """End in order: last words transcribed, state stored, last `PacketFigures` reported. Idempotent.
+
+        Raises whatever goes wrong in it. *Cancellation*: `kill` ends what is left.
+        """
 
     async def kill(self) -> None:
         """End as SIGKILL would: nothing is saved, nothing is said goodbye to."""

@@ -105,10 +105,14 @@ class InProcessCompanion:
     async def stop(self) -> None:
         """End in order. See `Companion.stop`."""
         self._stopping.set()
-        if self._task is not None:
-            task, self._task = self._task, None
+        task = self._task
+        if task is not None:
+            # Who gives up waiting kills it, so it stays ours until it has ended.
             await asyncio.wait({task})
+            self._task = None
         self._forget()
+        if task is not None and (failure := task.exception()) is not None:
+            raise first_cause(failure)
 
     async def kill(self) -> None:
         """End at once, saving nothing. See `Companion.kill`."""
@@ -118,6 +122,9 @@ class InProcessCompanion:
             task, self._task = self._task, None
             task.cancel()
             await asyncio.wait({task})
+            # What it ends with is nobody's, as after SIGKILL.
+            if not task.cancelled():
+                task.exception()
         self._forget()
 
     def _forget(self) -> None:
@@ -129,7 +136,7 @@ class InProcessCompanion:
     async def _live(
         self, settings: Settings, report: Reporter, ready: asyncio.Future[Running], *, rejoin: bool
     ) -> None:
-        """Run the bot to its end, and tell a crash. Never raises but `CancelledError`."""
+        """Run the bot to its end, and tell a crash. Raises what goes wrong when it is asked to end, for `stop`."""
         parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
         try:
             async with running_bot(
@@ -137,11 +144,13 @@ class InProcessCompanion:
             ) as running:
                 ready.set_result(running)
                 await running.until(self._stopping)
-        except Exception as error:  # noqa: BLE001 - whatever ends the bot is told to the stage
-            if ready.done():
-                report(seen.CompanionCrashed(str(first_cause(error))))
-            else:
+        except Exception as error:
+            if not ready.done():
                 ready.set_exception(error)
+            elif self._stopping.is_set():
+                raise
+            else:
+                report(seen.CompanionCrashed(str(first_cause(error))))
 
 
 async def _store_history(settings: Settings, environment: Environment) -> None:

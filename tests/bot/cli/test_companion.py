@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,7 @@ from config.errors import ConfigError
 from rehearsal import observation as seen
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
 TURN = Turn(Seq(7), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", "Ada", "Yes."), TurnPart("2", "Bo", "No.")))
@@ -97,12 +99,9 @@ async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_pat
     ]
 
 
-@pytest.mark.asyncio
-async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command line over the scenario over the operator; the local Discord is always the one that is played."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "roomtone.toml").write_text('[brain]\nreply_timeout_s = 5\n[discord]\ntoken = "theirs"\n')
-    environment = seen.Environment(
+def environment_of(tmp_path: Path) -> seen.Environment:
+    """A local Discord that nobody reaches."""
+    return seen.Environment(
         api_base="http://127.0.0.1:1/api",
         gateway_url="ws://127.0.0.1:1/gateway",
         certificate_path=tmp_path / "c.pem",
@@ -113,6 +112,14 @@ async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
         bot_name="Otto",
         settings={"brain.reply_timeout_s": 6, "room.leave_when_empty_s": 7},
     )
+
+
+@pytest.mark.asyncio
+async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line over the scenario over the operator; the local Discord is always the one that is played."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "roomtone.toml").write_text('[brain]\nreply_timeout_s = 5\n[discord]\ntoken = "theirs"\n')
+    environment = environment_of(tmp_path)
     async with InProcessCompanion({"brain.reply_timeout_s": 8}) as companion:
         settings = companion.settings(environment)
         assert settings.brain.reply_timeout_s == 8
@@ -125,3 +132,72 @@ async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
     async with InProcessCompanion({"no.such": 1}) as companion:
         with pytest.raises(ConfigError, match=r"no\.such"):
             await companion.start(environment, lambda observation: None)
+
+
+class _Bot:
+    """Stands for the running bot: it ends when it is asked to, or of what a test says, and its end may go wrong."""
+
+    def __init__(self, *, crash: Exception | None = None, ending: Exception | None = None) -> None:
+        self._crash = crash
+        self._ending = ending
+        self.supervisor = self
+        self.ended_at_once = False
+
+    async def abandon(self) -> None:
+        """Be killed."""
+        self.ended_at_once = True
+
+    async def until(self, stop: asyncio.Event) -> None:
+        """Live."""
+        if self._crash is not None:
+            raise self._crash
+        await stop.wait()
+
+    @asynccontextmanager
+    async def running(self, *_: object, **__: object) -> AsyncIterator[_Bot]:
+        """Be what `running_bot` is."""
+        yield self
+        if self._ending is not None:
+            raise self._ending
+
+
+@pytest.mark.asyncio
+async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions that could not be stored fail the run; what ends by itself is a crash; a killed bot says nothing."""
+    told: list[seen.Observation] = []
+    full = RuntimeError("the disk is full")
+    async with InProcessCompanion({}) as companion:
+        monkeypatch.setattr("bot.cli.companion.running_bot", _Bot(ending=full).running)
+        await companion.start(environment_of(tmp_path), told.append)
+        with pytest.raises(RuntimeError, match="the disk is full"):
+            await companion.stop()
+        await companion.stop()
+        await companion.start(environment_of(tmp_path), told.append)
+        await companion.kill()
+        assert told == []
+        monkeypatch.setattr("bot.cli.companion.running_bot", _Bot(crash=full).running)
+        await companion.start(environment_of(tmp_path), told.append)
+        await companion.stop()
+        assert told == [seen.CompanionCrashed("the disk is full")]
+
+
+@pytest.mark.asyncio
+async def test_a_stop_that_was_given_up_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waited too long kills it, and its task has ended then."""
+    bot = _Bot()
+
+    async def lingers(_stop: asyncio.Event) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(bot, "until", lingers)
+    monkeypatch.setattr("bot.cli.companion.running_bot", bot.running)
+    async with InProcessCompanion({}) as companion:
+        await companion.start(environment_of(tmp_path), lambda observation: None)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await companion.stop()
+        await companion.kill()
+        assert bot.ended_at_once
+        assert not [task for task in asyncio.all_tasks() if task.get_name() == "rehearsed-bot"]
