@@ -185,7 +185,9 @@ class LocalVenue:
 
 def _guild(scenario: Scenario) -> GuildSpec:
     # The first person may do everything, as whoever invited the bot could.
-    people = tuple(Member(one.id, one.name, moderator=at == 0) for at, one in enumerate(scenario.people))
+    people = tuple(
+        Member(one.id, one.name, moderator=one.moderator or at == 0) for at, one in enumerate(scenario.people)
+    )
     return GuildSpec(
         id=_GUILD_ID,
         name=scenario.guild,

@@ -42,6 +42,16 @@ def bot_person(venue: LocalVenue) -> Person:
 
 
 @pytest.mark.asyncio
+async def test_who_is_a_moderator_is_one_on_the_local_discord() -> None:
+    """The first person always, others where the file says so."""
+    made = hello()
+    people = (made.people[0], made.people[1].model_copy(update={"moderator": True}), *made.people[2:])
+    for scene, others in ((made, [False, False]), (made.model_copy(update={"people": people}), [True, False])):
+        async with open_local_venue(scene) as venue:
+            assert [member.moderator for member in venue.discord.guild.people] == [True, *others]
+
+
+@pytest.mark.asyncio
 async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
     """Through the real protocol, with the times at which it arrived; also after the listener left."""
     made = hello()
