@@ -65,23 +65,18 @@ def command(
 async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> tuple[Recalled, ...]:
     """Search the database of the settings, indexing first what an earlier version stored."""
     from bot.accesses import AccessBook
+    from bot.cli.memory_place import stored
     from bot.clock import SystemClock
     from bot.embedding.choice import chosen_embedder
     from bot.recall import Recall
-    from bot.store.database import open_database
     from bot.store.indexing import catch_up
     from bot.store.search import SqlRecallIndex
     from bot.store.tiers import SegmentShelf
     from bot.store.turns import SqlTurnStore
     from bot.store.vectorshelf import VectorShelf
 
-    storage = settings.storage
-    if not storage.database_path.is_file():
-        return ()
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(
-            open_database(storage.database_path, synchronous=storage.synchronous, busy_timeout_s=storage.busy_timeout_s)
-        )
+        database = await stack.enter_async_context(stored(settings))
         await catch_up(database)
         embedder = await stack.enter_async_context(
             chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)

@@ -16,6 +16,7 @@ from rich.text import Text
 from bot.cli.logevents import COMPACTION, parse, spans
 from bot.cli.loglines import LogLines, rotated_files
 from bot.cli.story import MEMORY_EVENTS, Story
+from bot.errors import SetupError
 from bot.logs import log_path
 from config.load import load
 
@@ -61,6 +62,8 @@ def command(
     With --session or `--event compaction` (or `memory`) it ends with the story of the memory, a line a session.
     """
     path = file if file is not None else log_path(load().storage.data_dir)
+    if file is not None and not follow and not file.exists() and not rotated_files(file):
+        raise SetupError(f"There is no log {file}. Name one that is there, or leave --file away.")
     names = [*(event or []), *(more_events or [])]
     wanted = Wanted(session=session, events=names)
     story = Story() if not as_json and (session is not None or {"compaction", "memory"} & set(names)) else None

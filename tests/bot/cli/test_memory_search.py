@@ -77,8 +77,9 @@ def test_a_time_nobody_understands_is_misuse(data_dir: Path, capsys: pytest.Capt
 def test_without_a_database_nothing_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A search creates no files."""
+    """A search creates no files, and is no search that found nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "nowhere"))
-    assert "Nothing" in searched(capsys, "lisbon")
+    assert run_command_line(["memory", "search", "lisbon"]) == 1
+    assert "There is no memory yet at" in capsys.readouterr().err
     assert not (tmp_path / "nowhere").exists()

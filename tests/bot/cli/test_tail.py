@@ -17,6 +17,7 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli.tail import Json, Lines, Tail, Wanted, command
+from bot.errors import SetupError
 from bot.logs import log_path, writing_logs
 from bot.settings import LogsSettings
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
@@ -195,9 +196,14 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
     assert "\x1b" not in result.stdout
     result = CliRunner().invoke(app, ["--json", "--event", "three"])
     assert [json.loads(line)["event"] for line in result.stdout.splitlines()] == ["three"]
-    result = CliRunner().invoke(app, ["--file", str(tmp_path / "absent.jsonl")])
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", "elsewhere")
+    result = CliRunner().invoke(app, [])
     assert result.exit_code == 0
     assert "There is no log yet" in result.stderr
+    # A log that is named is wanted.
+    result = CliRunner().invoke(app, ["--file", str(tmp_path / "absent.jsonl")])
+    assert isinstance(result.exception, SetupError)
+    assert "There is no log" in str(result.exception)
 
 
 @pytest.mark.asyncio
