@@ -10,7 +10,15 @@ import typer
 
 # Typer reads the signature of the command, so its types are here when it runs.
 from bot.cli import rehearse_options as options
-from bot.cli.rehearse_options import Rehearsed, network_shares, parse_settings, wanted_model, without_sound
+from bot.cli.rehearse_options import (
+    Rehearsed,
+    network_shares,
+    parse_settings,
+    served_alone,
+    wanted_model,
+    with_folders,
+    without_sound,
+)
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
@@ -54,11 +62,6 @@ def command(
         return
     overrides = parse_settings(settings or [])
     models = wanted_model(model_servers, model_file, llama_python)
-    if serve:
-        _serve(overrides, with_bot=not no_bot, port=port, models=models)
-        return
-    if no_bot:
-        raise typer.BadParameter("--no-bot goes with --serve.")
     wanted = Rehearsed(
         scenario,
         speech=speech,
@@ -70,13 +73,25 @@ def command(
         overrides=overrides,
         network=network_shares(loss=loss, padding=padding, reorder=reorder),
     )
+    if serve:
+        _serve(wanted, with_bot=not no_bot, port=port)
+        return
+    if no_bot or port:
+        raise typer.BadParameter("--no-bot and --port go with --serve.")
+    if limit is not None and speech is None:
+        raise typer.BadParameter("--limit goes with --speech.")
     raise typer.Exit(0 if rehearse(wanted) else 1)
 
 
-def _serve(overrides: dict[str, object], *, with_bot: bool, port: int, models: WantedModel | None) -> None:
+def _serve(wanted: Rehearsed, *, with_bot: bool, port: int) -> None:
     from bot.cli.serve import serve_local_discord
 
-    asyncio.run(serve_local_discord(overrides, with_bot=with_bot, port=port, models=models))
+    served_alone(wanted)
+    asyncio.run(
+        serve_local_discord(
+            wanted.overrides, with_bot=with_bot, port=port, models=wanted.models, network=wanted.network
+        )
+    )
 
 
 def rehearse(wanted: Rehearsed) -> bool:
@@ -84,6 +99,7 @@ def rehearse(wanted: Rehearsed) -> bool:
     from config.load import load
     from rehearsal.written import evening_path
 
+    with_folders(wanted)
     written = evening_path(wanted.scenario) if wanted.speech is None else None
     if written is not None:
         return _rehearse_in_writing(written, wanted)
@@ -120,12 +136,26 @@ def _shown(
     # The program shows the bot's warnings among the conversation; the log has everything.
     with nowhere() as console, keeping_logs(settings, console=console), program:
         outcome = asyncio.run(until_stopped(playing(program)))
-    if wanted.picture is not None:
-        shown.save_svg(str(wanted.picture), title="roomtone rehearse", clear=False)
+    # The picture ends where the conversation does.
+    picture = shown.export_svg(title="roomtone rehearse", clear=False) if wanted.picture is not None else ""
     program.show(outcome)
     if wanted.report is not None:
         outcome.write(wanted.report)
+    if wanted.picture is not None:
+        _save(picture, wanted.picture)
     return outcome.passed
+
+
+def _save(picture: str, path: Path) -> None:
+    from bot.errors import SetupError
+
+    try:
+        path.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise SetupError(
+            f"The picture could not be saved as {path}: {error.strerror or error}. Name a file in a folder that exists "
+            "and has room, for example --picture evening.svg."
+        ) from error
 
 
 def bundled() -> list[str]:

@@ -130,6 +130,28 @@ def without_sound(wanted: Rehearsed) -> None:
             )
 
 
+def served_alone(wanted: Rehearsed) -> None:
+    """Refuse what a local Discord that is only kept up has no use for."""
+    given = {
+        "a scenario": wanted.scenario != DEFAULT_SCENARIO,
+        "--speech": wanted.speech is not None,
+        "--limit": wanted.limit is not None,
+        "--report": wanted.report is not None,
+        "--picture": wanted.picture is not None,
+        "--realtime": wanted.realtime,
+    }
+    for name, meant in given.items():
+        if meant:
+            raise typer.BadParameter(f"--serve plays nothing, so {name} does not go with it.")
+
+
+def with_folders(wanted: Rehearsed) -> None:
+    """Refuse to play what could not be kept afterwards."""
+    for option, path in (("--report", wanted.report), ("--picture", wanted.picture)):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise typer.BadParameter(f"{option}: there is no folder {path.parent}. Make it, or name a file elsewhere.")
+
+
 def network_shares(**given: float | None) -> dict[str, float]:
     """Return the shares that were given."""
     return {name: share for name, share in given.items() if share is not None}

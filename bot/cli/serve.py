@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,6 +18,7 @@ from bot.cli.signals import stop_on_signals
 from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
+from rehearsal.errors import RehearsalError
 from rehearsal.observation import CompanionCrashed, Environment, Problem, ReplySpoken, UtteranceHeard
 
 if TYPE_CHECKING:
@@ -27,26 +29,35 @@ if TYPE_CHECKING:
 
 # In a served Discord nobody may be there for hours; the bot stays.
 SERVED_SETTINGS: dict[str, object] = {"room.leave_when_empty_s": 86_400.0}
+NO_CHANGE: Mapping[str, float] = MappingProxyType({})
 TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"
 
 
 async def serve_local_discord(
-    overrides: Mapping[str, object], *, with_bot: bool, port: int, models: WantedModel | None = None
+    overrides: Mapping[str, object],
+    *,
+    with_bot: bool,
+    port: int,
+    models: WantedModel | None = None,
+    network: Mapping[str, float] = NO_CHANGE,
 ) -> None:
     """Open the local Discord, print how to reach it, and stay until a signal ends it.
 
-    `models`: OpenAI-compatible servers beside it, which the bot then uses; None: there are none.
+    `models`: OpenAI-compatible servers beside it, which the bot then uses; None: there are none. `network`: shares of
+    packets (loss, padding, reorder) other than those that the local Discord begins with.
 
-    Raises `RehearsalError` when it cannot listen or a named language model cannot be served, and the bot's own errors
-    when that cannot start.
+    Raises `RehearsalError` when it cannot listen, a named language model cannot be served, or the bot ended by itself,
+    and the bot's own errors when that cannot start.
     """
     settings = load(overrides=overrides)
     stop = asyncio.Event()
+    crashes: list[CompanionCrashed] = []
     async with AsyncExitStack() as stack:
         console = stack.enter_context(nowhere())
         stack.enter_context(keeping_logs(settings, console=console))
         stack.enter_context(stop_on_signals(stop))
         discord = await stack.enter_async_context(LocalDiscord(http_port=port))
+        discord.network.update(network)
         for line in addresses(discord):
             typer.echo(line)
         if models is not None:
@@ -59,13 +70,15 @@ async def serve_local_discord(
                 typer.echo(line)
         if with_bot:
             companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides)))
-            await companion.start(_environment(discord), lambda seen: _tell(seen, discord, stop))
+            await companion.start(_environment(discord), lambda seen: _tell(seen, discord, crashes, stop))
             stack.push_async_callback(companion.stop)
             channel = discord.guild.voice_channels[0]
             await companion.enter(discord.guild.id, channel.id)
             typer.echo(f"{discord.guild.member(ROOMTONE_BOT_ID).name} is in {channel.name} and listens.")
         typer.echo("Ctrl-C ends it.")
         await stop.wait()
+        if crashes:
+            raise RehearsalError(f"The bot ended: {crashes[0].detail}")
 
 
 def addresses(discord: LocalDiscord) -> list[str]:
@@ -102,8 +115,8 @@ def _environment(discord: LocalDiscord) -> Environment:
     )
 
 
-def _tell(seen: Observation, discord: LocalDiscord, stop: asyncio.Event) -> None:
-    """Print what the bot hears, says and suffers."""
+def _tell(seen: Observation, discord: LocalDiscord, crashes: list[CompanionCrashed], stop: asyncio.Event) -> None:
+    """Print what the bot hears, says and suffers; when it ends by itself, all does."""
     match seen:
         case UtteranceHeard(dropped_reason=None):
             typer.echo(f"{discord.guild.member(seen.speaker_id).name}: {seen.text}")
@@ -112,7 +125,7 @@ def _tell(seen: Observation, discord: LocalDiscord, stop: asyncio.Event) -> None
         case Problem():
             typer.echo(f"{seen.level}: {seen.event} {seen.detail}".rstrip(), err=True)
         case CompanionCrashed():
-            typer.echo(f"The bot ended: {seen.detail}", err=True)
+            crashes.append(seen)
             stop.set()
         case _:
             pass

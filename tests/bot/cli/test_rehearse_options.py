@@ -12,7 +12,9 @@ from bot.cli.rehearse_options import (
     WantedModel,
     network_shares,
     parse_settings,
+    served_alone,
     wanted_model,
+    with_folders,
     without_sound,
 )
 
@@ -80,6 +82,32 @@ def test_an_evening_in_writing_has_no_use_for_what_is_about_sound(wanted: Rehear
     """Nor for a model: it is said, instead of being left out in silence."""
     with pytest.raises(typer.BadParameter, match="three-hours is an evening in writing"):
         without_sound(wanted)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Rehearsed("hello"),
+        Rehearsed(speech=Path("recordings")),
+        Rehearsed(limit=3),
+        Rehearsed(report=Path("report.json")),
+        Rehearsed(picture=Path("evening.svg")),
+        Rehearsed(realtime=True),
+    ],
+)
+def test_what_is_only_kept_up_plays_nothing(wanted: Rehearsed) -> None:
+    """Words about a run are refused; those about the network, servers and settings go with it."""
+    with pytest.raises(typer.BadParameter, match="--serve plays nothing"):
+        served_alone(wanted)
+    served_alone(Rehearsed(network={"loss": 0.1}, models=WantedModel(), overrides={"compaction.mode": "off"}))
+
+
+def test_what_could_not_be_kept_is_not_played(tmp_path: Path) -> None:
+    """A folder that is not there is told before the evening and not after it."""
+    with_folders(Rehearsed(report=tmp_path / "report.json", picture=Path("evening.svg")))
+    for wanted in (Rehearsed(report=tmp_path / "a" / "r.json"), Rehearsed(picture=tmp_path / "a" / "e.svg")):
+        with pytest.raises(typer.BadParameter, match="there is no folder"):
+            with_folders(wanted)
 
 
 def test_settings_and_a_report_go_with_any_evening() -> None:
