@@ -26,7 +26,7 @@ WIDTH = 110
 
 _HEADER = """\
 # Every setting of Roomtone with its default. Don't edit this file: write what you want to be different into
-# roomtone.toml in the directory you start Roomtone from (or a file named by --config or ROOMTONE_CONFIG), under
+# roomtone.toml in the directory you start Roomtone from (or a file named by ROOMTONE_CONFIG), under
 # the same [section]. Stronger than that file is the environment, ROOMTONE_SECTION__FIELD, for example
 #     ROOMTONE_ASR__LANGUAGE=en
 # with lists separated by commas; variables may stand in a file .env beside roomtone.toml. Tokens and keys belong

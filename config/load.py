@@ -36,17 +36,16 @@ FILE_NAME = "roomtone.toml"
 
 def load(
     *,
-    config_file: Path | None = None,
     directory: Path | None = None,
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, object] | None = None,
 ) -> Settings:
     """Return the settings in force.
 
-    `config_file`: the operator's file; by default the one ROOMTONE_CONFIG names, else `roomtone.toml` in
-    `directory` if there is one. `directory`: where `roomtone.toml` and `.env` are looked for, by default the
-    working directory. `environ`: by default the process's; it wins over `.env`. `overrides`: values by dotted
-    name, stronger than all else, for a caller that composes (the rehearsal).
+    The operator's file is the one that ROOMTONE_CONFIG names, else `roomtone.toml` in `directory` if there is one.
+    `directory`: where that and `.env` are looked for, by default the working directory. `environ`: by default the
+    process's; it wins over `.env`. `overrides`: values by dotted name, stronger than all else, for a caller that
+    composes (the rehearsal).
 
     Raises `ConfigError` with every mistake found, in all sources at once.
     """
@@ -55,7 +54,7 @@ def load(
     from_file, env_problems = read_env_file(directory / ".env")
     variables = [*from_file, *(Variable(name, value, "the environment") for name, value in environ.items())]
     readings = [
-        _operators_file(config_file, directory, variables),
+        _operators_file(directory, variables),
         Reading(problems=env_problems),
         read_variables(variables),
         read_overrides(overrides or {}),
@@ -63,13 +62,11 @@ def load(
     return _assemble(readings)
 
 
-def _operators_file(config_file: Path | None, directory: Path, variables: Sequence[Variable]) -> Reading:
-    named = config_file
-    if named is None:
-        by_variable = [each.value for each in variables if each.name == CONFIG_VARIABLE and each.value.strip()]
-        named = directory / by_variable[-1] if by_variable else None
-    if named is not None:
-        return read_toml(named, name=str(named))
+def _operators_file(directory: Path, variables: Sequence[Variable]) -> Reading:
+    named = [each.value for each in variables if each.name == CONFIG_VARIABLE and each.value.strip()]
+    if named:
+        path = directory / named[-1]
+        return read_toml(path, name=str(path))
     usual = directory / FILE_NAME
     return read_toml(usual, name=FILE_NAME) if usual.exists() else Reading()
 

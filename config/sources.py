@@ -64,10 +64,11 @@ def read_toml(path: Path, *, name: str) -> Reading:
     """Read one TOML file. `name` is what people call it."""
     reading = Reading()
     try:
-        text = path.read_text(encoding="utf-8")
+        # Some editors put a mark before UTF-8.
+        text = path.read_text(encoding="utf-8-sig")
         tree = tomllib.loads(text)
     except FileNotFoundError:
-        reading.problems.append(f"{name} does not exist. Check the path, or leave --config and {CONFIG_VARIABLE} away.")
+        reading.problems.append(f"{name} does not exist. Check the path, or leave {CONFIG_VARIABLE} away.")
     except IsADirectoryError:
         reading.problems.append(f"{name} is a directory. Name the file in it, for example {name}/roomtone.toml.")
     except OSError as exc:
