@@ -55,7 +55,7 @@ Line: TypeAlias = SaidLine | NoteLine
 def read_transcript(path: Path) -> list[Line]:
     """Return the lines of a transcript file in order. Raises `TranscriptError` with every mistake's line number."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except FileNotFoundError as error:
         raise TranscriptError(f"There is no file {path}. Give the path of a transcript (JSON lines).") from error
     except UnicodeDecodeError as error:

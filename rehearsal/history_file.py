@@ -23,7 +23,8 @@ def read_history(scenario: Path, name: str, *, names: frozenset[str]) -> tuple[t
     """
     path = scenario.resolve().parent / name
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not splitlines: JSON may hold other ends of lines as they are.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
         what = getattr(exc, "strerror", None) or "it is not text in UTF-8"
         said = f'"{name}" cannot be read ({what})'

@@ -274,7 +274,7 @@ class _Reader:
 def _parsed_toml(path: Path) -> dict[str, Any]:
     """Return the tables of the file. Raises `ScenarioError` when there is nothing to read further."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as exc:
         what, example = f"it cannot be read ({exc.strerror or exc})", "roomtone rehearse my-evening.toml"
         raise ScenarioError((sentence(path, "", what, example=example),)) from exc

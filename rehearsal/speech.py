@@ -103,7 +103,7 @@ def _stands(speaker: str, people: Sequence[PersonSpec]) -> bool:
 def _manifest(folder: Path) -> list[Recording]:
     path = folder / MANIFEST
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        entries = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as exc:
         what = f"it cannot be read ({exc.strerror or exc}); --speech wants a folder with a {MANIFEST}"
         raise ScenarioError((sentence(path, "", what, example="roomtone rehearse --speech recordings"),)) from exc

@@ -76,10 +76,11 @@ _KINDS: dict[str, type[Talk] | type[Move] | type[Quiet] | type[_Title]] = {
 
 @dataclass(frozen=True, slots=True)
 class WrittenEvening:
-    """What happens, in order."""
+    """What happens, in order. `lines`: where each stands in the file, from 1."""
 
     title: str
     happenings: tuple[Happening, ...]
+    lines: tuple[int, ...]
 
     @property
     def talks(self) -> tuple[Talk, ...]:
@@ -140,21 +141,24 @@ def evening_path(given: str) -> Path | None:
 def read_evening(path: Path) -> WrittenEvening:
     """Return the evening. Raises `ScenarioError` with everything that is wrong with the file."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not splitlines: JSON may hold other ends of lines as they are.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
         what = f"it cannot be read ({getattr(exc, 'strerror', None) or 'it is not text in UTF-8'})"
         raise ScenarioError((sentence(path, "", what, example=_EXAMPLE),)) from exc
     mistakes: list[str] = []
-    rows = [_row(path, f"line {number}", line, mistakes) for number, line in enumerate(lines, 1) if line.strip()]
-    titles = [row.title for row in rows[:1] if isinstance(row, _Title)]
-    found = tuple(row for row in rows if not isinstance(row, _Title | None))
-    if any(isinstance(row, _Title) for row in rows[1:]):
+    rows = {
+        number: _row(path, f"line {number}", line, mistakes) for number, line in enumerate(lines, 1) if line.strip()
+    }
+    titles = [row.title for row in rows.values() if isinstance(row, _Title)]
+    found = {number: row for number, row in rows.items() if not isinstance(row, _Title | None)}
+    if any(isinstance(row, _Title) for row in list(rows.values())[1:]):
         mistakes.append(sentence(path, "", "only its first line can be a title"))
     if not found and not mistakes:
         mistakes.append(sentence(path, "", "nothing happens in it", example=_EXAMPLE))
     if mistakes:
         raise ScenarioError(tuple(mistakes))
-    return WrittenEvening(titles[0] if titles else path.stem, found)
+    return WrittenEvening(titles[0] if titles else path.stem, tuple(found.values()), tuple(found))
 
 
 def _row(path: Path, place: str, line: str, mistakes: list[str]) -> Happening | _Title | None:

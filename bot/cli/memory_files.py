@@ -177,7 +177,7 @@ async def _bring_one(bringing: object, path: Path, guild: int | None, done: _Don
 
 def _read_json(path: Path) -> object:
     try:
-        return json.loads(path.read_text("utf-8"))
+        return json.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise ExchangeFileError(f"it cannot be read ({error.strerror or type(error).__name__}).") from error
     except (ValueError, RecursionError) as error:

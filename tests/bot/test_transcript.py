@@ -82,6 +82,14 @@ def test_all_mistakes_are_told_but_not_a_thousand() -> None:
     assert len(str(many.value).splitlines()) == 11
 
 
+def test_a_mark_before_utf_8_is_no_mistake(tmp_path: Path) -> None:
+    """Some editors put one there; other ends of lines may stand in a string."""
+    (tmp_path / "talk.jsonl").write_text('\ufeff{"speaker": "Ada", "text": "A\u2028boat."}\r\n', "utf-8")
+    (line,) = read_transcript(tmp_path / "talk.jsonl")
+    assert isinstance(line, SaidLine)
+    assert line.text.split() == ["A", "boat."]
+
+
 def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     """Missing, empty, a directory, or not text."""
     (tmp_path / "empty.jsonl").write_text("\n")

@@ -217,6 +217,11 @@ def test_one_mistake_in_a_person_causes_no_others(tmp_path: Path) -> None:
     assert len(said.splitlines()) == 1
 
 
+def test_a_mark_before_utf_8_is_no_mistake(tmp_path: Path) -> None:
+    """Some editors put one there."""
+    assert load_scenario(written(tmp_path, "\ufeff" + GOOD)).title == load_scenario(written(tmp_path, GOOD)).title
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [(None, "it cannot be read"), (b"\xff\xfe\x00", "it is not text in UTF-8"), (b"", "`title` is missing")],

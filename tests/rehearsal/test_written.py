@@ -47,6 +47,14 @@ def test_the_first_line_may_be_its_title(tmp_path: Path) -> None:
         read_evening(written(tmp_path, GOOD + '{"title": "Late"}'))
 
 
+def test_each_thing_knows_its_line_in_the_file(tmp_path: Path) -> None:
+    """Titles and empty lines count; a mark before UTF-8 and other ends of lines inside of strings don't."""
+    text = '\ufeff{"title": "Short"}\n\n{"who": "ada", "say": "A\u2028boat."}\r\n{"quiet_s": 3}\n'
+    evening = read_evening(written(tmp_path, text))
+    assert evening.happenings == (Talk(who="ada", say="A\u2028boat."), Quiet(quiet_s=3))
+    assert evening.lines == (3, 4)
+
+
 def test_everybody_is_there_at_first_but_who_comes(tmp_path: Path) -> None:
     """Who only speaks later was there all the time; who leaves and comes back was there."""
     more = '{"who": "dan", "move": "join"}\n{"who": "bo", "move": "join"}\n{"who": "dan", "say": "Hi."}\n'

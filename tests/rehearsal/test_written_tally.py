@@ -68,7 +68,7 @@ def good() -> WrittenRecord:
 
 def judged(record: WrittenRecord, *, ended_by: str = "") -> Report:
     """Return its report; a prompt may have 150 tokens."""
-    evening = WrittenEvening("Short", TALKS)
+    evening = WrittenEvening("Short", TALKS, tuple(range(1, len(TALKS) + 1)))
     return tally_written(
         evening, record, ids=IDS, max_prompt_tokens=150, clock_s=7_260.0, duration_s=3.2, ended_by=ended_by
     )

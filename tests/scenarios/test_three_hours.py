@@ -80,8 +80,8 @@ async def play() -> Evening:
     with capture_logs() as logs:
         async with open_player(written, settings) as player:
             await player.begin()
-            for number, happening in enumerate(written.happenings, 1):
-                await player.perform(number, happening)
+            for line, happening in zip(written.lines, written.happenings, strict=True):
+                await player.perform(line, happening)
                 if player.lasted_s >= 3600 * (1 + len(living)):
                     living.append(own_objects() - elsewhere)
             living.append(own_objects() - elsewhere)

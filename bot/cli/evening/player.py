@@ -143,8 +143,8 @@ class WrittenPlayer:
     async def play(self) -> None:
         """Let everything happen. Raises `EveningEndedError` when the room ends before."""
         await self.begin()
-        for number, happening in enumerate(self.evening.happenings, 1):
-            await self.perform(number, happening)
+        for line, happening in zip(self.evening.lines, self.evening.happenings, strict=True):
+            await self.perform(line, happening)
         await self.leave()
 
     async def begin(self) -> None:
@@ -167,12 +167,15 @@ class WrittenPlayer:
 
     # -- what happens ----------------------------------------------------------------------------------------
 
-    async def perform(self, number: int, happening: Happening) -> None:
-        """Let one thing happen, and wait until the room has dealt with it. Raises `EveningEndedError`."""
+    async def perform(self, line: int, happening: Happening) -> None:
+        """Let what stands in this line of the file happen, and wait until the room has dealt with it.
+
+        Raises `EveningEndedError`.
+        """
         self._present()
         match happening:
             case Talk():
-                self.record.said.append(Said(number, happening, self.lasted_s))
+                self.record.said.append(Said(line, happening, self.lasted_s))
                 await self._talk(happening)
             case Quiet():
                 await self._rest(happening.quiet_s)

@@ -14,14 +14,21 @@ from bot.cli.evening.house import EVENING_SETTINGS
 from bot.cli.evening.player import open_player, play_written
 from config.load import load
 from rehearsal.program import Program
-from rehearsal.written import Line, Move, Quiet, Talk, WrittenEvening
+from rehearsal.written import Happening, Line, Move, Quiet, Talk, WrittenEvening
 
 if TYPE_CHECKING:
     from rehearsal.report import Report
 
 BOAT = Talk(who="ada", say="The boat in the harbour is green.")
 ASKED = "Roomtone, what colour is the boat in the harbour?"
-EVENING = WrittenEvening(
+
+
+def written(title: str, happenings: tuple[Happening, ...]) -> WrittenEvening:
+    """An evening of a file without a title and blank lines."""
+    return WrittenEvening(title, happenings, tuple(range(1, len(happenings) + 1)))
+
+
+EVENING = written(
     "A short one",
     (
         BOAT,
@@ -71,7 +78,7 @@ async def test_a_short_evening_keeps_its_promises() -> None:
 @pytest.mark.asyncio
 async def test_an_answer_without_what_was_asked_for_is_a_broken_promise() -> None:
     """The report says which question, and what was answered."""
-    report = await play(WrittenEvening("Wrong", (BOAT, Talk(who="bo", say=ASKED, answer=("purple",)))))
+    report = await play(written("Wrong", (BOAT, Talk(who="bo", say=ASKED, answer=("purple",)))))
     assert broken(report) == ["answered"]
     (told,) = [one.detail for one in report.expectations if not one.passed]
     assert ASKED in told
@@ -81,7 +88,7 @@ async def test_an_answer_without_what_was_asked_for_is_a_broken_promise() -> Non
 @pytest.mark.asyncio
 async def test_an_answer_that_nobody_wanted_is_a_broken_promise() -> None:
     """The line is the bot's to answer, and the file says that it is not."""
-    report = await play(WrittenEvening("Unwanted", (BOAT, Talk(who="bo", say=ASKED), Quiet(quiet_s=60))))
+    report = await play(written("Unwanted", (BOAT, Talk(who="bo", say=ASKED), Quiet(quiet_s=60))))
     assert "not_answered" in broken(report)
 
 
@@ -90,7 +97,7 @@ async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: 
     """As long as people would wait; the evening goes on."""
     monkeypatch.setattr(playing, "_PATIENCE_S", 6.0)
     unasked = Talk(who="bo", say="I painted the fence.", answer=("green",))
-    report = await play(WrittenEvening("In vain", (BOAT, unasked, Talk(who="bo", say="It is done."))))
+    report = await play(written("In vain", (BOAT, unasked, Talk(who="bo", say="It is done."))))
     assert broken(report) == ["wait", "answered"]
     assert len(report.utterances) == 3
 
