@@ -193,7 +193,9 @@ class VoiceLink:
         except BaseException as error:
             code = self._client.connection.close_code if self._client is not None else None
             await self._retire()
-            refusal = _refusal(error, self._channel, timeout_s=timeout_s, close_code=code)
+            task = asyncio.current_task()
+            cancelled = task is not None and task.cancelling() > 0
+            refusal = _refusal(error, self._channel, timeout_s=timeout_s, close_code=code, cancelled=cancelled)
             if refusal is None:
                 raise
             raise refusal from error
@@ -301,9 +303,11 @@ class VoiceLink:
         self._emit(Lost(time.monotonic(), reason, final=True))
 
     def _keeper_ended(self, keeper: asyncio.Task[None]) -> None:
-        if keeper.cancelled() or keeper.exception() is None:
+        cancelled = keeper.cancelled()
+        error = None if cancelled else keeper.exception()
+        if error is None and (self._closing or not cancelled):
             return
-        _log.error("voice_link_keeper_failed", exc_info=keeper.exception())
+        _log.error("voice_link_keeper_failed", cancelled=cancelled, exc_info=error)
         self._reason = "The voice connection's watch failed; the log says why. Join again."
         self._lost_for_good.set()
         self._emit(Lost(time.monotonic(), self._reason, final=True))
@@ -338,13 +342,20 @@ def _check_entry(channel: VoiceChannel) -> None:
 
 
 def _refusal(
-    error: BaseException, channel: VoiceChannel, *, timeout_s: float, close_code: int | None
+    error: BaseException, channel: VoiceChannel, *, timeout_s: float, close_code: int | None, cancelled: bool
 ) -> LinkError | None:
-    """Return what went wrong in joining as a plain sentence, or None for what is not the link's."""
+    """Return what went wrong in joining as a plain sentence, or None for what is not the link's.
+
+    `cancelled`: somebody cancelled the task that joins. Else a cancellation is discord.py's own, of its connector.
+    """
     closed = f" The voice server closed the connection with code {close_code}." if close_code else ""
     match error:
         case LinkError():
             return error
+        case asyncio.CancelledError() if not cancelled:
+            return LinkError(
+                f"Joining {channel.name} was broken off: Discord named another voice server or channel meanwhile."
+            )
         case TimeoutError():
             return LinkError(
                 f"Discord did not connect the bot to {channel.name} within {timeout_s:.0f} seconds.{closed} "

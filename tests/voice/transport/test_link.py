@@ -22,9 +22,11 @@ from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.errors import LinkError
+from voice.transport import link as link_module
 from voice.transport.heard import Heard, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.link import Connected, LinkEvent, Lost, Recovering, VoiceLink, _check_entry, _refusal
 from voice.transport.metronome import running_metronome
+from voice.transport.private import ReceivingState
 from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from rehearsal.people.clip import Clip
     from rehearsal.people.person import Person
     from voice.transport.metronome import Metronome
+    from voice.transport.private import ReceivingClient
 
 BOT, ADA, BEN = 1001, 2001, 2002
 CHANNEL, SIDE_ROOM = 600, 602
@@ -353,23 +356,86 @@ async def test_being_taken_out_of_the_channel_is_final(tmp_path: Path) -> None:
         assert room.listener.events[-1].final
 
 
+async def end_runner(client: ReceivingClient) -> None:
+    """Let discord.py's websocket task die while `is_connected()` stays true."""
+    runner = client.connection._runner
+    assert runner is not None
+    while not runner.done():
+        runner.cancel()
+        await asyncio.wait([runner], timeout=0.1)
+
+
 @pytest.mark.asyncio
 async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
-    """discord.py's websocket task dies while `is_connected()` stays true: a new client takes its place."""
+    """When discord.py's websocket task dies a new client takes the old one's place."""
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
         first = room.link._client
         assert first is not None
-        runner = first.connection._runner
-        assert runner is not None
-        while not runner.done():
-            runner.cancel()
-            await asyncio.wait([runner], timeout=0.1)
+        await end_runner(first)
         await until(lambda: room.link._client is not first and room.link.connected, "the replacement")
         assert Recovering in room.listener.kinds()
         await ada.meet(BOT)
         await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
         await room.hears(ada)
+
+
+def name_another_server_in_mid_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the next client's handshake be overtaken by the news of another voice server, which never answers.
+
+    discord.py then cancels its own connector, and who waits for that one is told of a cancellation.
+    """
+    handshake = ReceivingState._handshake_websocket
+    news: dict[ReceivingState, asyncio.Task[None]] = {}
+
+    async def overtaken(self: ReceivingState) -> None:
+        if not news:
+            server: Any = {"token": "another", "guild_id": str(self.server_id), "endpoint": self.endpoint}
+            news[self] = asyncio.create_task(self.voice_server_update(server), name="server-update")
+        if self in news:
+            await asyncio.Event().wait()
+        await handshake(self)
+
+    monkeypatch.setattr(ReceivingState, "_handshake_websocket", overtaken)
+
+
+@pytest.mark.asyncio
+async def test_joining_that_discord_breaks_off_is_a_plain_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody cancelled the task that opens the link, so it is not told so."""
+    name_another_server_in_mid_handshake(monkeypatch)
+    with pytest.raises(LinkError, match="broken off") as refused:
+        async with scene(tmp_path):
+            pytest.fail("connected in spite of it")
+    assert refused.value.retryable
+
+
+@pytest.mark.asyncio
+async def test_reconnection_that_discord_breaks_off_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The link's task is not ended by a cancellation that nobody meant for it."""
+    monkeypatch.setattr(link_module, "_FIRST_RETRY_S", 0.01)
+    async with scene(tmp_path) as room:
+        name_another_server_in_mid_handshake(monkeypatch)
+        first = room.link._client
+        assert first is not None
+        await end_runner(first)
+        await until(lambda: room.link._client is not first and room.link.connected, "the replacement")
+        assert room.listener.kinds()[-1] is Connected
+
+
+@pytest.mark.asyncio
+async def test_link_whose_task_is_cancelled_from_inside_is_lost(tmp_path: Path) -> None:
+    """A link that nobody watches any more says so; one that is closed says nothing."""
+    async with scene(tmp_path) as room:
+        (keeper,) = (task for task in asyncio.all_tasks() if task.get_name() == f"voice-link-{CHANNEL}")
+        keeper.cancel()
+        async with asyncio.timeout(10):
+            assert "watch failed" in await room.link.lost()
+        assert room.listener.events[-1] == Lost(room.listener.events[-1].at, await room.link.lost(), final=True)
+    assert room.listener.kinds() == [Connected, Lost]
 
 
 @pytest.mark.asyncio
@@ -483,16 +549,18 @@ def _closed(code: int) -> discord.ConnectionClosed:
         (ConnectionRefusedError(), None, r"could not be reached \(ConnectionRefusedError\)"),
         (IndexError(), None, r"answered nonsense \(IndexError\)"),
         (LinkError("said already"), None, "said already"),
+        (asyncio.CancelledError(), None, "Joining Evening was broken off"),
     ],
 )
 def test_every_failure_is_a_plain_sentence(error: BaseException, code: int | None, sentence: str) -> None:
-    refusal = _refusal(error, _channel(), timeout_s=30.0, close_code=code)
+    refusal = _refusal(error, _channel(), timeout_s=30.0, close_code=code, cancelled=False)
     assert refusal is not None
     assert re.search(sentence, str(refusal))
 
 
 def test_cancellation_is_nobody_s_failure() -> None:
-    assert _refusal(asyncio.CancelledError(), _channel(), timeout_s=30.0, close_code=None) is None
+    error = asyncio.CancelledError()
+    assert _refusal(error, _channel(), timeout_s=30.0, close_code=None, cancelled=True) is None
 
 
 @pytest.mark.asyncio
