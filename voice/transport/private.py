@@ -57,6 +57,10 @@ _REJOIN_S = 3.0
 # when the answer to it finds the websocket closing, which the next read reports properly.
 _BAD_MESSAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, RuntimeError, struct.error, OSError)
 
+# A change of keys is executed when the slowest member is ready, within two seconds. One that is still waited for
+# after this time was called off.
+_TRANSITION_S = 10.0
+
 # A resumption takes one round trip; then joining anew is quicker.
 _RESUME_S = 5.0
 
@@ -222,8 +226,33 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         return found[8 : found.index(0, 8)].decode("ascii", "replace"), struct.unpack_from(">H", found, 72)[0]
 
 
+class PendingTransitions(dict[int, int]):
+    """The changes of keys that were announced and not executed (DAVE's transitions), each with its protocol version.
+
+    The voice server may call one off without a word, and discord.py forgets only what is executed.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._announced: dict[int, float] = {}
+
+    def __setitem__(self, transition_id: int, version: int) -> None:
+        super().__setitem__(transition_id, version)
+        announced = {known: at for known, at in self._announced.items() if known in self}
+        self._announced = {**announced, transition_id: self._clock()}
+
+    @property
+    def under_way(self) -> bool:
+        """Return whether one of them is still to be expected."""
+        now = self._clock()
+        return any(now < self._announced[transition_id] + _TRANSITION_S for transition_id in self)
+
+
 class ReceivingState(VoiceConnectionState):
     """The voice connection's state machine, with our websocket and reader, and without its lost wake-ups."""
+
+    dave_pending_transitions: PendingTransitions
 
     def __init__(self, voice_client: ReceivingClient, *, receiver: Receiver, on_state: Callable[[bool], None]) -> None:
         """`on_state` is told on the event loop whether the connection is up, whenever that changes."""
@@ -234,6 +263,7 @@ class ReceivingState(VoiceConnectionState):
         self._waiters: set[asyncio.Future[None]] = set()
         self._rejoining_until = float("-inf")
         super().__init__(voice_client, hook=self._heard_of)
+        self.dave_pending_transitions = PendingTransitions()
         _end_thread(self._socket_reader)
         self._socket_reader = PollingReader(self)
         self._socket_reader.start()
@@ -244,6 +274,8 @@ class ReceivingState(VoiceConnectionState):
     def begin_anew(self) -> None:
         """Forget what belonged to the connection before."""
         self._rejoining_until = float("-inf")
+        self.dave_pending_transitions.clear()
+        self.dave_downgraded = False
         self.receiver.reset()
 
     def _datagram(self, datagram: bytes) -> None:
@@ -393,7 +425,7 @@ class ReceivingState(VoiceConnectionState):
     @property
     def in_transition(self) -> bool:
         """Return whether keys are changing, so that frames may fail to decrypt for a moment."""
-        return bool(self.dave_pending_transitions) or time.monotonic() < self._rejoining_until
+        return self.dave_pending_transitions.under_way or time.monotonic() < self._rejoining_until
 
 
 class ReceivingClient(discord.VoiceClient):

@@ -25,7 +25,7 @@ from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
 from voice.transport import private
-from voice.transport.private import ReceivingState, TolerantWebSocket
+from voice.transport.private import PendingTransitions, ReceivingState, TolerantWebSocket
 from voice.transport.receiver import Receiver
 from voice.transport.settings import TransportSettings
 
@@ -336,6 +336,40 @@ async def test_session_that_began_in_the_clear_can_go_up() -> None:
         await ws.received_message({"op": 24, "d": {"protocol_version": 1, "epoch": 1}})
         assert state.dave_protocol_version == 1
         assert recorder.sent[-1][0] == 26
+
+
+@pytest.mark.asyncio
+async def test_changes_of_keys_end_with_their_connection() -> None:
+    """The line breaks between a transition's announcement and its execution: the new connection waits for neither."""
+    async with websocket() as (ws, state, _):
+        await ws.received_message({"op": 21, "d": {"transition_id": 0, "protocol_version": 0}})
+        await ws.received_message({"op": 21, "d": {"transition_id": 5, "protocol_version": 1}})
+        assert [state.in_transition, state.dave_downgraded] == [True, True]
+        state.begin_anew()
+        assert [state.in_transition, state.dave_downgraded] == [False, False]
+
+
+def test_a_change_of_keys_that_is_never_executed_is_not_waited_for_for_ever() -> None:
+    """The watchdog judges again after ten seconds, and the next change still has its own time."""
+    now = 100.0
+    pending = PendingTransitions(clock=lambda: now)
+
+    def under_way_at(at: float) -> bool:
+        nonlocal now
+        now = at
+        return pending.under_way
+
+    assert not under_way_at(100.0)
+    pending[5] = 1
+    assert under_way_at(109.9)
+    assert not under_way_at(110.0)
+    pending[6] = 1
+    assert under_way_at(111.0)
+    assert pending.pop(6) == 1
+    assert not under_way_at(111.0)
+    assert dict(pending) == {5: 1}
+    pending[5] = 1
+    assert under_way_at(112.0)
 
 
 @pytest.mark.asyncio
