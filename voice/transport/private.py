@@ -419,8 +419,9 @@ class ReceivingState(VoiceConnectionState):
 
     @property
     def runner_alive(self) -> bool:
-        """Return whether the task that reads the voice websocket runs (or has not been started yet)."""
-        return self._runner is None or not self._runner.done()
+        """Return whether the task that reads the voice websocket runs, or the one that is to start it."""
+        task = self._runner or self._connector
+        return task is None or not task.done()
 
     @property
     def in_transition(self) -> bool:
@@ -552,6 +553,9 @@ async def _end_task(task: asyncio.Task[Any]) -> None:
     """Cancel until it holds: Python 3.11's `wait_for` swallows a cancellation that comes with a message."""
     for _ in range(50):
         if task.done():
+            if not task.cancelled():
+                # Nobody else asks for it, and discord.py has logged it.
+                task.exception()
             return
         task.cancel()
         await asyncio.wait([task], timeout=0.1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import discord
 import numpy as np
 import pytest
-from discord.voice_state import VoiceConnectionState
+from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
 from rehearsal.discord import LocalDiscord
 from tests.rehearsal.discord.people import guest
@@ -380,6 +380,16 @@ async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
         await room.hears(ada)
 
 
+async def ask_nobody(*_: object, **__: object) -> None:
+    """Ask for the channel, and be heard by nobody."""
+
+
+def name_another_server(state: ReceivingState) -> asyncio.Task[None]:
+    """Tell a connection that is being made of another voice server, as the main gateway does."""
+    server: Any = {"token": "another", "guild_id": str(state.server_id), "endpoint": state.endpoint}
+    return asyncio.create_task(state.voice_server_update(server), name="server-update")
+
+
 def name_another_server_in_mid_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the next client's handshake be overtaken by the news of another voice server, which never answers.
 
@@ -390,8 +400,7 @@ def name_another_server_in_mid_handshake(monkeypatch: pytest.MonkeyPatch) -> Non
 
     async def overtaken(self: ReceivingState) -> None:
         if not news:
-            server: Any = {"token": "another", "guild_id": str(self.server_id), "endpoint": self.endpoint}
-            news[self] = asyncio.create_task(self.voice_server_update(server), name="server-update")
+            news[self] = name_another_server(self)
         if self in news:
             await asyncio.Event().wait()
         await handshake(self)
@@ -427,6 +436,31 @@ async def test_reconnection_that_discord_breaks_off_is_tried_again(
 
 
 @pytest.mark.asyncio
+async def test_connector_that_fails_in_the_place_of_the_runner_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """News of another voice server in mid-resumption: discord.py starts a connector that nobody waits for.
+
+    It asks for the channel that the bot is in, and Discord has nothing to answer.
+    """
+    news: list[asyncio.Task[None]] = []
+
+    async def overtaken(self: ReceivingState) -> None:
+        self.state = ConnectionFlowState.websocket_connected
+        self.timeout = 0.01
+        monkeypatch.setattr(self, "_voice_connect", ask_nobody)
+        news.append(name_another_server(self))
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(ReceivingState, "_resume", overtaken)
+    async with scene(tmp_path) as room:
+        first = room.link._client
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4015)
+        await until(lambda: room.link._client is not first and room.link.connected, "the replacement")
+        assert room.listener.kinds() == [Connected, Lost, Recovering, Connected]
+
+
+@pytest.mark.asyncio
 async def test_link_whose_task_is_cancelled_from_inside_is_lost(tmp_path: Path) -> None:
     """A link that nobody watches any more says so; one that is closed says nothing."""
     async with scene(tmp_path) as room:
@@ -458,10 +492,6 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Discord never answers the wish to join: after the timeout a `LinkError` says where to look."""
-
-    async def ask_nobody(self: object, **_: object) -> None:
-        """Ask for the channel, and be heard by nobody."""
-
     monkeypatch.setattr(VoiceConnectionState, "_voice_connect", ask_nobody)
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
         with pytest.raises(LinkError, match=r"within 1 seconds.*firewall"):
