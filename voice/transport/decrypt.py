@@ -108,15 +108,23 @@ def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | Refusal:
     return _try(session, user_id, frame) or Refusal.DAVE_FAILED
 
 
+def can_tell_sender(frame: bytes, keys: LiveKeys) -> bool:
+    """Return whether some key of now may tell who sent `frame`.
+
+    A frame in the clear tells nobody: a decryptor that lets clear frames pass would name the first candidate.
+    """
+    session = keys.dave_session
+    return session is not None and session.ready and looks_encrypted(frame)
+
+
 def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> Found | None:
     """Return which of `candidates` sent `frame`, by whose key opens it, or None.
 
-    Keys are per sender, so at most one fits. A frame in the clear tells nobody: a decryptor that lets clear
-    frames pass would name the first candidate.
+    Keys are per sender, so at most one fits.
     """
-    session = keys.dave_session
-    if session is None or not session.ready or not looks_encrypted(frame):
+    if not can_tell_sender(frame, keys):
         return None
+    session = keys.dave_session
     for user_id in candidates:
         opened = _try(session, user_id, frame)
         if opened is not None:

@@ -294,6 +294,8 @@ class ReceivingState(VoiceConnectionState):
                 self.receiver.speaks(int(data["audio_ssrc"]), int(data["user_id"]), announced=False)
             case DiscordVoiceWebSocket.CLIENT_DISCONNECT:
                 self.receiver.left(int(data["user_id"]))
+            case DiscordVoiceWebSocket.DAVE_EXECUTE_TRANSITION:
+                self.receiver.rekeyed()
 
     # What is done otherwise than in the stock.
 

@@ -17,7 +17,7 @@ from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.errors import OpusError
 from voice.transport import opus
 from voice.transport.counters import PacketCounters
-from voice.transport.decrypt import Refusal, find_sender, open_frame, open_transport
+from voice.transport.decrypt import Refusal, can_tell_sender, find_sender, open_frame, open_transport
 from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.jitter import CLOCK_HZ, FRAME_TICKS, Arrival, Frame, Gap, JitterBuffer, SpurtEnded
 from voice.transport.roster import HeldFrame, Roster
@@ -176,6 +176,11 @@ class Receiver:
         with self._lock:
             self._roster.joined(user_ids)
 
+    def rekeyed(self) -> None:
+        """Note that everybody sends with the keys of now (op 22)."""
+        with self._lock:
+            self._roster.rekeyed()
+
     def speaks(self, ssrc: int, user_id: int, *, announced: bool = True) -> None:
         """Note that `user_id` sends on `ssrc` (op 5, op 12). `announced`: they speak now."""
         with self._lock:
@@ -241,7 +246,7 @@ class Receiver:
             return
         self._counters.held += 1
         found = None
-        if self._roster.may_try(ssrc, held.arrived_at):
+        if can_tell_sender(held.frame, keys) and self._roster.may_try(ssrc, held.arrived_at):
             found = find_sender(held.frame, self._roster.candidates(self._is_excluded), keys)
         if found is None:
             self._roster.hold(ssrc, held)

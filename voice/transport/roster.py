@@ -1,6 +1,6 @@
 """Who sends on which SSRC, and what waits until that is known.
 
-A plain table over the voice gateway's messages (op 2, 5, 11, 12, 13). UDP overtakes the gateway at a talkspurt's
+A plain table over the voice gateway's messages (op 2, 5, 11, 12, 13, 22). UDP overtakes the gateway at a talkspurt's
 start, and after a restart in mid-speech no op 5 comes at all, so early frames wait here, still encrypted, and
 the receiver may try the members' keys on them. This module decides whose keys, and how often; it decrypts nothing.
 """
@@ -70,6 +70,10 @@ class Roster:
     def joined(self, user_ids: Iterable[int]) -> None:
         """Note op 11: these people are connected."""
         self._members.update(user_ids)
+        self.rekeyed()
+
+    def rekeyed(self) -> None:
+        """Note op 22 (or a new member): keys came into use that were not tried yet."""
         for unknown in self._unknown.values():
             unknown.tries = 0
 

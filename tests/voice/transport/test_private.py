@@ -339,6 +339,17 @@ async def test_session_that_began_in_the_clear_can_go_up() -> None:
 
 
 @pytest.mark.asyncio
+async def test_executed_change_of_keys_has_them_tried_anew() -> None:
+    """Op 22: the people whose keys opened nothing until now may be found by the new ones."""
+    async with websocket() as (ws, state, _):
+        roster = state.receiver._roster
+        while roster.may_try(77, 0.0):
+            pass
+        await ws.received_message({"op": 22, "d": {"transition_id": 5}})
+        assert roster.may_try(77, 0.0)
+
+
+@pytest.mark.asyncio
 async def test_changes_of_keys_end_with_their_connection() -> None:
     """The line breaks between a transition's announcement and its execution: the new connection waits for neither."""
     async with websocket() as (ws, state, _):

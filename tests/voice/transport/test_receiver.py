@@ -242,6 +242,32 @@ def test_without_op_5_the_key_tells_who_speaks() -> None:
     assert {item.ssrc for item in ear.speech_of(BEN)} == {12}
 
 
+def test_frames_from_before_the_group_use_up_no_tries() -> None:
+    """In mid-speech after a reconnection, without op 5: the first frame after the group is made tells who speaks."""
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    for unready in (None, DaveRoom().bot):
+        ear.keys.dave_session = unready
+        ear.say(ana, 40)
+    ear.keys.dave_session = ear.room.bot
+    ear.say(ana, 5)
+    ear.rest(0.5)
+    assert ear.frames_of(ANA) == 5
+
+
+def test_keys_are_tried_anew_once_everybody_sends_with_them() -> None:
+    """We are in the group, and others go on with the old keys until the slowest member is ready (op 22)."""
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ana.session = DaveRoom(ANA).sessions[ANA]
+    ear.say(ana, 40)
+    ana.session = ear.room.sessions[ANA]
+    ear.receiver.rekeyed()
+    ear.say(ana, 5)
+    ear.rest(0.5)
+    assert ear.frames_of(ANA) == 5
+
+
 def test_sender_who_is_named_late_is_heard_from_the_start() -> None:
     """A member whose op 11 comes half a second late: the held frames keep their times."""
     ear = Ear()
