@@ -352,6 +352,9 @@ class ReceivingState(VoiceConnectionState):
         if data["channel_id"] is not None:
             self._disconnected.clear()
         elif not self._expecting_disconnect:
+            if self.session_id is None:
+                # We are not in yet, so it is a late word of the client before us.
+                return
             self.removed = True
         await super().voice_state_update(data)
 

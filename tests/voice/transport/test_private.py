@@ -414,6 +414,16 @@ async def test_being_back_in_a_channel_takes_back_being_out() -> None:
         assert not state._disconnected.is_set()
 
 
+@pytest.mark.asyncio
+async def test_late_word_of_the_client_before_takes_nobody_out() -> None:
+    """A connector that failed has left and unregistered its client; Discord's answer reaches the next one."""
+    async with connection_state() as state:
+        state.state = ConnectionFlowState.set_guild_voice_state
+        await state.voice_state_update({"channel_id": None})
+        assert not state.removed
+        assert state.state is ConnectionFlowState.set_guild_voice_state
+
+
 def test_the_stock_classes_are_what_we_think() -> None:
     assert issubclass(ReceivingState, VoiceConnectionState)
     assert issubclass(TolerantWebSocket, DiscordVoiceWebSocket)
