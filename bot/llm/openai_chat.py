@@ -121,7 +121,8 @@ class OpenAIChat:
         tools: Tools,
         on_usage: Callable[[Usage], None] | None,
     ) -> AsyncGenerator[Streamed, None]:
-        started = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        started = loop.time()
         first_deadline = started + self._settings.first_token_timeout_s
         last_deadline = started + self._settings.total_timeout_s
         try:
@@ -153,11 +154,16 @@ class OpenAIChat:
                 reason = piece.finish_reason or reason
                 heard_anything = heard_anything or bool(piece.text or piece.calls)
                 if heard_anything:
-                    deadline = min(last_deadline, asyncio.get_running_loop().time() + patience_s)
+                    deadline = min(last_deadline, loop.time() + patience_s)
                 text = piece.text if written is None else written.feed(piece.text)
                 if text:
                     passed_on = passed_on or not text.isspace()
+                    handed_on_at = loop.time()
                     yield text
+                    # Only waiting for the server counts: whoever speaks the answer takes the next piece when there is
+                    # room for it.
+                    taken_s = loop.time() - handed_on_at
+                    deadline, last_deadline = deadline + taken_s, last_deadline + taken_s
         finally:
             await response.close()
         if not understood:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -111,6 +112,21 @@ async def test_stream_failures_are_plain_sentences(
     assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)
     assert "sk-secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.asyncio
+async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The voice takes a minute for each piece; the server was never late, so nothing of the answer is lost."""
+    loop = asyncio.get_running_loop()
+    real_time, spoken_s = loop.time, 0.0
+    monkeypatch.setattr(loop, "time", lambda: real_time() + spoken_s)
+    async with endpoint(first_token_timeout_s=20.0, total_timeout_s=60.0) as (chat, _):
+        said = ""
+        async for piece in chat.stream(QUESTION, max_output_tokens=50):
+            if isinstance(piece, str):
+                said += piece
+                spoken_s += 61.0
+    assert said == WORDS
 
 
 @pytest.mark.asyncio
