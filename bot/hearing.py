@@ -309,7 +309,7 @@ class Hearing:
         asked_at = self._clock.monotonic()
         # Until the end is sure it is a guess; that may be while the judge thinks, or between two hearings.
         interim = utterance.id not in self._open
-        expected = self._languages.expected(utterance.user_id)
+        expected = self._languages.expected(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)
         try:
             recognition = await self._recognizer.recognize(
                 np.concatenate([LEAD, utterance.pcm]) if again else utterance.pcm,

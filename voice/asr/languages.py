@@ -2,7 +2,7 @@
 
 Detection on one short word is a guess, and a wrong one turns the whole utterance into another language; a person
 hardly ever changes theirs. So a language is settled when it was sure, or found twice, and unsettled only when
-confirmations contradict it twice in a row.
+confirmations contradict it twice in a row. A language that was taken because none was likely was not found.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 SURE_PROBABILITY = 0.8
 # Under this much sound a sure detection is luck.
 SURE_AFTER_S = 1.5
+# Only what really leads has half of it all. A recogniser's fallback had 0.0-0.2 where another language was spoken.
+FOUND_PROBABILITY = 0.5
 AGREEING_DETECTIONS = 2
 # A change of language is noticed within this many utterances twice over; each confirmation costs a decoder step.
 CONFIRM_EVERY = 20
@@ -34,14 +36,16 @@ class SpeakerLanguages:
         self._fixed = fixed
         self._people: dict[int, _Person] = {}
 
-    def expected(self, user_id: int) -> str | None:
-        """Return the language to recognise the person's next utterance in; None asks for detection."""
+    def expected(self, user_id: int, *, speech_s: float) -> str | None:
+        """Return the language to recognise the person's next utterance in, `speech_s` long; None asks for detection."""
         if self._fixed is not None:
             return self._fixed
         person = self._people.get(user_id)
-        if person is None or person.settled is None or person.since_confirmed >= CONFIRM_EVERY:
+        if person is None or person.settled is None:
             return None
-        return person.settled
+        # A short word would be a guess once more: the confirmation waits for a longer utterance.
+        is_due = person.since_confirmed >= CONFIRM_EVERY and speech_s >= SURE_AFTER_S
+        return None if is_due else person.settled
 
     def observed(self, user_id: int, language: str, *, probability: float, speech_s: float, detected: bool) -> None:
         """Take note of the language of an utterance: `detected` by the model, or the one it was told to expect.
@@ -53,6 +57,11 @@ class SpeakerLanguages:
         person = self._people.setdefault(user_id, _Person())
         if not detected:
             person.since_confirmed += 1
+            return
+        if probability < FOUND_PROBABILITY:
+            # It neither confirms nor contradicts. What is settled holds until the next time.
+            if person.candidate is None:
+                person.since_confirmed = 0
             return
         if language == person.settled:
             person.candidate, person.agreeing, person.since_confirmed = None, 0, 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from voice.asr.languages import CONFIRM_EVERY, SpeakerLanguages
+from voice.asr.languages import CONFIRM_EVERY, SURE_AFTER_S, SpeakerLanguages
 
 ADA, BEN = 1, 2
 
@@ -15,38 +15,92 @@ def _expected_as(languages: SpeakerLanguages, user_id: int, language: str) -> No
     languages.observed(user_id, language, probability=1.0, speech_s=3.0, detected=False)
 
 
+def _expected(languages: SpeakerLanguages, user_id: int, *, speech_s: float = 3.0) -> str | None:
+    return languages.expected(user_id, speech_s=speech_s)
+
+
+def _guessed(languages: SpeakerLanguages, user_id: int, fallback: str) -> None:
+    languages.observed(user_id, fallback, probability=0.1, speech_s=3.0, detected=True)
+
+
 def test_a_fixed_language_is_everybodys() -> None:
     """The setting wins over everything detected."""
     languages = SpeakerLanguages("de")
     _detected(languages, ADA, "en", sure=True)
-    assert languages.expected(ADA) == "de"
+    assert _expected(languages, ADA) == "de"
 
 
 def test_one_sure_detection_settles() -> None:
     """And only for that person."""
     languages = SpeakerLanguages()
-    assert languages.expected(ADA) is None
+    assert _expected(languages, ADA) is None
     _detected(languages, ADA, "en", sure=True)
-    assert languages.expected(ADA) == "en"
-    assert languages.expected(BEN) is None
+    assert _expected(languages, ADA) == "en"
+    assert _expected(languages, BEN) is None
 
 
 def test_unsure_detections_must_agree() -> None:
     """A guess alone settles nothing; the same guess twice in a row does."""
     languages = SpeakerLanguages()
     _detected(languages, ADA, "cy", sure=False)
-    assert languages.expected(ADA) is None
+    assert _expected(languages, ADA) is None
     _detected(languages, ADA, "en", sure=False)
-    assert languages.expected(ADA) is None
+    assert _expected(languages, ADA) is None
     _detected(languages, ADA, "en", sure=False)
-    assert languages.expected(ADA) == "en"
+    assert _expected(languages, ADA) == "en"
 
 
 def test_a_sure_detection_of_a_short_word_settles_nothing() -> None:
     """'Ja' is said in many languages."""
     languages = SpeakerLanguages()
     languages.observed(ADA, "de", probability=0.99, speech_s=0.4, detected=True)
-    assert languages.expected(ADA) is None
+    assert _expected(languages, ADA) is None
+
+
+def test_a_fallback_settles_nothing() -> None:
+    """'Ja.' and 'Genau.' were likely in no language; the fallback that served them both is nobody's language."""
+    languages = SpeakerLanguages()
+    _guessed(languages, ADA, "en")
+    _guessed(languages, ADA, "en")
+    assert _expected(languages, ADA) is None
+    _detected(languages, ADA, "de", sure=True)
+    assert _expected(languages, ADA) == "de"
+
+
+def test_a_fallback_unsettles_nothing() -> None:
+    """A confirmation that found nothing is made at the next occasion, and the settled language serves until then."""
+    languages = SpeakerLanguages()
+    _detected(languages, ADA, "de", sure=True)
+    for _ in range(2):
+        for _ in range(CONFIRM_EVERY):
+            assert _expected(languages, ADA) == "de"
+            _expected_as(languages, ADA, "de")
+        assert _expected(languages, ADA) is None
+        _guessed(languages, ADA, "en")
+    assert _expected(languages, ADA) == "de"
+
+
+def test_a_change_is_noticed_across_a_fallback() -> None:
+    """A guess between two contradictions does not put the second off."""
+    languages = SpeakerLanguages()
+    _detected(languages, ADA, "en", sure=True)
+    for _ in range(CONFIRM_EVERY):
+        _expected_as(languages, ADA, "en")
+    _detected(languages, ADA, "fr", sure=True)
+    _guessed(languages, ADA, "en")
+    assert _expected(languages, ADA) is None
+    _detected(languages, ADA, "fr", sure=True)
+    assert _expected(languages, ADA) == "fr"
+
+
+def test_a_confirmation_waits_for_more_than_a_word() -> None:
+    """A short word is recognised in the settled language, however long ago that was confirmed."""
+    languages = SpeakerLanguages()
+    _detected(languages, ADA, "de", sure=True)
+    for _ in range(CONFIRM_EVERY):
+        _expected_as(languages, ADA, "de")
+    assert _expected(languages, ADA, speech_s=0.6) == "de"
+    assert _expected(languages, ADA, speech_s=SURE_AFTER_S) is None
 
 
 def test_a_settled_language_is_confirmed_rarely() -> None:
@@ -54,11 +108,11 @@ def test_a_settled_language_is_confirmed_rarely() -> None:
     languages = SpeakerLanguages()
     _detected(languages, ADA, "en", sure=True)
     for _ in range(CONFIRM_EVERY):
-        assert languages.expected(ADA) == "en"
+        assert _expected(languages, ADA) == "en"
         _expected_as(languages, ADA, "en")
-    assert languages.expected(ADA) is None
+    assert _expected(languages, ADA) is None
     _detected(languages, ADA, "en", sure=False)
-    assert languages.expected(ADA) == "en"
+    assert _expected(languages, ADA) == "en"
 
 
 def test_a_change_of_language_takes_two_contradictions() -> None:
@@ -68,9 +122,9 @@ def test_a_change_of_language_takes_two_contradictions() -> None:
     for _ in range(CONFIRM_EVERY):
         _expected_as(languages, ADA, "en")
     _detected(languages, ADA, "fr", sure=True)
-    assert languages.expected(ADA) is None
+    assert _expected(languages, ADA) is None
     _detected(languages, ADA, "fr", sure=True)
-    assert languages.expected(ADA) == "fr"
+    assert _expected(languages, ADA) == "fr"
 
 
 def test_who_left_is_forgotten() -> None:
@@ -79,7 +133,7 @@ def test_who_left_is_forgotten() -> None:
     _detected(languages, ADA, "en", sure=True)
     languages.forget(ADA)
     languages.forget(ADA)
-    assert languages.expected(ADA) is None
+    assert _expected(languages, ADA) is None
 
 
 def test_a_language_that_is_not_told_settles_nothing() -> None:
@@ -87,4 +141,4 @@ def test_a_language_that_is_not_told_settles_nothing() -> None:
     languages = SpeakerLanguages()
     for _ in range(3):
         _detected(languages, ADA, "", sure=True)
-    assert languages.expected(ADA) is None
+    assert _expected(languages, ADA) is None
