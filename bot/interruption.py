@@ -71,17 +71,23 @@ class Interruption:
         """Take what somebody's sound turned out to be; other events are none of its business."""
         match event:
             case events.UtteranceHeard():
-                self._judged(event.speaker_id, meaning_of(without_call(event.text, self._wake_names())), event.ended_at)
+                self._judged(event, meaning_of(without_call(event.text, self._wake_names())))
             case events.UtteranceDropped():
                 meaning = Meaning.MAKE_ROOM if event.reason in _UNHEARD else Meaning.GO_ON
-                self._judged(event.speaker_id, meaning, event.ended_at)
+                self._judged(event, meaning)
             case _:
                 pass
 
-    def _judged(self, user_id: int, meaning: Meaning, ended_at: float) -> None:
-        now = self._clock.monotonic()
-        audible = self._replier.sounding
-        self._do(self._bargein.judged(user_id, meaning, ended_at=ended_at, audible=audible, now=now))
+    def _judged(self, event: events.UtteranceHeard | events.UtteranceDropped, meaning: Meaning) -> None:
+        act = self._bargein.judged(
+            event.speaker_id,
+            meaning,
+            started_at=event.started_at,
+            ended_at=event.ended_at,
+            audible=self._replier.sounding,
+            now=self._clock.monotonic(),
+        )
+        self._do(act)
 
     def _do(self, act: Act | None) -> None:
         match act:

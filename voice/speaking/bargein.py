@@ -52,6 +52,7 @@ class _Voice:
     since: float = 0.0  # when the burst began
     last_at: float = 0.0
     claims: bool = False  # it qualified, and its words are not judged yet
+    claimed_at: float = 0.0
 
 
 class BargeIn:
@@ -87,8 +88,10 @@ class BargeIn:
             return self._stop()
         return self._take(self._wanted(), now)
 
-    def judged(self, user_id: int, meaning: Meaning, *, ended_at: float, audible: bool, now: float) -> Act | None:
-        """Take what somebody's words mean, once they are recognised. `ended_at`: when they ended, acoustically."""
+    def judged(
+        self, user_id: int, meaning: Meaning, *, started_at: float, ended_at: float, audible: bool, now: float
+    ) -> Act | None:
+        """Take what somebody's words mean, once they are recognised. Times: when they began and ended, acoustically."""
         if not audible:
             return None
         if meaning is Meaning.BE_SILENT:
@@ -98,6 +101,9 @@ class BargeIn:
             return None
         if meaning is Meaning.MAKE_ROOM:
             return self._stop()
+        if started_at > voice.claimed_at:
+            # A breath or a click after the words that claimed the floor, and known sooner: those are still to come.
+            return None
         voice.claims, voice.over_s = False, 0.0
         return self._take(self._wanted(), now)
 
@@ -115,7 +121,8 @@ class BargeIn:
         if grown_s > 0:
             voice.over_s += grown_s
             voice.last_at = now
-            voice.claims = voice.claims or voice.over_s >= self._stop_after_s - _EPSILON_S
+            if not voice.claims and voice.over_s >= self._stop_after_s - _EPSILON_S:
+                voice.claims, voice.claimed_at = True, now
         elif burst_over and told_s == 0.0:
             del self._voices[user_id]
 

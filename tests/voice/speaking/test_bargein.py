@@ -41,11 +41,14 @@ class Table:
         """Nobody's speech is under way any more."""
         self.voiced.clear()
 
-    def means(self, user_id: int, meaning: Meaning, *, ended_at: float | None = None) -> None:
+    def means(
+        self, user_id: int, meaning: Meaning, *, started_at: float = 100.0, ended_at: float | None = None
+    ) -> None:
         self.keep(
             self.machine.judged(
                 user_id,
                 meaning,
+                started_at=started_at,
                 ended_at=self.now if ended_at is None else ended_at,
                 audible=self.audible,
                 now=self.now,
@@ -136,6 +139,41 @@ def test_the_words_of_an_earlier_sentence_judge_nothing() -> None:
     table.speak(ADA, s=1.0)
     table.means(ADA, Meaning.MAKE_ROOM, ended_at=99.0)
     assert table.done == [Act.DUCK, Act.PAUSE]
+
+
+def test_a_click_after_an_objection_does_not_give_the_floor_back() -> None:
+    """Sound that is no word is known before the words that stand in the recogniser's queue, and judges none of them."""
+    table = Table()
+    table.speak(ADA, s=1.5)
+    table.speak(s=0.6)
+    table.end_speech()
+    clicked_at = table.now
+    table.speak(ADA, s=0.1)
+    table.speak(s=0.3)
+    table.end_speech()
+    table.means(ADA, Meaning.GO_ON, started_at=clicked_at)
+    assert table.done == [Act.DUCK, Act.PAUSE]
+    table.means(ADA, Meaning.MAKE_ROOM, ended_at=101.5)
+    assert table.done == [Act.DUCK, Act.PAUSE, Act.STOP]
+
+
+def test_a_click_after_a_laugh_does_not_silence_it_for_longer() -> None:
+    """The laugh's own verdict lifts its claim, whatever was heard since; the next one is a claim of its own."""
+    table = Table()
+    table.speak(ADA, s=1.2)
+    table.speak(s=0.6)
+    table.end_speech()
+    clicked_at = table.now
+    table.speak(ADA, s=0.1)
+    table.means(ADA, Meaning.GO_ON, started_at=clicked_at)
+    table.means(ADA, Meaning.GO_ON, ended_at=101.2)
+    assert table.done == [Act.DUCK, Act.PAUSE, Act.RESUME]
+    table.speak(s=0.6)
+    table.end_speech()
+    laughed_at = table.now
+    table.speak(ADA, s=1.2)
+    table.means(ADA, Meaning.GO_ON, started_at=laughed_at)
+    assert table.done == [Act.DUCK, Act.PAUSE, Act.RESUME] * 2
 
 
 def test_several_speakers_are_counted_each_for_themselves() -> None:
