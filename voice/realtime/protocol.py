@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from voice.realtime.effects import Effect, Ended, Ending, Expired, Heard, Ready, Sound, Trouble, Wanted, Words
+from voice.realtime.effects import Effect, Ended, Ending, Expired, Heard, Ready, Send, Sound, Trouble, Wanted, Words
 from voice.realtime.port import REALTIME_RATE_HZ, Role, Told, ToolCall
 from voice.realtime.wire import created, function, said, samples, settings_of
 
@@ -44,12 +44,15 @@ class _Input:
 
 @dataclass(slots=True)
 class _Answer:
-    """The answer that is being made, or was made last. `sound_ms`: what came of each of its items, in order."""
+    """The answer that is being made, or was made last. `sound`: the ms that came of each of its items, in order."""
 
     response_id: str | None = None
     over: bool = False
     steps: int = 0
+    # Of the response at hand: what tools owe, whether it called any, and whether it has ended.
     calls: set[str] = field(default_factory=set)
+    called: bool = False
+    done: bool = False
     sound: dict[str, int] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
     resumed: bool = False
@@ -60,6 +63,12 @@ class _Answer:
     def sounded(self) -> bool:
         """Return whether any of it has come."""
         return any(self.sound.values())
+
+    def respond_anew(self) -> None:
+        """Await another response; what the one at hand called is dealt with."""
+        self.response_id = None
+        self.calls.clear()
+        self.called = self.done = False
 
 
 class RealtimeProtocol:
@@ -101,8 +110,7 @@ class RealtimeProtocol:
                 answer.begun = (self._own_id("cut"), self._own_id("cut"))
                 events.append(created(Told(answer.begun[0], Role.ASSISTANT, spoken)))
                 events.append(created(Told(answer.begun[1], Role.SYSTEM, BROKEN_OFF)))
-            answer.response_id = None
-            answer.calls.clear()
+            answer.respond_anew()
             events.append({"type": "response.create"})
         return events
 
@@ -185,19 +193,15 @@ class RealtimeProtocol:
         return [{"type": "session.update", "session": wanted}] if self._connected else []
 
     def tool_output(self, call_id: str, output: str) -> list[ClientEvent]:
-        """Tell what a tool said; when no other is owed the model goes on."""
+        """Tell what a tool said; when no other is owed and the response that called it has ended, the model goes on."""
         answer = self._answer
         if answer is None or call_id not in answer.calls or not self._connected:
             return []
         answer.calls.discard(call_id)
         item = {"type": "function_call_output", "call_id": call_id, "output": output}
         events: list[ClientEvent] = [{"type": "conversation.item.create", "item": item}]
-        if not answer.calls and not answer.over:
-            answer.response_id = None
-            more: ClientEvent = {"type": "response.create"}
-            if answer.steps >= TOOL_STEPS:
-                more["response"] = {"tool_choice": "none"}
-            events.append(more)
+        if answer.done and not answer.calls and not answer.over:
+            events.append(_go_on(answer))
         return events
 
     # -- server events ---------------------------------------------------------------------------------------
@@ -270,6 +274,7 @@ class RealtimeProtocol:
             case "response.function_call_arguments.done":
                 call = ToolCall(str(event.get("call_id")), str(event.get("name")), str(event.get("arguments")))
                 answer.calls.add(call.call_id)
+                answer.called = True
                 return [Wanted(call)]
         return []
 
@@ -285,9 +290,11 @@ class RealtimeProtocol:
             case "cancelled":
                 answer.over = True
                 return [Ended(Ending.CANCELLED)]
-        if answer.calls:
+        if answer.called:
             answer.steps += 1
-            return []
+            answer.done = True
+            # A quick tool is ready before the response that called it has ended.
+            return [] if answer.calls else [Send(_go_on(answer))]
         answer.over = True
         return [Ended(Ending.COMPLETE)]
 
@@ -297,3 +304,12 @@ class RealtimeProtocol:
     def _say(self, waiting: _Input) -> list[ClientEvent]:
         self._uncommitted.append(waiting)
         return said(waiting.id, waiting.speakers, waiting.pcm)
+
+
+def _go_on(answer: _Answer) -> ClientEvent:
+    """Return what lets the model go on after its tools. After some steps it must speak."""
+    answer.respond_anew()
+    more: ClientEvent = {"type": "response.create"}
+    if answer.steps >= TOOL_STEPS:
+        more["response"] = {"tool_choice": "none"}
+    return more

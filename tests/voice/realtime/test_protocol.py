@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.realtime.effects import Ended, Ending, Expired, Heard, Ready, Sound, Trouble, Wanted, Words
+from voice.realtime.effects import Ended, Ending, Expired, Heard, Ready, Send, Sound, Trouble, Wanted, Words
 from voice.realtime.port import Briefing, Role, Told, Tool, ToolCall
 from voice.realtime.protocol import BROKEN_OFF, TOOL_STEPS, RealtimeProtocol
 from voice.realtime.wire import Configuration, label_ids
@@ -47,6 +47,11 @@ def _sound(seconds: float = 1.0, *, item: str = "item_1", response: str = "resp_
         "item_id": item,
         "delta": base64.b64encode(raw).decode(),
     }
+
+
+def _called(call_id: str, *, response: str = "resp_1") -> dict[str, Any]:
+    call = {"type": "response.function_call_arguments.done", "response_id": response, "item_id": "i"}
+    return {**call, "call_id": call_id, "name": "look", "arguments": "{}"}
 
 
 def _done(status: str = "completed", *, response: str = "resp_1", code: str = "") -> dict[str, Any]:
@@ -162,8 +167,7 @@ def test_a_tool_is_called_and_the_answer_goes_on() -> None:
     protocol = _open()
     _begun(protocol, "resp_1")
     for step in range(1, TOOL_STEPS + 1):
-        call = {"type": "response.function_call_arguments.done", "response_id": f"resp_{step}", "item_id": "i"}
-        wanted = protocol.receive({**call, "call_id": f"c{step}", "name": "look", "arguments": "{}"})
+        wanted = protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
         assert wanted == [Wanted(ToolCall(f"c{step}", "look", "{}"))]
         assert protocol.receive(_done(response=f"resp_{step}")) == []
         output, again = protocol.tool_output(f"c{step}", "a cat")
@@ -172,6 +176,34 @@ def test_a_tool_is_called_and_the_answer_goes_on() -> None:
         protocol.receive({"type": "response.created", "response": {"id": f"resp_{step + 1}"}})
     assert isinstance(protocol.receive(_sound(response=f"resp_{TOOL_STEPS + 1}"))[0], Sound)
     assert protocol.receive(_done(response=f"resp_{TOOL_STEPS + 1}")) == [Ended(Ending.COMPLETE)]
+
+
+def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response() -> None:
+    """A server makes one response at a time: while it still calls the second tool, it is not asked for more."""
+    protocol = _open()
+    _begun(protocol)
+    protocol.receive(_called("c1"))
+    assert _types(protocol.tool_output("c1", "a cat")) == ["conversation.item.create"]
+    assert protocol.receive(_called("c2")) == [Wanted(ToolCall("c2", "look", "{}"))]
+    assert protocol.receive(_done()) == []
+    assert _types(protocol.tool_output("c2", "a dog")) == ["conversation.item.create", "response.create"]
+    protocol.receive({"type": "response.created", "response": {"id": "resp_2"}})
+    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], Sound)
+    assert protocol.receive(_done(response="resp_2")) == [Ended(Ending.COMPLETE)]
+
+
+def test_when_all_tools_were_ready_early_the_end_of_the_response_goes_on() -> None:
+    """Quick tools count as steps like any others."""
+    protocol = _open()
+    _begun(protocol, "resp_1")
+    for step in range(1, TOOL_STEPS + 1):
+        protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
+        protocol.tool_output(f"c{step}", "a cat")
+        (more,) = protocol.receive(_done(response=f"resp_{step}"))
+        assert isinstance(more, Send)
+        assert more.event["type"] == "response.create"
+        assert more.event.get("response", {}).get("tool_choice") == ("none" if step == TOOL_STEPS else None)
+        protocol.receive({"type": "response.created", "response": {"id": f"resp_{step + 1}"}})
 
 
 def test_what_was_not_understood_is_said_again_to_the_next_session() -> None:
