@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 # Playback drains in real time. A piece that waits longer than this behind two others is not being played at all.
 QUEUE_TIMEOUT_S = 60.0
-# What the sender may lag behind the sound's own length before it counts as gone.
+# A sender that takes nothing of what may sound for so long counts as gone.
 PLAYBACK_SLACK_S = 10.0
 
 MODEL_FAILED = "Sorry, the language model did not answer."
@@ -132,14 +132,14 @@ class Speaking:
         return True
 
     async def play_out(self, progress: Progress) -> None:
-        """Wait until all that was queued has sounded."""
-        if not progress.pieces:
-            return
-        try:
-            async with asyncio.timeout(progress.audio_s + PLAYBACK_SLACK_S):
-                await asyncio.wait(progress.pieces)
-        except TimeoutError:
-            progress.fail("playback", NOT_PLAYED)
+        """Wait until all that was queued has sounded, however often somebody makes it pause."""
+        waiting = set(progress.pieces)
+        while waiting:
+            moves = self._playback.moves
+            _, waiting = await asyncio.wait(waiting, timeout=PLAYBACK_SLACK_S)
+            if waiting and self._playback.moves == moves and not self._playback.paused:
+                progress.fail("playback", NOT_PLAYED)
+                return
 
     async def _may_say(self, text: str, progress: Progress) -> bool:
         """Return whether `text` may be spoken; if not, log why and let the people be told."""

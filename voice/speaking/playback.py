@@ -156,12 +156,25 @@ class Playback:
         # The loudness now and where it is going, changed a step a frame.
         self._gain = self._wanted_gain = 1.0
         self._paused = False
+        self._moves = 0
 
     @property
     def speaking(self) -> bool:
         """Return whether anything is playing or waiting."""
         with self._lock:
             return bool(self._pieces)
+
+    @property
+    def paused(self) -> bool:
+        """Return whether it is silent on purpose."""
+        with self._lock:
+            return self._paused
+
+    @property
+    def moves(self) -> int:
+        """Return how often anything moved: a frame was taken, a pause began or ended. What stays the same is stuck."""
+        with self._lock:
+            return self._moves
 
     async def open(self, text: str, *, expected_s: float = 0.0) -> Piece:
         """Wait for room in the queue, and return a place in it to be filled with the sound of `text`.
@@ -190,12 +203,14 @@ class Playback:
         """Go on at `level` (0-1) of the loudness, paused or not."""
         with self._lock:
             self._wanted_gain = level
+            self._moves += self._paused
             self._paused = False
 
     def pause(self) -> None:
         """Fade out within the next frame and keep the rest."""
         with self._lock:
             self._paused = True
+            self._moves += 1
 
     def resume(self) -> None:
         """Go on where it was, at full loudness."""
@@ -239,6 +254,7 @@ class Playback:
                 piece.first_frame_at = self._monotonic()
                 self._begun.append(piece)
             frame = piece.frames.popleft()
+            self._moves += 1
             before, self._gain = self._gain, self._next_gain()
             after = self._gain
             if not piece.frames and not piece.open:

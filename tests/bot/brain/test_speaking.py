@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.progress import Progress
-from bot.brain.speaking import Speaking
+from bot.brain.speaking import NOT_PLAYED, PLAYBACK_SLACK_S, Speaking
 from bot.brain.thinking import new_thoughts
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
+from tests.fakes.virtual_time import run_virtually
 from voice.speaking.playback import CUSHION_FRAMES, Playback
 
 if TYPE_CHECKING:
@@ -96,3 +97,44 @@ async def test_a_sentence_without_any_sound_takes_no_place() -> None:
     bench.voice.mute = {SENTENCE}
     await bench.speak(SENTENCE)
     assert (bench.queued, bench.progress.unsaid, bench.playback.speaking) == (0, [SENTENCE], False)
+
+
+def test_an_answer_that_people_laugh_over_is_waited_for() -> None:
+    """Each laugh makes it pause for seconds. All of them together are longer than a dead connection is given."""
+
+    async def main() -> None:
+        bench = Bench()
+        await bench.speak(SENTENCE)
+        playing = asyncio.create_task(bench.speaking.play_out(bench.progress), name="play-out")
+        for pause_s in (5.0, 6.0, 2.5 * PLAYBACK_SLACK_S):
+            bench.listener.pull(10)
+            bench.playback.pause()
+            await asyncio.sleep(pause_s)
+            bench.playback.resume()
+        bench.listener.pull(8 * 16)
+        await playing
+        assert bench.progress.failure is None
+        assert [played.complete for played in bench.progress.played] == [True]
+
+    run_virtually(main())
+
+
+def test_a_connection_that_takes_no_more_sound_is_given_up() -> None:
+    """Also in the middle of an answer, and after a pause."""
+
+    async def main() -> None:
+        bench = Bench()
+        await bench.speak(SENTENCE)
+        playing = asyncio.create_task(bench.speaking.play_out(bench.progress), name="play-out")
+        await asyncio.sleep(0)
+        bench.listener.pull(10)
+        bench.playback.pause()
+        await asyncio.sleep(PLAYBACK_SLACK_S / 2)
+        bench.playback.resume()
+        await asyncio.sleep(PLAYBACK_SLACK_S)
+        assert not playing.done()
+        await asyncio.sleep(PLAYBACK_SLACK_S)
+        assert playing.done()
+        assert bench.progress.failure == NOT_PLAYED
+
+    run_virtually(main())
