@@ -283,12 +283,15 @@ class RealtimeTalk:
             log.warning("realtime_did_not_hear", problem=str(error))
             return
         self._items.hold(seq, ())
+        conversation = self._items.conversation
 
         async def hold() -> None:
             try:
                 self._items.hold(seq, (await heard).item_ids)
             except RealtimeError as error:
                 log.warning("realtime_did_not_hear", problem=str(error))
+                if conversation == self._items.conversation:
+                    self._items.release(seq)
 
         task = asyncio.create_task(hold(), name=f"realtime-hearing-{seq}")
         self._tasks.add(task)

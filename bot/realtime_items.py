@@ -80,6 +80,10 @@ class Items:
         """Take note that these items of the present conversation hold a turn already."""
         self._held[seq] = item_ids
 
+    def release(self, seq: Seq) -> None:
+        """Take note that nothing holds a turn after all: it is told in writing."""
+        self._held.pop(seq, None)
+
     def _context(self, answering: Seq | None = None) -> tuple[RealtimeInstructions, tuple[PayloadPart, ...]]:
         """Return the instructions, and what of the window has room beside them, to answer the turn `answering`."""
         assert self._memory is not None, "the memory is opened before anything is said"

@@ -27,6 +27,7 @@ class RealtimeMode(StrEnum):
     FAIL_RESPONSE = "fail_response"  # response.done with status failed
     RATE_LIMITED = "rate_limited"  # likewise, over quota
     DEAF = "deaf"  # input transcription fails
+    UNWRITTEN = "unwritten"  # input transcription never ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,7 @@ class RealtimeSession:
         text = await self._desk.engines.recognise(pcm)
         item.text = text
         item.transcribed.set()
-        if self._set.transcription is None:
+        if self._set.transcription is None or self._desk.conduct.mode is RealtimeMode.UNWRITTEN:
             return
         if self._desk.conduct.mode is RealtimeMode.DEAF:
             error = {"type": "transcription_error", "code": "audio_unintelligible", "message": "Could not transcribe."}

@@ -304,6 +304,21 @@ async def test_several_at_once_are_heard_as_one_sound() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_moment_that_did_not_get_through_is_told_in_writing() -> None:
+    """In the mixed mode too the words stand in the conversation, with the next thing that happens."""
+    async with desk("mixed") as room:
+        room.recognizer.texts.append("left")
+        recognition = await room.talk.recognize(SPEECH, speaker_id=1)
+        room.session.heard.append(RealtimeError("It did not get through."))
+        room.talk.saying((SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0),))
+        await room.record(TurnKind.SPEECH, "1", "Ada", "left")
+        assert room.session.items == {}
+        await asyncio.sleep(0)
+        await room.record(TurnKind.MEMBERSHIP, "2", "Bo", "Bo joined.")
+        assert [text.split("] ")[1] for text in room.session.items.values()] == ["Ada: left", "(Bo joined.)"]
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("seed", range(8))
 async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: int) -> None:
     """Coverage over a long evening with folds, lost connections, unheard speech and answers: nothing is nowhere."""

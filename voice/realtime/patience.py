@@ -1,7 +1,8 @@
 """How many failures in a row speech-to-speech is forgiven, and how long it is left alone after that. Pure.
 
-Lost connections and failed answers are counted together but forgiven apart: a service that takes every connection and
-writes down every word, and never answers, is one that fails.
+Lost connections, failed answers and words that were not written down are counted together but forgiven apart: a service
+that takes every connection and writes down every word, and never answers, is one that fails, and so is one that answers
+and leaves everybody waiting for what was said.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ class Patience:
         self._first_rest_s = rest_s
         self._connections = 0
         self._answers = 0
+        self._unwritten = 0
         self._on_probation = False
         self._relapses = 0
 
     @property
     def failures(self) -> int:
         """Return how many there were in a row."""
-        return self._connections + self._answers
+        return self._connections + self._answers + self._unwritten
 
     @property
     def exhausted(self) -> bool:
@@ -47,17 +49,25 @@ class Patience:
         """An answer did not come."""
         self._answers += 1
 
+    def unwritten(self) -> None:
+        """What was said did not come back in writing."""
+        self._unwritten += 1
+
     def connected(self) -> None:
-        """A connection works: something was heard over it, or it has held for long."""
+        """A connection works: it has held for long."""
         self._connections = 0
 
+    def wrote(self) -> None:
+        """What was said came back in writing, or word that it can't be written: the connection works too."""
+        self._connections = self._unwritten = 0
+
     def answered(self) -> None:
-        """An answer came whole."""
+        """An answer came whole. It says nothing about what is written down."""
         self._connections = self._answers = self._relapses = 0
         self._on_probation = False
 
     def came_back(self) -> None:
         """It was given up and takes connections again."""
         self._relapses += self._on_probation
-        self._connections = self._answers = 0
+        self._connections = self._answers = self._unwritten = 0
         self._on_probation = True

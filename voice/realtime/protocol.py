@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from voice.realtime.effects import Effect, Ended, Ending, Expired, Heard, Ready, Send, Sound, Trouble, Wanted, Words
 from voice.realtime.port import REALTIME_RATE_HZ, Role, Told, ToolCall
-from voice.realtime.wire import created, function, said, samples, settings_of
+from voice.realtime.wire import created, function, label_ids, said, samples, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -134,9 +134,13 @@ class RealtimeProtocol:
         self._unheard[heard.id] = heard
         return heard.id, self._say(heard) if self._connected else []
 
-    def give_up(self, input_id: int) -> None:
-        """Wait for an input's text no longer."""
-        self._unheard.pop(input_id, None)
+    def give_up(self, input_id: int) -> str | None:
+        """Wait for an input's text no longer; return the item that holds its sound.
+
+        None: there is none yet. When it comes it is taken out again, for nobody knows of it.
+        """
+        waiting = self._unheard.pop(input_id, None)
+        return None if waiting is None else waiting.item_id
 
     def abandon(self) -> None:
         """Forget what was said and asked and is not dealt with: somebody else does it, and it is not said again."""
@@ -225,9 +229,13 @@ class RealtimeProtocol:
         return []
 
     def _committed(self, item_id: str) -> list[Effect]:
-        if self._uncommitted:
-            self._uncommitted.pop(0).item_id = item_id
-        return []
+        if not self._uncommitted:
+            return []
+        committed = self._uncommitted.pop(0)
+        committed.item_id = item_id
+        if committed.id in self._unheard:
+            return []
+        return [Send(event) for event in self.forget(label_ids(committed.id, item_id))]
 
     def _transcribed(self, item_id: str, text: str | None) -> list[Effect]:
         for waiting in self._unheard.values():

@@ -54,6 +54,10 @@ BACKOFF_S = (0.5, 1.0, 2.0, 5.0)
 # How often a due renewal looks whether somebody still speaks.
 IDLE_LOOK_S = 0.25
 
+NOT_WRITTEN = (
+    "The speech-to-speech model did not write down what was said in time. Check realtime.transcription_model, or raise "
+    "realtime.hear_timeout_s."
+)
 NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
 # The code of an answer that ends because its session is given up.
 GIVEN_UP = "given_up"
@@ -125,7 +129,11 @@ class RealtimeSession:
             async with asyncio.timeout(self._settings.hear_timeout_s):
                 found = await heard
         except TimeoutError as exc:
-            raise RealtimeError("The speech-to-speech model did not write down what was said in time.") from exc
+            item_id = self._protocol.give_up(input_id)
+            if item_id is None:
+                raise RealtimeError(NOT_WRITTEN) from exc
+            self._not_written()
+            found = Heard(input_id, item_id, None)
         finally:
             self._protocol.give_up(input_id)
             self._hearing.pop(input_id, None)
@@ -255,7 +263,7 @@ class RealtimeSession:
                 case Send(event):
                     self._send([event])
                 case Heard():
-                    self._patience.connected()
+                    self._patience.wrote()
                     heard = self._hearing.get(effect.input_id)
                     if heard is not None and not heard.done():
                         heard.set_result(effect)
@@ -316,6 +324,13 @@ class RealtimeSession:
         if self._failed is None:
             self._patience.failed()
             self._give_up_if_due(error)
+
+    def _not_written(self) -> None:
+        """Count it where somebody waits for the text: what is heard mixed is written down elsewhere."""
+        log.warning("realtime_not_written", within_s=self._settings.hear_timeout_s)
+        if self._failed is None and self._settings.mode == "turns":
+            self._patience.unwritten()
+            self._give_up_if_due(RealtimeError(NOT_WRITTEN))
 
     async def _connection_failed(self, error: RealtimeError, *, held: bool) -> None:
         """Count it, unless it had `held` for long, and wait a little before the next. Given up is given up."""

@@ -31,8 +31,24 @@ def test_who_hears_and_never_answers_is_given_up() -> None:
     assert patience.exhausted
 
 
+def test_who_answers_and_writes_nothing_down_is_given_up() -> None:
+    """Everybody waits in vain for what was said; one text that comes forgives it, an answer does not."""
+    patience = _patience()
+    for _ in range(2):
+        patience.unwritten()
+        patience.answered()
+    patience.wrote()
+    for _ in range(3):
+        assert not patience.exhausted
+        patience.answered()
+        patience.unwritten()
+    assert patience.exhausted
+    patience.came_back()
+    assert not patience.exhausted
+
+
 def test_an_answer_forgives_everything() -> None:
-    """Also what it was given up for before."""
+    """Also what it was given up for before; what is not written down is another matter."""
     patience = _patience()
     patience.lost()
     patience.failed()
@@ -66,7 +82,9 @@ def test_it_is_left_alone_longer_each_time_it_fails_at_once() -> None:
 @given(
     st.integers(1, 20),
     st.floats(1, 3_600),
-    st.lists(st.sampled_from(["lost", "failed", "connected", "answered", "came_back"]), max_size=60),
+    st.lists(
+        st.sampled_from(["lost", "failed", "unwritten", "connected", "wrote", "answered", "came_back"]), max_size=60
+    ),
 )
 def test_it_rests_within_bounds_and_an_answer_ends_all(most: int, rest_s: float, happened: list[str]) -> None:
     """Whatever happens in whatever order."""
@@ -75,6 +93,7 @@ def test_it_rests_within_bounds_and_an_answer_ends_all(most: int, rest_s: float,
         getattr(patience, what)()
         assert rest_s <= patience.rest_s <= max(rest_s, MOST_REST_S)
         assert patience.exhausted or patience.failures < most
+    patience.wrote()
     patience.answered()
     assert not patience.exhausted
     assert patience.rest_s == rest_s

@@ -103,6 +103,19 @@ def test_texts_find_their_inputs_in_any_order(order: list[int]) -> None:
         assert protocol.receive(event) == [Heard(inputs[number], f"item_{number}", str(number))]
 
 
+def test_what_was_given_up_before_it_had_an_item_is_taken_out_when_it_has() -> None:
+    """Its words stand there in writing by then; what has an item already keeps it."""
+    protocol = _open()
+    first, _ = protocol.hear(SECOND, speakers="Ada speaks:")
+    second, _ = protocol.hear(SECOND, speakers="Bo speaks:")
+    assert protocol.give_up(first) is None
+    gone = protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
+    assert gone == [Send({"type": "conversation.item.delete", "item_id": each}) for each in label_ids(first, "item_1")]
+    assert protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_2"}) == []
+    assert protocol.give_up(second) == "item_2"
+    assert protocol.give_up(second) is None
+
+
 def test_short_words_are_filled_up_and_refused_ones_are_told() -> None:
     """The server takes no less than 100 ms; what it refuses all the same is no text."""
     protocol = _open()

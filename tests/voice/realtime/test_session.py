@@ -22,7 +22,7 @@ from voice.realtime.port import (
     Tool,
     ToolCall,
 )
-from voice.realtime.session import PROVEN_S, RealtimeSession
+from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
@@ -260,6 +260,49 @@ async def test_what_is_not_written_down_is_told_apart() -> None:
         heard = await room.session.hear(_speech(), speakers="Ada speaks:")
         assert heard.text is None
         assert len(heard.item_ids) == 2
+
+
+@pytest.fixture
+def skip(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let seconds pass for the running loop at once."""
+    skipped: list[float] = []
+
+    def skip_s(seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        if not skipped:
+            real_time = loop.time
+            monkeypatch.setattr(loop, "time", lambda: real_time() + sum(skipped))
+        skipped.append(seconds)
+
+    return skip_s
+
+
+@pytest.mark.asyncio
+async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[float], None]) -> None:
+    """The items that hold it are told, so that it is said once; answers that come meanwhile forgive nothing."""
+    conduct = RealtimeConduct(mode=RealtimeMode.UNWRITTEN)
+    async with served(FakeMind(), conduct) as server, room_of(server, hear_timeout_s=15) as room:
+        for number in range(3):
+            assert room.session.usable, number
+            hearing = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
+            await room.answer()
+            skip(16)
+            heard = await hearing
+            assert (heard.text, len(heard.item_ids)) == (None, 2)
+        assert room.news == [RealtimeFailed(NOT_WRITTEN)]
+
+
+@pytest.mark.asyncio
+async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], None]) -> None:
+    """The room's own recogniser does that: as long as it answers, it serves."""
+    conduct = RealtimeConduct(mode=RealtimeMode.UNWRITTEN)
+    settings = {"mode": "mixed", "hear_timeout_s": 15, "failures_before_fallback": 1}
+    async with served(FakeMind(), conduct) as server, room_of(server, **settings) as room:
+        hearing = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
+        await room.answer()
+        skip(16)
+        assert len((await hearing).item_ids) == 2
+        assert room.session.usable
 
 
 @pytest.mark.asyncio
