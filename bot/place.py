@@ -50,6 +50,10 @@ class Link(Protocol):
         """Wait until the connection is lost for good; return why, a plain sentence. Short losses mend themselves."""
 
     @property
+    def removed(self) -> bool:
+        """Return whether it is lost because somebody took the bot out of the channel, and no fault of the line's."""
+
+    @property
     def state(self) -> str:
         """Return the connection's state in one word."""
 

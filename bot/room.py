@@ -58,7 +58,6 @@ class Room:
         self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._moves: asyncio.Queue[Moved] = asyncio.Queue()
         self._opened_at = self._clock.monotonic()
-        self._expelled = False
         self._memory: SessionMemory | None = None
         self._keeper: Keeper | None = None
         self._conversation: Conversation | None = None
@@ -101,10 +100,6 @@ class Room:
     def moved(self, moved: Moved) -> None:
         """Somebody came or went; noted as a turn of its own."""
         self._moves.put_nowait(moved)
-
-    def expelled(self) -> None:
-        """Discord says that the bot is in no voice channel any more; a connection that ends now ends in order."""
-        self._expelled = True
 
     def status(self) -> str:
         """Return how the room is, in plain sentences."""
@@ -216,7 +211,7 @@ class Room:
     async def _watch(self, link: Link) -> None:
         """End with the connection: in order when somebody took the bot out of the channel, else by `LinkError`."""
         reason = await link.lost()
-        if self._expelled:
+        if link.removed:
             self.close("expelled")
             return
         raise LinkError(reason)

@@ -56,9 +56,6 @@ class SupervisedRoom(Protocol):
     def moved(self, moved: Moved) -> None:
         """Somebody came or went."""
 
-    def expelled(self) -> None:
-        """The bot was taken out of its channel."""
-
     def status(self) -> str:
         """Return how the room is, in plain sentences."""
 
@@ -150,12 +147,6 @@ class RoomSupervisor:
         kept = self._kept.get(guild_id)
         if kept is not None and kept.place.channel_id == channel_id:
             kept.room.moved(moved)
-
-    def removed(self, guild_id: int) -> None:
-        """Tell the room that Discord took the bot out of its channel."""
-        kept = self._kept.get(guild_id)
-        if kept is not None:
-            kept.room.expelled()
 
     async def _end(self, guild_id: int, reason: str) -> None:
         kept = self._kept.get(guild_id)

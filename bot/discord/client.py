@@ -42,9 +42,6 @@ class Household(Rooms, Protocol):
     def moved(self, guild_id: int, channel_id: int, moved: Moved) -> None:
         """Somebody came into or left a voice channel."""
 
-    def removed(self, guild_id: int) -> None:
-        """The bot itself was taken out of its voice channel, by a moderator or a lost connection."""
-
 
 class RoomtoneClient(discord.Client):
     """discord.py's client with our commands. Made and run by `connected`."""
@@ -93,12 +90,11 @@ class RoomtoneClient(discord.Client):
         super().dispatch(event, *args, **kwargs)
 
     def _moved(self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState) -> None:
-        """Hand on who came and went; mutes and the like are not movements."""
-        if before.channel == after.channel:
-            return
-        if self.user is not None and member.id == self.user.id:
-            if after.channel is None:
-                self._household.removed(member.guild.id)
+        """Hand on who came and went; mutes and the like are not movements.
+
+        The bot's own coming and going is the voice connection's to judge: it leaves and comes back to mend itself.
+        """
+        if before.channel == after.channel or (self.user is not None and member.id == self.user.id):
             return
         person = person_of(member)
         if before.channel is not None:

@@ -116,6 +116,10 @@ class _Line:
         return await self._link.lost()
 
     @property
+    def removed(self) -> bool:
+        return self._link.removed
+
+    @property
     def state(self) -> str:
         return "connected" if self._link.connected else "disconnected"
 

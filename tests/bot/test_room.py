@@ -360,9 +360,8 @@ async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tm
             error = task.exception()
             assert isinstance(error, ExceptionGroup)
             assert isinstance(error.exceptions[0], LinkError)
-        async with living(house) as (room, task):
-            room.expelled()
-            house.place.links[-1].lose()
+        async with living(house) as (_, task):
+            house.place.links[-1].lose(removed=True)
             assert await ended(house, task) == "expelled"
 
 

@@ -27,7 +27,6 @@ class FakeRoom:
         self.opened = asyncio.Event()
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[Moved] = []
-        self.was_expelled = False
         self._fails_to_open = fails_to_open
 
     async def run(self) -> str:
@@ -45,10 +44,6 @@ class FakeRoom:
     def moved(self, moved: Moved) -> None:
         """Keep it."""
         self.moves.append(moved)
-
-    def expelled(self) -> None:
-        """Keep it."""
-        self.was_expelled = True
 
     def status(self) -> str:
         """Say so."""
@@ -148,7 +143,7 @@ async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
 
 @pytest.mark.asyncio
 async def test_movements_reach_the_room_of_that_channel_alone() -> None:
-    """Other channels of the guild are not its business; nor is another guild's expulsion."""
+    """Other channels of the guild are not its business, nor are other guilds."""
     house, place = House(), FakePlace()
     joined = Moved(ADA, joined=True)
     async with house.supervisor as rooms:
@@ -157,10 +152,6 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
         rooms.moved(place.guild_id, 999, joined)
         rooms.moved(12, place.channel_id, joined)
         assert house.rooms[0].moves == [joined]
-        rooms.removed(12)
-        assert not house.rooms[0].was_expelled
-        rooms.removed(place.guild_id)
-        assert house.rooms[0].was_expelled
 
 
 @pytest.mark.asyncio

@@ -28,9 +28,11 @@ class FakeLink:
         self._lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.frames_sent = 0
         self.pulling = True
+        self.removed = False
 
-    def lose(self, reason: str = "The voice connection is lost. Use /join again.") -> None:
-        """Break the connection for good."""
+    def lose(self, reason: str = "The voice connection is lost. Use /join again.", *, removed: bool = False) -> None:
+        """Break the connection for good. `removed`: somebody took the bot out of the channel."""
+        self.removed = removed
         self._lost.set_result(reason)
 
     async def lost(self) -> str:

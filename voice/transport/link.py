@@ -104,6 +104,7 @@ class VoiceLink:
         self._state_changed = asyncio.Event()
         self._lost_for_good = asyncio.Event()
         self._reason = ""
+        self._removed = False
         self._was_up = False
         self._down_since: float | None = None
         self._closing = False
@@ -153,6 +154,11 @@ class VoiceLink:
     def connected(self) -> bool:
         """Return whether sound can come and go now."""
         return self._client is not None and self._client.is_connected()
+
+    @property
+    def removed(self) -> bool:
+        """Return whether the link is lost because somebody took the bot out of the channel, or the channel is gone."""
+        return self._removed
 
     def counters(self) -> PacketCounters:
         """Return what became of every packet since the link was opened."""
@@ -251,6 +257,7 @@ class VoiceLink:
         assert client is not None, "the link has a client from open to close, or is lost for good"
         state = client.connection
         if state.removed:
+            self._removed = True
             await self._give_up("Somebody took the bot out of the voice channel, or the channel is gone.")
             return
         if self._down_since is not None and self._too_long(self._down_since):

@@ -39,6 +39,7 @@ class MovedLink:
     """`bot.place.Link` that sends frames as the clock is moved, and no sooner."""
 
     state = "connected"
+    removed = False
 
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]) -> None:
         self._source = source

@@ -352,6 +352,7 @@ async def test_being_taken_out_of_the_channel_is_final(tmp_path: Path) -> None:
         await room.local.leave(BOT)
         async with asyncio.timeout(10):
             assert "took the bot out" in await room.link.lost()
+        assert room.link.removed
         assert isinstance(room.listener.events[-1], Lost)
         assert room.listener.events[-1].final
 
@@ -509,12 +510,13 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
 
 @pytest.mark.asyncio
 async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
-    """With no patience at all, the first break is the last."""
+    """With no patience at all, the first break is the last; that the bot leaves to mend itself is nobody's doing."""
     settings = TransportSettings(connect_timeout_s=10.0, give_up_after_s=0.0)
     async with scene(tmp_path, settings=settings) as room:
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
         async with asyncio.timeout(10):
             assert "could not be made anew" in await room.link.lost()
+        assert not room.link.removed
         assert room.listener.kinds()[-1] is Lost
         assert not room.link.connected
 
