@@ -107,7 +107,7 @@ class RoomtoneClient(discord.Client):
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
         if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-            return DiscordPlace(channel, channel, self._transport, self._metronome)
+            return DiscordPlace(self, channel, channel, self._transport, self._metronome)
         return None
 
 

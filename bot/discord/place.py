@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bot.place import FrameSource, Link
     from voice.transport.heard import Heard
-    from voice.transport.link import LinkEvent
+    from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
     from voice.transport.settings import TransportSettings
 
@@ -35,13 +35,16 @@ class DiscordPlace:
 
     def __init__(
         self,
-        channel: discord.VoiceChannel | discord.StageChannel,
+        client: discord.Client,
+        channel: VoiceChannel,
         text_channel: discord.abc.Messageable,
         transport: TransportSettings,
         metronome: Metronome | None = None,
     ) -> None:
-        """`metronome` sends what the bot says; without one each connection does."""
-        self._channel = channel
+        """`client` knows the channel; `metronome` sends what the bot says, without one each connection does."""
+        self._client = client
+        self._last_seen = channel
+        self._guild_id = channel.guild.id
         self._text_channel = text_channel
         self._transport = transport
         self._metronome = metronome
@@ -50,12 +53,12 @@ class DiscordPlace:
     @property
     def guild_id(self) -> int:
         """Return the guild."""
-        return self._channel.guild.id
+        return self._guild_id
 
     @property
     def channel_id(self) -> int:
         """Return the voice channel."""
-        return self._channel.id
+        return self._last_seen.id
 
     @property
     def name(self) -> str:
@@ -72,9 +75,22 @@ class DiscordPlace:
         """Return the text chat, for tools."""
         return self._chat
 
+    @property
+    def _channel(self) -> VoiceChannel:
+        """The channel as Discord shows it now: a new main session makes all it shows anew.
+
+        While it shows nothing, as it was before.
+        """
+        guild = self._client.get_guild(self._guild_id)
+        found = None if guild is None else guild.get_channel(self.channel_id)
+        if isinstance(found, discord.VoiceChannel | discord.StageChannel):
+            self._last_seen = found
+        return self._last_seen
+
     def company(self) -> Sequence[Person]:
         """Return who is in the channel now, without the bot itself."""
-        return [person_of(member) for member in self._channel.members if member.id != self._channel.guild.me.id]
+        channel = self._channel
+        return [person_of(member) for member in channel.members if member.id != channel.guild.me.id]
 
     async def write(self, sentence: str) -> None:
         """Write into the text channel; a failure is logged and swallowed, because nothing depends on it."""
@@ -82,7 +98,7 @@ class DiscordPlace:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 await self._text_channel.send(sentence[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
         except (discord.DiscordException, OSError, TimeoutError) as error:
-            log.warning("message_not_written", channel_id=self._channel.id, error_class=type(error).__name__)
+            log.warning("message_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
 
     @asynccontextmanager
     async def connect(
@@ -102,7 +118,8 @@ class DiscordPlace:
 
     def _is_bot(self, user_id: int) -> bool:
         """Return whether a member is a bot, whose sound is never decrypted. Called from the reader's thread."""
-        member = self._channel.guild.get_member(user_id)
+        guild = self._client.get_guild(self._guild_id)
+        member = None if guild is None else guild.get_member(user_id)
         return member is not None and member.bot
 
 

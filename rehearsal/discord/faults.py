@@ -154,6 +154,10 @@ class Faults:
         servers = {str(each.user_id): self._gateway.announce_voice_server(each.user_id) for each in targets}
         return {"servers": servers}
 
+    def _invalidate_session(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        for session in targets:
+            self._gateway.invalidate(session.user_id, stays_in_voice=bool(options["stays_in_voice"]))
+
 
 _COUNT = _Option(default=20, least=1, most=1000)
 
@@ -207,6 +211,11 @@ FAULTS: Mapping[str, Fault] = {
         "Moves to another voice endpoint with a new token (VOICE_SERVER_UPDATE); the answer holds it as `servers`.",
         Faults._migrate,
         {},
+    ),
+    "invalidate_session": Fault(
+        "Ends a bot's session on the main gateway for good (op 9); its client identifies again and knows nothing.",
+        Faults._invalidate_session,
+        {"stays_in_voice": _Option(default=1, least=0, most=1)},
     ),
 }
 

@@ -135,6 +135,18 @@ class Gateway:
         self.send_to(user_id, "VOICE_SERVER_UPDATE", server)
         return server
 
+    def invalidate(self, user_id: int, *, stays_in_voice: bool) -> None:
+        """End a bot's sessions as lost ones that can't be resumed (op 9); its client identifies again."""
+        for session in [each for each in self._sessions.values() if each.user_id == user_id]:
+            _stop_expiry(session)
+            del self._sessions[session.id]
+            connection, session.connection = session.connection, None
+            if connection is not None:
+                del self._by_connection[connection]
+                connection.send_json({"op": _INVALID_SESSION, "d": False})
+        if not stays_in_voice:
+            self.leave(user_id)
+
     # --- events ------------------------------------------------------------------------------------------------
 
     def broadcast(self, event: str, data: object) -> None:

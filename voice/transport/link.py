@@ -98,6 +98,7 @@ class VoiceLink:
         self._on_event = on_event
         self._handover = Handover(asyncio.get_running_loop(), sink, max_waiting_s=settings.max_waiting_s)
         self._receiver = Receiver(settings=settings, deliver=self._handover.put, is_excluded=is_excluded)
+        self._discord: discord.Client | None = None
         self._client: ReceivingClient | None = None
         self._leaving: ReceivingClient | None = None
         self._outgoing: Outgoing | None = None
@@ -191,6 +192,7 @@ class VoiceLink:
 
     async def _connect(self) -> None:
         """Make a voice client and connect it. Raises `LinkError`; then nothing of it stays behind."""
+        self._channel = self._channel_of_now()
         _check_entry(self._channel)
         timeout_s = self._settings.connect_timeout_s
         try:
@@ -206,11 +208,24 @@ class VoiceLink:
                 raise
             raise refusal from error
 
+    def _channel_of_now(self) -> VoiceChannel:
+        """Return the channel as discord.py knows it: a new main session makes all of it anew. Raises `LinkError`."""
+        if self._discord is None:
+            return self._channel
+        guild = self._discord.get_guild(self._channel.guild.id)
+        if guild is not None and guild.unavailable:
+            raise LinkError(f"Discord does not show {self._channel.guild.name} at the moment.")
+        found = None if guild is None else guild.get_channel(self._channel.id)
+        if isinstance(found, discord.VoiceChannel | discord.StageChannel):
+            return found
+        raise LinkError(f"The voice channel {self._channel.name} is gone.", retryable=False)
+
     def _make_client(self, client: discord.Client, channel: discord.abc.Connectable) -> ReceivingClient:
         def state_is(up: bool) -> None:
             if self._client is made:
                 self._state_is(up)
 
+        self._discord = client
         made = ReceivingClient(client, channel, receiver=self._receiver, on_state=state_is, metronome=self._metronome)
         self._client = made
         return made
@@ -262,6 +277,9 @@ class VoiceLink:
             return
         if self._down_since is not None and self._too_long(self._down_since):
             await self._give_up("The voice connection broke and could not be made anew.")
+            return
+        if client.forgotten:
+            await self._reconnect()
             return
         for verdict in self._receiver.check(
             connected=client.is_connected(), runner_alive=state.runner_alive, in_transition=state.in_transition

@@ -467,6 +467,12 @@ class ReceivingClient(discord.VoiceClient):
         return self._connection
 
     @property
+    def forgotten(self) -> bool:
+        """Return whether a new main session, which knows the server again, tells us nothing any more."""
+        guild = self.client.get_guild(self.guild.id)
+        return self not in self.client.voice_clients and guild is not None and not guild.unavailable
+
+    @property
     def can_send(self) -> bool:
         """Return whether a frame sent now would be encrypted as the room is. Any thread may ask."""
         state = self._connection
@@ -537,12 +543,13 @@ class ReceivingClient(discord.VoiceClient):
             for task in (state._runner, state._connector):
                 if task is not None:
                     await _end_task(task)
-            was_inside = state.state is not ConnectionFlowState.disconnected
+            # A client that a new main session forgot is told nothing.
+            is_told = state.state is not ConnectionFlowState.disconnected and self in self.client.voice_clients
             async with asyncio.timeout(timeout_s):
                 # Without the stock's own waiting, which swallows cancellation, and with the cleaning up left for
                 # after ours: a client that is unregistered is told nothing any more.
                 await state.disconnect(force=True, cleanup=False, wait=False)
-                if was_inside:
+                if is_told:
                     # A late word of our leaving would confuse the next client.
                     await state._disconnected.wait()
         except TimeoutError:

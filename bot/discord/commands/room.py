@@ -90,7 +90,7 @@ async def _join(
     await _answer(interaction, f"I am coming to {channel.name}.")
     text_channel = interaction.channel if isinstance(interaction.channel, discord.abc.Messageable) else None
     try:
-        await rooms.join(DiscordPlace(channel, text_channel or channel, transport, metronome))
+        await rooms.join(DiscordPlace(interaction.client, channel, text_channel or channel, transport, metronome))
     except (BotError, VoiceError) as error:
         log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=str(error))
         await _add(interaction, f"I could not join {channel.name}. {error}")

@@ -225,6 +225,23 @@ async def test_movements_are_handed_on() -> None:
         assert client.place(77, 602) is None
 
 
+@pytest.mark.asyncio
+async def test_a_place_follows_discord_through_a_new_main_session() -> None:
+    """discord.py knows the server anew then; a place that was made before shows who comes and goes since."""
+    async with online() as (local, client, household):
+        await local.join(ADA)
+        await settle(lambda: len(household.movements) == 1)
+        place = client.place(local.guild.id, 600)
+        assert place is not None
+        before = client.get_channel(600)
+        local._gateway.invalidate(ROOMTONE_BOT_ID, stays_in_voice=True)
+        await settle(lambda: client.get_channel(600) is not None and client.get_channel(600) is not before)
+        await local.join(BEN)
+        await local.leave(ADA)
+        await settle(lambda: len(household.movements) == 3)
+        assert [person.name for person in place.company()] == ["Ben"]
+
+
 def test_every_end_of_the_client_has_a_sentence() -> None:
     """Whatever discord.py raised."""
     for error, told in (

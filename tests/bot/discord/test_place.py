@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -37,8 +38,9 @@ async def test_what_is_said_goes_by_the_process_that_sends(monkeypatch: pytest.M
 
     monkeypatch.setattr("bot.discord.place.VoiceLink.open", opened)
     metronome, source = cast("Any", object()), cast("Any", object())
-    channel: Any = type("Channel", (), {"guild": type("Guild", (), {"get_member": lambda self, _: None})()})()
-    place = DiscordPlace(channel, channel, TransportSettings(), metronome)
+    channel: Any = SimpleNamespace(id=600, guild=SimpleNamespace(id=500))
+    client: Any = SimpleNamespace(get_guild=lambda _: None)
+    place = DiscordPlace(client, channel, channel, TransportSettings(), metronome)
     async with place.connect(source, lambda _: None, excludes={7}.__contains__):
         (link,) = links
     assert link.given["metronome"] is metronome

@@ -114,6 +114,24 @@ async def test_a_bot_that_comes_back_afresh_is_out_of_voice_first() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("stays_in_voice", [True, False])
+async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays_in_voice: bool) -> None:
+    """Op 9 tells it; where the bot is in voice outlives it, if that is wanted."""
+    async with LocalDiscord() as local:
+        async with bare_gateway(local) as gateway:
+            session = (await _log_in(gateway))["session_id"]
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            local._gateway.invalidate(BOT, stays_in_voice=stays_in_voice)
+            assert (await gateway.receive(9))["d"] is False
+        async with bare_gateway(local) as gateway:
+            await gateway.send(_RESUME, {"token": "1001.t", "session_id": session, "seq": 1})
+            assert (await gateway.receive(9))["d"] is False
+            await _log_in(gateway)
+            assert bool(local.status()["voice_states"]) is stays_in_voice
+
+
+@pytest.mark.asyncio
 async def test_texts_of_others_need_the_intent() -> None:
     """Without message content a bot sees that somebody wrote, and what was written to it."""
     async with LocalDiscord() as local, bare_gateway(local) as gateway:

@@ -216,6 +216,28 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("stays_in_voice", [1, 0])
+async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: int) -> None:
+    """discord.py forgets its voice clients then: the link joins anew, hears, and is told again what happens to it."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.hears(ada)
+        before = voice_channel(room.client)
+        await room.local.fault("invalidate_session", user_id=BOT, stays_in_voice=stays_in_voice)
+        await until(lambda: room.listener.kinds()[-2:] == [Recovering, Connected], "joining anew")
+        assert voice_channel(room.client) is not before
+        await ada.meet(BOT)
+        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.hears(ada)
+        await room.local.fault("migrate", user_id=BOT)
+        await until(lambda: room.listener.kinds()[-2:] == [Lost, Connected], "the migration")
+        await room.local.leave(BOT)
+        async with asyncio.timeout(10):
+            await room.link.lost()
+        assert room.link.removed
+
+
+@pytest.mark.asyncio
 async def test_downgrade_and_upgrade_are_heard(tmp_path: Path) -> None:
     """Encryption goes down to version 0 and up again: nobody is lost on the way."""
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
@@ -565,6 +587,29 @@ def test_a_channel_that_is_gone_is_not_entered() -> None:
     channel.guild.get_channel = lambda _: None
     with pytest.raises(LinkError, match="is gone"):
         _check_entry(channel)
+
+
+@pytest.mark.parametrize(
+    ("guild", "sentence", "retryable"),
+    [
+        (SimpleNamespace(unavailable=True), "does not show Guild at the moment", True),
+        (SimpleNamespace(unavailable=False, get_channel=lambda _: None), "Evening is gone", False),
+        (None, "Evening is gone", False),
+    ],
+)
+@pytest.mark.asyncio
+async def test_a_channel_that_discord_does_not_show_is_not_entered_anew(
+    guild: object, sentence: str, retryable: bool
+) -> None:
+    """A server whose news is still to come is waited for; what is gone from it is not."""
+    link = VoiceLink(
+        _channel(), sink=lambda _: None, settings=SETTINGS, is_excluded=lambda _: False, on_event=lambda _: None
+    )
+    discord_s: Any = SimpleNamespace(get_guild=lambda _: guild)
+    link._discord = discord_s
+    with pytest.raises(LinkError, match=sentence) as refused:
+        link._channel_of_now()
+    assert refused.value.retryable is retryable
 
 
 def _closed(code: int) -> discord.ConnectionClosed:
