@@ -69,6 +69,9 @@ class _Kept:
     task: asyncio.Task[None] | None = None
     # Between a crash and the next start there is no room to ask for an orderly end.
     resting: bool = False
+    # Where somebody moved the bot; its next room opens there.
+    bound_for: Place | None = None
+    ending: bool = False
 
 
 class RoomSupervisor:
@@ -148,10 +151,19 @@ class RoomSupervisor:
         if kept is not None and kept.place.channel_id == channel_id:
             kept.room.moved(moved)
 
+    def dragged(self, place: Place) -> None:
+        """Follow where somebody moved the bot: its room ends in order, and the next one opens in `place`."""
+        kept = self._kept.get(place.guild_id)
+        if kept is None or kept.ending or kept.resting:
+            return
+        kept.bound_for = place
+        kept.room.close("moved")
+
     async def _end(self, guild_id: int, reason: str) -> None:
         kept = self._kept.get(guild_id)
         if kept is None or kept.task is None:
             return
+        kept.ending, kept.bound_for = True, None
         if kept.resting:
             kept.task.cancel()
         else:
@@ -163,19 +175,30 @@ class RoomSupervisor:
             await asyncio.wait({kept.task}, timeout=CLOSE_TIMEOUT_S)
 
     async def _keep(self, kept: _Kept, started: asyncio.Future[None]) -> None:
-        """Run the room of one guild, over and over while it crashes."""
+        """Run the room of one guild, over and over while it crashes, and wherever the bot is moved."""
         guild_id = kept.place.guild_id
         crashes = 0
+        was_dragged = False
         try:
             while True:
                 begun_at = self._clock.monotonic()
                 error = await self._live(kept, started)
+                if kept.bound_for is not None:
+                    kept.place, kept.bound_for = kept.bound_for, None
+                    kept.room = self._make_room(kept.place)
+                    was_dragged = True
+                    continue
                 if error is None:
                     return
                 if not started.done():
                     # The very first opening: whoever asked for it is told, and may ask again.
                     started.set_exception(error)
                     return
+                if was_dragged and not kept.room.opened.is_set():
+                    # Where it may not be; trying again would change nothing.
+                    await kept.place.write(f"I could not come along. {_why(error)}")
+                    return
+                was_dragged = False
                 crashes = 1 if self._clock.monotonic() - begun_at >= STABLE_S else crashes + 1
                 kept.resting = True
                 if not await self._wait_after_crash(kept, error, crashes):
@@ -210,7 +233,7 @@ class RoomSupervisor:
 
     async def _wait_after_crash(self, kept: _Kept, error: Exception, crashes: int) -> bool:
         """Tell the people, wait, and return whether to start again."""
-        why = str(error) if isinstance(error, KNOWN_ERRORS) else "Something in me broke."
+        why = _why(error)
         if crashes > MOST_CRASHES:
             await kept.place.write(
                 f"{why} That was the {crashes}th time in a row, so I stop. Use /join to call me back."
@@ -220,6 +243,11 @@ class RoomSupervisor:
         await kept.place.write(f"{why} I am starting again in {wait_s:g} s; what was said before is kept.")
         await self._clock.sleep(wait_s)
         return True
+
+
+def _why(error: Exception) -> str:
+    """Return what people are told of a crash."""
+    return str(error) if isinstance(error, KNOWN_ERRORS) else "Something in me broke."
 
 
 def _first(error: Exception) -> Exception:

@@ -42,6 +42,9 @@ class Household(Rooms, Protocol):
     def moved(self, guild_id: int, channel_id: int, moved: Moved) -> None:
         """Somebody came into or left a voice channel."""
 
+    def dragged(self, place: Place) -> None:
+        """Somebody moved the bot from its voice channel into this one."""
+
 
 class RoomtoneClient(discord.Client):
     """discord.py's client with our commands. Made and run by `connected`."""
@@ -92,9 +95,15 @@ class RoomtoneClient(discord.Client):
     def _moved(self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState) -> None:
         """Hand on who came and went; mutes and the like are not movements.
 
-        The bot's own coming and going is the voice connection's to judge: it leaves and comes back to mend itself.
+        The bot's own coming and going is the voice connection's to judge: it leaves and comes back to mend itself. It
+        never changes from one channel into another of itself.
         """
-        if before.channel == after.channel or (self.user is not None and member.id == self.user.id):
+        if before.channel == after.channel:
+            return
+        if self.user is not None and member.id == self.user.id:
+            place = self.place(member.guild.id, after.channel.id) if before.channel and after.channel else None
+            if place is not None:
+                self._household.dragged(place)
             return
         person = person_of(member)
         if before.channel is not None:

@@ -155,6 +155,73 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
+    """The room that it was in ends in order; the next one is as good as any: left, or dragged on."""
+    house, place = House(), FakePlace()
+    side, attic = FakePlace(channel_id=21), FakePlace(channel_id=22)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        rooms.dragged(FakePlace(guild_id=11))
+        for there in (side, attic):
+            rooms.dragged(there)
+            await until(lambda: house.rooms[-1].place is there and house.rooms[-1].opened.is_set())  # noqa: B023
+            assert rooms.where(place.guild_id) is there
+        assert await rooms.leave(place.guild_id)
+        assert rooms.where(place.guild_id) is None
+    assert [room.end.result() for room in house.rooms] == ["moved", "moved", "left"]
+    assert place.written == side.written == attic.written == []
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_may_not_be_where_it_was_dragged_says_so_once() -> None:
+    """It does not come back behind people's back, nor try again."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.fails_to_open = LinkError("The bot may not join Lounge.")
+        rooms.dragged(side)
+        await until(lambda: rooms.where(place.guild_id) is None)
+    assert side.written == ["I could not come along. The bot may not join Lounge."]
+    assert len(house.rooms) == 2
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_is_sent_away_is_not_dragged_back() -> None:
+    """/leave holds, whether somebody moves the bot before or after it, while its room takes time to end."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        room = house.rooms[0]
+        with pytest.MonkeyPatch.context() as slowly:
+            slowly.setattr(room, "close", lambda _: None)
+            rooms.dragged(side)
+            leaving = asyncio.create_task(rooms.leave(place.guild_id), name="leaving")
+            await asyncio.sleep(0)
+            rooms.dragged(side)
+        room.close("moved")
+        assert await leaving
+        assert rooms.where(place.guild_id) is None
+    assert len(house.rooms) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_was_followed_into_is_mended_like_any_other() -> None:
+    """A crash there is told and starts it again."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        rooms.dragged(side)
+        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+        house.rooms[1].end.set_exception(LinkError("The line broke."))
+        await until(lambda: house.clock.sleeping == 1)
+        rooms.dragged(place)
+        house.clock.advance(1.0)
+        await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
+        assert house.rooms[2].place is side
+        assert side.written == ["The line broke. I am starting again in 1 s; what was said before is kept."]
+
+
+@pytest.mark.asyncio
 async def test_abandoned_rooms_end_without_a_goodbye() -> None:
     """As after a SIGKILL: nothing is closed in order."""
     house, place = House(), FakePlace()

@@ -344,13 +344,18 @@ class ReceivingState(VoiceConnectionState):
         await super()._voice_connect(self_deaf=self_deaf, self_mute=self_mute)
 
     async def voice_state_update(self, data: Any) -> None:
-        """Follow Discord's word about us; note when somebody else took us out of the channel.
+        """Follow Discord's word about us; note when somebody else took us out of the channel, or into another one.
 
         The stock never takes back that we were once out, so after one reconnection it would take the next move to
         another server (4014) for the end.
         """
         if data["channel_id"] is not None:
             self._disconnected.clear()
+            if int(data["channel_id"]) != self.voice_client.channel.id:
+                self.removed = True
+                if self.is_connected():
+                    # The stock would follow, and hear people who were told nothing of it.
+                    return
         elif not self._expecting_disconnect:
             if self.session_id is None:
                 # We are not in yet, so it is a late word of the client before us.

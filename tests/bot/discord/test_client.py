@@ -15,8 +15,10 @@ from bot.discord.client import RoomtoneClient, connected, translated
 from bot.discord.endpoint import connector, point_at
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
+from bot.supervisor import RoomSupervisor
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
+from tests.fakes.clock import FakeClock
 from voice.errors import LinkError
 from voice.transport.settings import TransportSettings
 
@@ -40,6 +42,7 @@ class FakeHousehold:
         self.state = "I am well."
         self.told = asyncio.Event()
         self.movements: list[tuple[int, int, Moved]] = []
+        self.drags: list[tuple[int, int]] = []
 
     async def join(self, place: Place) -> None:
         """Be there, or refuse."""
@@ -64,6 +67,10 @@ class FakeHousehold:
         """Keep it."""
         self.movements.append((guild_id, channel_id, moved))
         self.told.set()
+
+    def dragged(self, place: Place) -> None:
+        """Keep it."""
+        self.drags.append((place.guild_id, place.channel_id))
 
 
 def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
@@ -214,15 +221,78 @@ async def test_movements_are_handed_on() -> None:
             (602, "Ada", False),
         ]
         await local.join(ROOMTONE_BOT_ID)
+        await local.join(ROOMTONE_BOT_ID, channel_id=602)
         await local.leave(ROOMTONE_BOT_ID)
         await local.join(BEN)
         await settle(lambda: len(household.movements) == 5)
         assert household.movements[-1][2].person.name == "Ben"
+        assert household.drags == [(local.guild.id, 602)]
         place = client.place(local.guild.id, 602)
         assert place is not None
         assert place.name == "Side room"
         assert client.place(local.guild.id, 601) is None
         assert client.place(77, 602) is None
+
+
+class Silence:
+    """Nothing to say."""
+
+    def next_frame(self) -> None:
+        """Say nothing."""
+
+
+class Visit:
+    """A room that does no more than be there: it connects, writes that it listens, and stays until closed."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.opened = asyncio.Event()
+        self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> str:
+        """Be there."""
+        async with self.place.connect(Silence(), lambda _: None, excludes=lambda _: False):
+            await self.place.write("I listen.")
+            self.opened.set()
+            return await self._closing
+
+    def close(self, reason: str) -> None:
+        """End."""
+        if not self._closing.done():
+            self._closing.set_result(reason)
+
+    def moved(self, moved: Moved) -> None:
+        """Let them."""
+
+    def status(self) -> str:
+        """Say nothing."""
+        return ""
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() -> None:
+    """A moderator moves it: the room of the old channel ends, one opens in the new, with its notice there."""
+    visits: list[Visit] = []
+
+    def make(place: Place) -> Visit:
+        visits.append(Visit(place))
+        return visits[-1]
+
+    rooms = RoomSupervisor(make, clock=FakeClock())
+    async with LocalDiscord() as local, connected(settings_for(local), TransportSettings(), rooms) as client, rooms:
+        place = client.place(local.guild.id, 600)
+        assert place is not None
+        await rooms.join(place)
+        await local.join(ROOMTONE_BOT_ID, channel_id=602)
+        await settle(lambda: len(visits) == 2 and visits[1].opened.is_set())
+        here = rooms.where(local.guild.id)
+        assert here is not None
+        assert (here.channel_id, here.name) == (602, "Side room")
+        assert [state["channel_id"] for state in local.status()["voice_states"]] == ["602"]
+        assert [(message.channel_id, message.content) for message in local.messages] == [
+            (600, "I listen."),
+            (602, "I listen."),
+        ]
 
 
 @pytest.mark.asyncio

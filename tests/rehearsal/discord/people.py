@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 @contextlib.asynccontextmanager
-async def guest(local: LocalDiscord, user_id: int) -> AsyncIterator[Person]:
-    """Have a person in the first voice channel for a while."""
+async def guest(local: LocalDiscord, user_id: int, *, channel_id: int | None = None) -> AsyncIterator[Person]:
+    """Have a person in a voice channel for a while, the first one by default."""
 
     async def join() -> Mapping[str, object]:
-        return (await local.join(user_id)).as_dict()
+        return (await local.join(user_id, channel_id=channel_id)).as_dict()
 
     async def leave() -> None:
         await local.leave(user_id)

@@ -389,6 +389,24 @@ async def end_runner(client: ReceivingClient) -> None:
 
 
 @pytest.mark.asyncio
+async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> None:
+    """A link is one channel's: it leaves where it was not asked to be, and hears nobody there."""
+    async with (
+        scene(tmp_path) as room,
+        guest(room.local, ADA, channel_id=SIDE_ROOM) as ada,
+        guest(room.local, BEN, channel_id=SIDE_ROOM),
+    ):
+        await ada.meet(BEN)
+        await room.local.join(BOT, channel_id=SIDE_ROOM)
+        await ada.say(room.clip)
+        async with asyncio.timeout(10):
+            assert "took the bot out" in await room.link.lost()
+        assert room.link.removed
+        await until(lambda: room.local.status()["members"][-2]["voice_channel_id"] is None, "leaving")
+        assert room.listener.seconds_of(ADA) == 0
+
+
+@pytest.mark.asyncio
 async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
     """When discord.py's websocket task dies a new client takes the old one's place."""
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
