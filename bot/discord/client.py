@@ -17,6 +17,7 @@ from discord import app_commands
 from bot.discord.commands.room import Rooms, add_room_commands
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import DiscordPlace, person_of
+from bot.discord.stage import take_the_stage
 from bot.errors import SetupError
 from bot.place import Moved
 
@@ -110,6 +111,17 @@ class RoomtoneClient(discord.Client):
             self._household.moved(member.guild.id, before.channel.id, Moved(person, joined=False))
         if after.channel is not None:
             self._household.moved(member.guild.id, after.channel.id, Moved(person, joined=True))
+
+    async def on_voice_state_update(
+        self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState
+    ) -> None:
+        """Have the bot heard when it has come onto a stage; whom a moderator makes audience later, stays it."""
+        came_suppressed = before.channel is None and after.channel is not None and after.suppress
+        if self.user is None or member.id != self.user.id or not came_suppressed:
+            return
+        here, stage = self._household.where(member.guild.id), after.channel
+        if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
+            await take_the_stage(member, stage, here)
 
     def place(self, guild_id: int, channel_id: int) -> Place | None:
         """Return a voice channel by its ids, its own chat as the text channel; None when it is gone."""

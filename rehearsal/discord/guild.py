@@ -13,10 +13,11 @@ SPARE_BOT_ID = 1002
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A voice or text channel of the guild."""
+    """A voice or text channel of the guild. `stage`: a voice channel with speakers and an audience."""
 
     id: int
     name: str
+    stage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,10 @@ class GuildSpec:
     def is_voice(self, channel_id: int) -> bool:
         """Say whether that channel is a voice channel of this guild."""
         return any(channel.id == channel_id for channel in self.voice_channels)
+
+    def is_stage(self, channel_id: int) -> bool:
+        """Say whether that channel is a stage of this guild."""
+        return any(channel.id == channel_id and channel.stage for channel in self.voice_channels)
 
     def _who(self) -> str:
         return ", ".join(f"{member.id} ({member.name})" for member in self.members)

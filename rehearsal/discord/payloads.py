@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Json: TypeAlias = dict[str, Any]
 
 # Discord's own constants for channel and message types.
-TEXT_CHANNEL, VOICE_CHANNEL = 0, 2
+TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL = 0, 2, 13
 _DEFAULT_MESSAGE, _COMMAND_REPLY = 0, 20
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
 # The moderators' role lies beside the guild's other ids; @everyone's role has the guild's own id.
@@ -85,7 +85,7 @@ def channel(guild: GuildSpec, spec: Channel) -> Json:
     }
     if guild.is_voice(spec.id):
         voice = {"bitrate": 64000, "user_limit": 0, "rtc_region": None, "video_quality_mode": 1}
-        return {**common, "type": VOICE_CHANNEL, **voice}
+        return {**common, "type": STAGE_CHANNEL if spec.stage else VOICE_CHANNEL, **voice}
     return {**common, "type": TEXT_CHANNEL, "topic": None}
 
 

@@ -14,6 +14,7 @@ from aiohttp import BodyPartReader, web
 from rehearsal.discord import payloads
 from rehearsal.discord.gateway import bot_of_token
 from rehearsal.discord.interactions import RefusedError, check_content
+from rehearsal.discord.permissions import Permission
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,6 +31,7 @@ _UNAUTHORIZED = (401, 0, "401: Unauthorized")
 _UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
 _UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
 _MISSING_ACCESS = (403, 50001, "Missing Access")
+_MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
 _MOST_LISTED = 100
 
 
@@ -71,6 +73,7 @@ class Rest:
             ("GET", "/guilds/{guild}/roles", self._for_bot(self._get_roles)),
             ("GET", "/guilds/{guild}/members", self._for_bot(self._get_members)),
             ("GET", "/guilds/{guild}/members/{user}", self._for_bot(self._get_member)),
+            ("PATCH", "/guilds/{guild}/voice-states/@me", self._for_bot(self._patch_my_voice_state)),
             ("GET", "/channels/{channel}", self._for_bot(self._get_channel)),
             ("GET", "/channels/{channel}/messages", self._for_bot(self._get_messages)),
             ("POST", "/channels/{channel}/messages", self._for_bot(self._post_message)),
@@ -152,6 +155,24 @@ class Rest:
     async def _get_member(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
         return json_response(payloads.guild_member(self._world.guild, self._member(request)))
+
+    async def _patch_my_voice_state(self, request: web.Request, bot_id: int) -> web.Response:
+        self._check_guild(request)
+        data = await _message_body(request)
+        state = self._world.voice_state(bot_id)
+        if state is None or str(data.get("channel_id")) != state["channel_id"]:
+            raise RefusedError(404, 10065, "Unknown Voice State")
+        guild = self._world.guild
+        if not guild.is_stage(int(state["channel_id"])):
+            raise RefusedError(400, 50024, "Cannot execute action on this channel type")
+        suppress = bool(data.get("suppress", state["suppress"]))
+        may_speak = int(payloads.permission_bits(guild, bot_id)) & Permission.MUTE_MEMBERS
+        if state["suppress"] and not suppress and not may_speak:
+            raise RefusedError(*_MISSING_PERMISSIONS)
+        asks_at = data.get("request_to_speak_timestamp")
+        changed = self._world.change_stage_part(bot_id, suppress=suppress, asks_at=asks_at)
+        self._gateway.broadcast("VOICE_STATE_UPDATE", changed)
+        return web.Response(status=204)
 
     async def _get_channel(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)

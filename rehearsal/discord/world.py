@@ -91,7 +91,16 @@ class World:
         stays = old is not None and old["channel_id"] == str(channel_id)
         session_id = old["session_id"] if old is not None and stays else secrets.token_hex(16)
         state = self._voice_state(user_id, channel_id, session_id, self_mute=self_mute, self_deaf=self_deaf)
+        if self.guild.is_stage(channel_id):
+            # Whoever comes in is audience.
+            state["suppress"] = old["suppress"] if old is not None and stays else True
         self._voice_states[user_id] = state
+        return state
+
+    def change_stage_part(self, user_id: int, *, suppress: bool, asks_at: str | None) -> Json:
+        """Make a member a stage's speaker, or its audience that asks to speak since `asks_at`; return the state."""
+        changed = {"suppress": suppress, "request_to_speak_timestamp": asks_at}
+        state = self._voice_states[user_id] = {**self._voice_states[user_id], **changed}
         return state
 
     def leave_voice(self, user_id: int) -> Json | None:

@@ -16,7 +16,7 @@ from bot.discord.endpoint import connector, point_at
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
 from bot.supervisor import RoomSupervisor
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from tests.fakes.clock import FakeClock
 from voice.errors import LinkError
@@ -92,10 +92,13 @@ def discord_itself() -> object:
 
 
 @asynccontextmanager
-async def online() -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeHousehold]]:
+async def online(guild: GuildSpec | None = None) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeHousehold]]:
     """Start a local Discord with our client in it."""
     household = FakeHousehold()
-    async with LocalDiscord() as local, connected(settings_for(local), TransportSettings(), household) as client:
+    async with (
+        LocalDiscord(guild=guild) as local,
+        connected(settings_for(local), TransportSettings(), household) as client,
+    ):
         yield local, client, household
 
 
@@ -310,6 +313,50 @@ async def test_a_place_follows_discord_through_a_new_main_session() -> None:
         await local.leave(ADA)
         await settle(lambda: len(household.movements) == 3)
         assert [person.name for person in place.company()] == ["Ben"]
+
+
+def a_stage(*, moderator: bool) -> GuildSpec:
+    """Return a guild with a stage; `moderator`: the bot may mute others."""
+    return GuildSpec(
+        voice_channels=(Channel(600, "Evening"), Channel(603, "Podium", stage=True)),
+        bots=(Member(ROOMTONE_BOT_ID, "Roomtone", moderator=moderator),),
+    )
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_may_makes_itself_a_speaker_on_a_stage() -> None:
+    """Each time it comes in; whom a moderator makes audience later, stays it."""
+    async with online(a_stage(moderator=True)) as (local, client, household):
+        household.place = client.place(local.guild.id, 603)
+        for _ in range(2):
+            await local.join(ROOMTONE_BOT_ID, channel_id=603)
+            await settle(lambda: local.status()["voice_states"][0]["suppress"] is False)
+            await local.leave(ROOMTONE_BOT_ID)
+        assert local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_a_bot_in_a_stages_audience_asks_to_speak_and_says_what_helps() -> None:
+    """Nobody would hear its answers; in other channels, and where it has no room, there is nothing to say."""
+    async with online(a_stage(moderator=False)) as (local, client, household):
+        me = client.guilds[0].me
+        for room_id, channel_id in ((None, 603), (600, 603), (600, 600), (603, 603)):
+            household.place = client.place(local.guild.id, room_id) if room_id else None
+            await local.join(ROOMTONE_BOT_ID, channel_id=channel_id)
+            await settle(lambda: me.voice is not None)
+            if room_id != 603:
+                await local.leave(ROOMTONE_BOT_ID)
+                await settle(lambda: me.voice is None)
+        await settle(lambda: local.messages)
+        state = local.status()["voice_states"][0]
+        assert state["suppress"]
+        assert state["request_to_speak_timestamp"] is not None
+        (told,) = local.messages
+        assert told.channel_id == 603
+        assert told.content == (
+            "I am among the audience of Podium, where nobody hears me. Invite me to speak; or give my role the "
+            "permission Mute Members, then use /leave and /join."
+        )
 
 
 def test_every_end_of_the_client_has_a_sentence() -> None:

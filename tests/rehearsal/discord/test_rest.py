@@ -12,12 +12,13 @@ import discord
 import pytest
 
 from rehearsal.discord import LocalDiscord
+from rehearsal.discord.guild import Channel, GuildSpec, Member
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-BOT, ADA = 1001, 2001
+BOT, SPARE, ADA = 1001, 1002, 2001
 _TOKEN = {"Authorization": "Bot 1001.t"}
 
 
@@ -108,6 +109,37 @@ async def test_what_is_not_there_has_discords_code() -> None:
         ):
             answer = await api(method, path, json={"content": "x"} if method == "PATCH" else None)
             assert (answer[0], answer[1]["code"]) == (status, code), path
+
+
+@pytest.mark.asyncio
+async def test_a_stage_has_rules() -> None:
+    """Anybody may ask to speak; only who may mute others makes itself a speaker; elsewhere there is nothing to ask."""
+    stage = Channel(603, "Stage", stage=True)
+    bots = (Member(BOT, "Roomtone"), Member(SPARE, "Spare", moderator=True))
+    guild = GuildSpec(voice_channels=(stage, Channel(600, "Evening")), bots=bots)
+    async with LocalDiscord(guild=guild) as local, _api(local) as api:
+
+        async def change(bot_id: int, channel_id: int, **wanted: object) -> tuple[int, int | None]:
+            status, body = await api(
+                "PATCH",
+                "/guilds/500/voice-states/@me",
+                headers={"Authorization": f"Bot {bot_id}.t"},
+                json={"channel_id": str(channel_id), **wanted},
+            )
+            return status, None if body is None else body["code"]
+
+        assert (await api("GET", "/channels/603"))[1]["type"] == 13
+        assert await change(BOT, 603, suppress=False) == (404, 10065)
+        await local.join(BOT)
+        await local.join(SPARE)
+        assert await change(BOT, 603, suppress=False) == (403, 50013)
+        assert await change(BOT, 603, request_to_speak_timestamp="2026-11-20T15:00:00") == (204, None)
+        assert await change(SPARE, 603, suppress=False) == (204, None)
+        asking, speaking = local.status()["voice_states"]
+        assert (asking["suppress"], asking["request_to_speak_timestamp"]) == (True, "2026-11-20T15:00:00")
+        assert (speaking["suppress"], speaking["request_to_speak_timestamp"]) == (False, None)
+        await local.join(SPARE, channel_id=600)
+        assert await change(SPARE, 600, suppress=False) == (400, 50024)
 
 
 @pytest.mark.asyncio

@@ -28,6 +28,17 @@ def test_a_stay_keeps_its_session_and_a_move_does_not() -> None:
     assert (world.leave_voice(ADA), world.voice_state(ADA), world.voice_channel_of(ADA)) == (None, None, None)
 
 
+def test_who_comes_onto_a_stage_is_audience_until_made_a_speaker() -> None:
+    """A speaker stays one through a change of flags; who leaves and comes back is audience again."""
+    world = World(GuildSpec(voice_channels=(Channel(603, "Stage", stage=True), Channel(600, "Evening"))))
+    assert not world.enter_voice(ADA, 600)["suppress"]
+    assert world.enter_voice(ADA, 603)["suppress"]
+    assert not world.change_stage_part(ADA, suppress=False, asks_at=None)["suppress"]
+    assert not world.enter_voice(ADA, 603, self_mute=True)["suppress"]
+    world.leave_voice(ADA)
+    assert world.enter_voice(ADA, 603)["suppress"]
+
+
 def test_a_new_token_voids_the_one_before() -> None:
     """And leaving voids both."""
     world = World(GuildSpec())

@@ -1,0 +1,35 @@
+"""How the bot gets onto a stage: whoever comes into a stage channel is among the audience, whom nobody hears."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import discord
+import structlog
+
+if TYPE_CHECKING:
+    from bot.place import Place
+
+log = structlog.get_logger()
+
+TIMEOUT_S = 10.0
+
+
+async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place: Place) -> None:
+    """Become a speaker where the bot may; else ask to speak, and write into the room's chat what helps.
+
+    `me`: the bot, in the audience of `stage`, which rooms know as `place`.
+    """
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            if stage.permissions_for(me).mute_members:
+                await me.edit(suppress=False)
+                return
+            await me.request_to_speak()
+    except (discord.DiscordException, OSError, TimeoutError) as error:
+        log.warning("stage_not_taken", channel_id=place.channel_id, error_class=type(error).__name__)
+    await place.write(
+        f"I am among the audience of {place.name}, where nobody hears me. Invite me to speak; or give my role the "
+        "permission Mute Members, then use /leave and /join."
+    )
