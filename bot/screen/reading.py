@@ -11,7 +11,7 @@ import structlog
 
 from bot.errors import SetupError
 from voice.screen.ocr import OcrReader
-from voice.screen.port import VisionError
+from voice.screen.port import NoPictureError, VisionError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -102,6 +102,9 @@ class ModelFirst:
             self._looked_at.append(now)
             try:
                 reading = await self._model.read(latest, urgent=urgent)
+            except NoPictureError:
+                self._looked_at.remove(now)
+                raise
             except VisionError as error:
                 rest_s = min(FIRST_REST_S * 2**self._failures, LONGEST_REST_S)
                 self._failures += 1

@@ -206,6 +206,7 @@ class RoomScreens:
             clock=self._clock,
             on_note=note,
             on_trouble=lambda sentence: sharer.tell(t="trouble", sentence=sentence),
+            over=lambda: sharer.ended is not None or self._excludes(sharer.person.id),
         )
         self._log.info("screen_share_started", user_id=sharer.person.id, surface=sharer.share.surface)
         self._starting.put_nowait(sharer)
@@ -343,7 +344,11 @@ class RoomScreens:
 
     async def look(self, question: str, *, who: str | None) -> str:
         """Return what is on a shared screen about `question`. Raises `ToolError`."""
-        shares = [sharer.share for sharer in self._sharers.values() if sharer.share is not None]
+        shares = [
+            sharer.share
+            for sharer in self._sharers.values()
+            if sharer.share is not None and not self._excludes(sharer.person.id)
+        ]
         if who is not None:
             wanted = who.strip().casefold()
             shares = [share for share in shares if share.who.casefold() == wanted] or [

@@ -18,7 +18,7 @@ from voice.screen.frame import FrameRefusedError, check_frame
 from voice.screen.gate import WHOLE, Change, Gate
 from voice.screen.notes import NoteTaker, ScreenNote, Seen, Why
 from voice.screen.pace import Pace, Pending
-from voice.screen.port import Look, Reading, Source, VisionError
+from voice.screen.port import Look, NoPictureError, Reading, Source, VisionError
 from voice.screen.text import to_read
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class MisbehavedError(Exception):
 
 class Share:
     """One screen. `who` shares it, `surface` says what it is; `on_note` takes each note, `on_trouble` what keeps it
-    from being read, and an empty sentence when nothing does any more.
+    from being read, and an empty sentence when nothing does any more. `over` says whether it may be looked at no more.
 
     *Ownership*: `run` is its room's task. Not thread-safe.
     """
@@ -72,6 +72,7 @@ class Share:
         clock: Clock,
         on_note: Callable[[ScreenNote], Awaitable[None]],
         on_trouble: Callable[[str], None],
+        over: Callable[[], bool] = lambda: False,
     ) -> None:
         self.who = who
         self.surface = surface
@@ -79,6 +80,7 @@ class Share:
         self._clock = clock
         self._on_note = on_note
         self._on_trouble = on_trouble
+        self._over = over
         self._pace = (
             Pace(active_s=settings.active_interval_s, idle_s=settings.idle_interval_s) if readers.by_model else None
         )
@@ -196,6 +198,11 @@ class Share:
         self._reading = None
         try:
             reading = await self._readers.read(self._take, urgent=urgent)
+        except NoPictureError:
+            # It is ended in a moment.
+            self._pending = self._unread()
+            await self._clock.sleep(REST_AFTER_FAILURE_S)
+            return
         except VisionError as error:
             await self._failed(error)
             return
@@ -217,6 +224,7 @@ class Share:
 
     def _take(self) -> Look:
         """Return the latest picture and what is to be read of it."""
+        self._refuse_when_over()
         assert self._frame is not None, "a change comes with a picture"
         # A reader that failed is followed by another: what it took has still to be read.
         pending, self._pending = self._unread(), Pending()
@@ -287,15 +295,13 @@ class Share:
 
         Raises `VisionError`.
         """
-        if self._frame is None or not self._shown:
-            raise VisionError("No picture of the screen has come yet. Ask again in a moment.")
-        name, screen = self._frame.hash, self._screens
+        name, screen = self._of_now().hash, self._screens
 
         def latest() -> Look:
-            assert self._frame is not None
-            return Look(self._frame.jpeg, who=self.who, question=question)
+            return Look(self._of_now().jpeg, who=self.who, question=question)
 
         reading = await self._readers.read(latest, urgent=True)
+        self._refuse_when_over()
         self.counts["asked"] += 1
         if screen == self._screens:
             await self._noted(Seen(reading, Why.ASKED, (WHOLE,), name, self._clock.now()))
@@ -304,3 +310,14 @@ class Share:
         if not reading.lines:
             return "There is no text on it that I can read."
         return "\n".join(line.text for line in reading.lines)
+
+    def _of_now(self) -> Frame:
+        """Return the latest picture of what is shared now. Raises `NoPictureError`."""
+        self._refuse_when_over()
+        if self._frame is None or not self._shown:
+            raise NoPictureError("No picture of the screen has come yet. Ask again in a moment.")
+        return self._frame
+
+    def _refuse_when_over(self) -> None:
+        if self._over():
+            raise NoPictureError("The share is over.")

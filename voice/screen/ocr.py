@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import structlog
 
 from voice.screen.gate import Box
-from voice.screen.port import Reading, Source, VisionError
+from voice.screen.port import NoPictureError, Reading, Source, VisionError
 from voice.screen.text import Line, cleaned
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ class OcrReader:
             raise VisionError("Reading screens failed again and again; it is tried again in a minute.")
         try:
             answer = await self._read(latest)
+        except NoPictureError:
+            raise
         except VisionError:
             self._failed()
             raise
@@ -150,11 +152,12 @@ class OcrReader:
 
     async def _read(self, latest: Latest) -> dict[str, Any]:
         process = await self._started()
+        look = latest()
         answer: dict[str, Any] | None = None
         timeout_s = self._timeout_s * 2**self._failures
         try:
             async with asyncio.timeout(timeout_s):
-                answer = await _asked(process, latest())
+                answer = await _asked(process, look)
         except TimeoutError as error:
             log.warning("screen_reader_hung", timeout_s=timeout_s)
             raise VisionError("Reading the screen took too long; the reader was started again.") from error

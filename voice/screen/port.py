@@ -29,6 +29,10 @@ class VisionError(VoiceError):
     """A picture could not be read: the reader is missing, hung or refused. The message is a plain sentence."""
 
 
+class NoPictureError(VisionError):
+    """There is no picture to read, or none any more. No reader failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """What is to be read. `boxes`: which parts; `who` shares the screen; `before`: what was noted of it last, so that
@@ -50,7 +54,8 @@ class Reading:
     description: str = ""
 
 
-# Returns what is to be read; called when the reader's turn for it has come, so that it is the latest there is.
+# Returns what is to be read; called when the reader's turn for it has come, so that it is the latest there is. It
+# raises `NoPictureError` when there is nothing to look at any more.
 Latest: TypeAlias = "Callable[[], Look]"
 
 

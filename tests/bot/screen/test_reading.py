@@ -11,7 +11,7 @@ from bot.screen.reading import FIRST_REST_S, ModelFirst, OcrAlone, chosen_reader
 from bot.settings import LlmSettings
 from tests.fakes.clock import FakeClock
 from voice.screen.ocr import OcrReader
-from voice.screen.port import Look, Reading, Source, VisionError
+from voice.screen.port import Look, NoPictureError, Reading, Source, VisionError
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
@@ -77,6 +77,22 @@ async def test_an_hour_has_so_many_looks() -> None:
     ):
         clock.advance(wait_s)
         assert (await readers.read(lambda: LOOK)).source is source
+
+
+@pytest.mark.asyncio
+async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
+    """It goes on being asked, its hour is not charged, and nothing stands in."""
+    model, ocr = Stub(Source.MODEL), Stub()
+    readers = ModelFirst(model, ocr, monotonic=lambda: 0.0, most_per_hour=1)
+
+    def gone() -> Look:
+        raise NoPictureError("The share is over.")
+
+    with pytest.raises(NoPictureError, match="over"):
+        await readers.read(gone)
+    assert ocr.asked == []
+    assert readers.shortcoming == ""
+    assert (await readers.read(lambda: LOOK)).source is Source.MODEL
 
 
 def test_who_shares_is_told_who_looks() -> None:

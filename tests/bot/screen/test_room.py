@@ -272,6 +272,73 @@ async def test_who_looks_without_a_share_is_told() -> None:
         assert await room.look("what?", who=None) == "On Ada's screen (a window) now:\nTokyo 2099"
 
 
+async def looking(watching: Watching, room: RoomScreens, sharer: Sharer) -> asyncio.Task[str]:
+    """Somebody asks about a screen, and the reader's turn for it has not come."""
+    await see(watching, room, sharer, "dark", "Tokyo 2099")
+    watching.readers.holding = asyncio.Event()
+    watching.readers.waiting.clear()
+    asked = asyncio.create_task(room.look("what?", who=None))
+    await watching.readers.waiting.wait()
+    return asked
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("opts_out", [False, True])
+async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> None:
+    """No picture goes to the reader, nothing is told or noted, once a share is over or its person has opted out."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        asked = await looking(watching, room, sharer)
+        assert watching.readers.holding is not None
+        if opts_out:
+            watching.opted_out = {ADA.id}
+        else:
+            await room.end(sharer, Ending.COMMAND)
+        looks, notes = len(watching.readers.looks), len(watching.notes)
+        watching.readers.holding.set()
+        with pytest.raises(ToolError, match="The share is over"):
+            await asked
+        assert (len(watching.readers.looks), len(watching.notes)) == (looks, notes)
+        with pytest.raises(ToolError, match="Nobody shares"):
+            await room.look("what?", who=None)
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
+    """The reader had the picture when the share ended."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        asked = await looking(watching, room, sharer)
+        assert watching.readers.holding is not None
+        watching.readers.thinking = asyncio.Event()
+        watching.readers.holding.set()
+        await until(lambda: len(watching.readers.looks) == 2)
+        await room.end(sharer, Ending.COMMAND)
+        watching.readers.thinking.set()
+        with pytest.raises(ToolError, match="The share is over"):
+            await asked
+        assert len(watching.notes) == 1
+        assert watching.memory.live_notes == ()
+
+
+@pytest.mark.asyncio
+async def test_who_has_opted_out_is_looked_at_no_more() -> None:
+    """A change that waited for the reader is not read, and is no trouble of the reader's."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        watching.readers.holding = asyncio.Event()
+        await room.picture(sharer, PICTURES["dark"])
+        await watching.readers.waiting.wait()
+        watching.opted_out = {ADA.id}
+        watching.readers.holding.set()
+        await pass_time(watching, 2 * LOOK_S)
+        assert sharer.ended is Ending.OPTED_OUT
+        assert (watching.readers.looks, watching.notes, list(sharer.news)) == ([], [], [])
+
+
 @pytest.mark.asyncio
 async def test_a_page_that_misbehaves_is_thrown_out() -> None:
     """And nothing else is disturbed."""

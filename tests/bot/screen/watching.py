@@ -36,7 +36,10 @@ PICTURES = {
 
 
 class FakeReaders:
-    """`Readers` that see what the test says. `texts`: the lines that stand there now; `words`: a model's."""
+    """`Readers` that see what the test says. `texts`: the lines that stand there now; `words`: a model's.
+
+    `holding`: their turn has not come before it is set; `thinking`: they have a picture, and answer when it is set.
+    """
 
     def __init__(self, *, by_model: bool = False) -> None:
         self.by_model = by_model
@@ -49,6 +52,7 @@ class FakeReaders:
         self.rests = 0
         self.holding: asyncio.Event | None = None
         self.waiting = asyncio.Event()
+        self.thinking: asyncio.Event | None = None
 
     async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
         """Read at once, or when the test lets it."""
@@ -57,6 +61,8 @@ class FakeReaders:
             await self.holding.wait()
         self.looks.append(latest())
         self.urgent.append(urgent)
+        if self.thinking is not None:
+            await self.thinking.wait()
         if self.trouble is not None:
             raise VisionError(self.trouble)
         if self.by_model:

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from tests.voice.screen.screens import HUD, jpeg, screen
 from voice.screen.gate import WHOLE, Box
 from voice.screen.ocr import MISSING, OcrReader
-from voice.screen.port import Look, Source, VisionError
+from voice.screen.port import Look, NoPictureError, Source, VisionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -220,6 +220,21 @@ async def test_after_failures_in_a_row_it_rests() -> None:
         time.now += 61
         with pytest.raises(VisionError, match="broke off"):
             await of.read(lambda: LOOK)
+
+
+@pytest.mark.asyncio
+async def test_a_picture_that_is_gone_costs_no_process() -> None:
+    """The reader did not fail: it is there for the next one, however often that happens."""
+
+    def gone() -> Look:
+        raise NoPictureError("The share is over.")
+
+    async with reader(stand_in('answer({"lines": [["Hi", 0, 0, 1, 1, 1]]})')) as of:
+        for _ in range(5):
+            with pytest.raises(NoPictureError, match="over"):
+                await of.read(gone)
+            assert runs(of)
+        assert await texts(of) == ["Hi"]
 
 
 @pytest.mark.asyncio
