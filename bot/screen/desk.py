@@ -55,10 +55,12 @@ class WatchDesk:
         """Return who shares what, in plain sentences. Raises `ScreenError`."""
         return self._room(guild_id).status()
 
-    async def look(self, guild_id: int, question: str, *, who: str | None) -> str:
-        """Return what is on a shared screen now. Raises `ScreenError`."""
+    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
+        """Return what is on a shared screen now, for somebody in the channel. Raises `ScreenError`."""
+        room = self._room(guild_id)
+        room.require_present(user_id)
         try:
-            return await self._room(guild_id).look(question, who=who)
+            return await room.look(question, who=who)
         except ToolError as error:
             raise ScreenError(str(error)) from error
 

@@ -170,6 +170,11 @@ class RoomScreens:
         """Return who that is, if they are in the channel now."""
         return next((each for each in self.place.company() if each.id == user_id and not each.is_bot), None)
 
+    def require_present(self, user_id: int) -> None:
+        """Raise `ScreenError` unless that person is in the channel now."""
+        if self.person(user_id) is None:
+            raise ScreenError(f"Join {self.place.name} first: I watch a screen together with who is there.")
+
     def full(self) -> bool:
         """Return whether no more screens may be shared here."""
         return len(self._sharers) >= self._settings.max_shares

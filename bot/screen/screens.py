@@ -122,8 +122,7 @@ class Screens:
         room = self._rooms.get(guild_id)
         if room is None:
             raise ScreenError("I am not in a voice channel here. Join one and use /join first.")
-        if room.person(user_id) is None:
-            raise ScreenError(f"Join {room.place.name} first: I watch a screen together with who is there.")
+        room.require_present(user_id)
         if room.find(user_id) is None and room.full():
             raise ScreenError("As many screens are shared here as may be. Ask somebody to stop first.")
         log.info("screen_link_given", guild_id=guild_id, user_id=user_id)

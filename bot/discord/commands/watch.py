@@ -49,8 +49,8 @@ class Watching(Protocol):
     def status(self, guild_id: int) -> str:
         """Return who shares what."""
 
-    async def look(self, guild_id: int, question: str, *, who: str | None) -> str:
-        """Return what is on a shared screen now."""
+    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
+        """Return what is on a shared screen now, for somebody who asks."""
 
 
 def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: Watching) -> None:
@@ -87,7 +87,7 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: Watchin
     ) -> None:
         async def seen(guild_id: int) -> str:
             who = None if whose is None else whose.display_name
-            return quoted(await watching.look(guild_id, question[:300], who=who))
+            return quoted(await watching.look(guild_id, interaction.user.id, question[:300], who=who))
 
         await _answer(interaction, seen)
 

@@ -29,7 +29,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.stopped: list[tuple[int, bool]] = []
-        self.asked: list[tuple[str, str | None]] = []
+        self.asked: list[tuple[int, str, str | None]] = []
         self.refusal: str | None = None
 
     async def link(self, guild_id: int, user_id: int) -> str:
@@ -47,10 +47,10 @@ class Desk:
         self._refuse()
         return "Ada has shared a window for 3 minutes."
 
-    async def look(self, guild_id: int, question: str, *, who: str | None) -> str:
+    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
         """Note what is asked."""
         self._refuse()
-        self.asked.append((question, who))
+        self.asked.append((user_id, question, who))
         return "On Ada's screen (a window) now:\n**HP** 12 @everyone"
 
     def _refuse(self) -> None:
@@ -113,7 +113,7 @@ async def test_a_look_is_answered_without_markup() -> None:
         told = await say(local, BEN, "look", question="How is the health?")
         assert "\\*\\*HP\\*\\* 12" in told
         assert "@everyone" not in told
-        assert desk.asked == [("How is the health?", None)]
+        assert desk.asked == [(BEN, "How is the health?", None)]
         assert await say(local, BEN, "status") == "Ada has shared a window for 3 minutes."
         desk.refusal = "Nobody shares a screen now."
         assert await say(local, BEN, "look") == "Nobody shares a screen now."
