@@ -130,6 +130,7 @@ class RoomScreens:
             for sharer in self._sharers.values():
                 sharer.ended = Ending.CLOSED
                 sharer.stirred.set()
+            self._sharers.clear()
 
     async def finish(self) -> None:
         """The room ends: end every share, with its recap."""
@@ -183,8 +184,8 @@ class RoomScreens:
         """Let somebody in who has opened their link; an earlier share of theirs ends. Raises `ScreenError`."""
         if self._excludes(person.id):
             raise ScreenError(OPTED_OUT)
-        earlier = self._sharers.get(person.id)
-        if earlier is not None:
+        # Another link of theirs may be opened while one ends: who comes last stays, and nothing is awaited after that.
+        while (earlier := self._sharers.get(person.id)) is not None:
             await self.end(earlier, Ending.SUPERSEDED)
         if self.full():
             raise ScreenError("As many screens are shared here as may be. Ask somebody to stop first.")

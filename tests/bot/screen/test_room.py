@@ -156,6 +156,7 @@ async def test_a_crash_loses_no_note() -> None:
         sharer = await share(room)
         await see(watching, room, sharer, "dark", "Tokyo 2099")
     assert sharer.ended is Ending.CLOSED
+    assert room.sharers() == []
     assert (await watching.stored_notes())[0] == set(watching.told())
     async with watching.room():
         await until(lambda: watching.memory.live_notes == ())
@@ -254,6 +255,21 @@ async def test_one_share_a_person_and_so_many_a_room() -> None:
         assert room.find(ADA.id) is second
         with pytest.raises(ScreenError, match="As many screens"):
             await share(room, BO, nonce="n3")
+
+
+@pytest.mark.asyncio
+async def test_links_that_are_opened_together_leave_one_share() -> None:
+    """Each ends those before it, also one that came while it waited for the first to end; the last can be ended."""
+    watching = Watching(settings=ScreenSettings(max_shares=1))
+    async with watching.room() as room:
+        first = await share(room)
+        await see(watching, room, first, "dark", "Tokyo 2099")
+        sharers = await asyncio.gather(share(room, nonce="n2"), share(room, nonce="n3"))
+        (last,) = [sharer for sharer in sharers if sharer.ended is None]
+        assert room.find(ADA.id) is last
+        assert {sharer.ended for sharer in (first, *sharers)} == {Ending.SUPERSEDED, None}
+        await room.finish()
+        assert last.ended is Ending.CLOSED
 
 
 @pytest.mark.asyncio
