@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from itertools import islice
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from voice.screen.gate import Box, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
 # Lines a person could not read in a game either; a hostile picture may be full of them.
 MAX_LINES: Final = 200
@@ -23,6 +27,13 @@ MAX_LINE_CHARS: Final = 300
 MIN_SCORE: Final = 0.6
 # A line so much like one that was there (0-1) is that line, read a little differently.
 _ALIKE: Final = 0.84
+# Compared letter by letter with so many old lines, those that share the most letters: a line that was read a little
+# differently is the first of them, and a page of text has thousands of pairs.
+_CLOSEST: Final = 3
+# Letters gone through so for one reading, some 8 ms; a hostile screen may be full of lines that share their letters.
+_MOST_COMPARED: Final = 30_000
+# Counts of letters a line has: a power of two above the alphabet's 26.
+_LETTERS: Final = 64
 # A figure that moved by less than this share of the larger one is a counter at work.
 _FIGURE_MOVE: Final = 0.25
 # Room around a known line when it is read again, in shares of the picture's sides.
@@ -73,32 +84,94 @@ def merged(known: Sequence[Line], read: Sequence[Line], boxes: Sequence[Box]) ->
 
 
 def news(before: Sequence[Line], after: Sequence[Line]) -> tuple[Line, ...]:
-    """Return the lines of `after` that say something `before` did not."""
-    return tuple(line for line in after if not any(says_the_same(line.text, old.text) for old in before))
+    """Return the lines of `after` that say something `before` did not.
+
+    Some 4 ms for a full page, tens for the most that a hostile one can hold.
+    """
+    known = _Known([line.text for line in before])
+    return tuple(line for line in after if not known.say(line.text))
 
 
 def says_the_same(line: str, old: str) -> bool:
     """Return whether a line is no news beside an old one: alike, a part of it, or the same with a figure that only
     ticks."""
-    line, old = _CLOCK.sub(" ", line), _CLOCK.sub(" ", old)
-    words, old_words = _letters(line), _letters(old)
-    if not _alike(words, old_words):
-        return False
-    return _figures_stand(line, old)
+    return _Known([old]).say(line)
 
 
-def _alike(words: str, old: str) -> bool:
-    if not words:
-        # Nothing but figures: which, is judged elsewhere; beside words they are something else.
-        return not old
-    if words in old:
-        return True
-    return SequenceMatcher(None, words, old, autojunk=False).ratio() >= _ALIKE
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What of a line is compared: its letters, and its figures but for the clock's."""
+
+    words: str
+    figures: tuple[int, ...]
 
 
-def _figures_stand(line: str, old: str) -> bool:
+class _Known:
+    """Lines that others are compared with. Which are worth it is found by how many letters they share, in any order."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._lines = [_said(text) for text in texts]
+        self._letters = np.array([_letters_of(line.words) for line in self._lines]).reshape(-1, _LETTERS)
+        self._lengths = np.array([len(line.words) for line in self._lines], np.int64)
+        self._left = _MOST_COMPARED
+
+    def say(self, text: str) -> bool:
+        """Return whether one of the lines says the same."""
+        new = _said(text)
+        length = len(new.words)
+        if not length:
+            # Nothing but figures: beside words they are something else.
+            return any(not old.words and _figures_stand(new.figures, old.figures) for old in self._lines)
+        shared = np.minimum(self._letters, _letters_of(new.words)).sum(axis=1)
+        if any(new.words in old.words and _stand(new, old) for old in self._at(np.flatnonzero(shared == length))):
+            return True
+        likeness = 2 * shared / (length + self._lengths)
+        by_likeness = np.argsort(-likeness, kind="stable")
+        alike = (old for old in self._at(by_likeness[likeness[by_likeness] >= _ALIKE]) if _stand(new, old))
+        return any(self._alike(new.words, old.words) for old in islice(alike, _CLOSEST))
+
+    def _at(self, places: NDArray[np.int64]) -> Iterator[_Said]:
+        return (self._lines[place] for place in places)
+
+    def _alike(self, words: str, old: str) -> bool:
+        self._left -= len(old)
+        return self._left >= 0 and 2 * _common(words, old) >= _ALIKE * (len(words) + len(old))
+
+
+def _said(text: str) -> _Said:
+    text = _CLOCK.sub(" ", text)
+    figures = tuple(int(each[:12]) for each in _FIGURE.findall(text))
+    return _Said(_NO_SIGN.sub("", _FIGURE.sub("", text)).casefold(), figures)
+
+
+def _letters_of(words: str) -> NDArray[np.int64]:
+    """Return how often each letter is there; letters of large alphabets share a count, so more may seem shared."""
+    signs = np.frombuffer(words.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return np.bincount(signs % _LETTERS, minlength=_LETTERS)
+
+
+def _common(words: str, old: str) -> int:
+    """Return the length of the longest common subsequence, in as many steps as `old` has letters.
+
+    Source: Hyyrö, Bit-parallel LCS-length computation revisited (2004): bit n of `free` is off where the n-th letter
+    of `words` ends a longer one.
+    """
+    places: dict[str, int] = {}
+    for place, sign in enumerate(words):
+        places[sign] = places.get(sign, 0) | 1 << place
+    free = every = (1 << len(words)) - 1
+    for sign in old:
+        met = free & places.get(sign, 0)
+        free = ((free + met) | (free - met)) & every
+    return len(words) - free.bit_count()
+
+
+def _stand(new: _Said, old: _Said) -> bool:
+    return _figures_stand(new.figures, old.figures)
+
+
+def _figures_stand(figures: Sequence[int], old_figures: Sequence[int]) -> bool:
     """Return whether the figures are the same as far as people care."""
-    figures, old_figures = ([int(each[:12]) for each in _FIGURE.findall(text)] for text in (line, old))
     if len(figures) > len(old_figures):
         return False
     if len(figures) < len(old_figures):
@@ -107,10 +180,6 @@ def _figures_stand(line: str, old: str) -> bool:
     return all(
         abs(new - former) < _FIGURE_MOVE * max(new, former, 1) for new, former in zip(figures, old_figures, strict=True)
     )
-
-
-def _letters(text: str) -> str:
-    return _NO_SIGN.sub("", _FIGURE.sub("", text)).casefold()
 
 
 def _widened(box: Box) -> Box:

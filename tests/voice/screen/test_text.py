@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import voice.screen.text as text_module
 from voice.screen.gate import WHOLE, Box
 from voice.screen.text import MAX_LINE_CHARS, MAX_LINES, Line, cleaned, merged, news, says_the_same, to_read
 
@@ -76,6 +79,54 @@ def test_what_was_read_anew_replaces_what_stood_there() -> None:
     after = merged(known, [line("new chat", 0.5)], [Box(0, 0.45, 1, 0.6)])
     assert [each.text for each in after] == ["title", "new chat"]
     assert merged(known, [], [WHOLE]) == ()
+
+
+def pages(alphabet: str, *, lines: int, length: int) -> tuple[list[str], list[str]]:
+    """Return the lines of two screens of random text."""
+    dice = random.Random(3)
+    before, after = (["".join(dice.choices(alphabet, k=length)) for _ in range(lines)] for _ in range(2))
+    return before, after
+
+
+def test_a_page_that_is_read_a_little_differently_is_no_news() -> None:
+    """Each line has a misread letter and another place; one of them is new."""
+    before, (new, *_) = pages("etaoinshrdlu ", lines=60, length=70)
+    misread = [f"{text[:30]}Z{text[31:]}" for text in reversed(before)]
+    fresh = news([line(text) for text in before], [line(text) for text in (*misread, new)])
+    assert [each.text for each in fresh] == [new]
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "lines", "length"), [("ab", 200, 300), ("etaoinshrdlu ", 200, 60), ("a", 200, 300)]
+)
+def test_comparing_is_bounded_whatever_the_lines_are(
+    monkeypatch: pytest.MonkeyPatch, alphabet: str, lines: int, length: int
+) -> None:
+    """Rooms that have nothing to do with the screen wait for it; what is not compared is news."""
+    steps = 0
+
+    def counted(words: str, old: str) -> int:
+        nonlocal steps
+        steps += len(old)
+        return common(words, old)
+
+    common = text_module._common
+    monkeypatch.setattr(text_module, "_common", counted)
+    before, after = pages(alphabet, lines=lines, length=length)
+    fresh = news([line(text) for text in before], [line(text) for text in after])
+    assert len(fresh) == (0 if alphabet == "a" else lines)
+    assert steps <= text_module._MOST_COMPARED
+
+
+@given(st.text("abc", max_size=12), st.text("abc", max_size=12))
+def test_the_common_letters_are_counted(words: str, old: str) -> None:
+    """As the plain table of all beginnings counts them."""
+    table = [[0] * (len(old) + 1) for _ in range(len(words) + 1)]
+    for row, sign in enumerate(words):
+        for column, other in enumerate(old):
+            longest = max(table[row][column + 1], table[row + 1][column])
+            table[row + 1][column + 1] = table[row][column] + 1 if sign == other else longest
+    assert text_module._common(words, old) == table[-1][-1]
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
