@@ -350,26 +350,30 @@ class RoomScreens:
 
     async def look(self, question: str, *, who: str | None) -> str:
         """Return what is on a shared screen about `question`. Raises `ToolError`."""
-        shares = [
-            sharer.share
+        shares = {
+            sharer.share: sharer
             for sharer in self._sharers.values()
             if sharer.share is not None and not self._excludes(sharer.person.id)
-        ]
+        }
+        asked = list(shares)
         if who is not None:
             wanted = who.strip().casefold()
-            shares = [share for share in shares if share.who.casefold() == wanted] or [
+            asked = [share for share in shares if share.who.casefold() == wanted] or [
                 share for share in shares if wanted in share.who.casefold()
             ]
-        if not shares:
+        if not asked:
             raise ToolError("Nobody of that name shares a screen now." if who else "Nobody shares a screen now.")
-        if len(shares) > 1:
-            names = ", ".join(share.who for share in shares)
+        if len(asked) > 1:
+            names = ", ".join(share.who for share in asked)
             raise ToolError(f"Several people share a screen: {names}. Say whose.")
+        (share,) = asked
+        if shares[share].away_since is not None:
+            raise ToolError(f"{share.who}'s connection is broken; no picture comes now.")
         try:
-            seen = await shares[0].look(question)
+            seen = await share.look(question)
         except VisionError as error:
             raise ToolError(str(error)) from error
-        return f"On {shares[0].who}'s screen ({shares[0].surface}) now:\n{seen}"
+        return f"On {share.who}'s screen ({share.surface}) now:\n{seen}"
 
 
 def _minutes(seconds: float) -> str:

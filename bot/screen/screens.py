@@ -182,6 +182,8 @@ class Screens:
             trouble="" if sharer.share is None else sharer.share.trouble,
         )
         sharer.away_since = None
+        if sharer.share is not None:
+            sharer.share.resume()
         line = self._lines[sharer.nonce] = PageLine(self, room, sharer, welcome)
         return line
 

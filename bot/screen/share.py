@@ -90,6 +90,8 @@ class Share:
         self._gate = Gate()
         self._taker = NoteTaker(surface=surface)
         self._frame: Frame | None = None
+        # Whether its page was away since then.
+        self._stale = False
         # Whether that is a picture of the screen that is shared now; how many there were before; their last notes.
         self._shown = False
         self._screens = 0
@@ -127,6 +129,10 @@ class Share:
         self._changed.set()
         return True
 
+    def resume(self) -> None:
+        """The page is back after its connection broke: the picture is one of before, and the next is of now."""
+        self._stale = True
+
     # -- pictures ---------------------------------------------------------------------------------------------
 
     async def offer(self, data: bytes) -> str:
@@ -148,7 +154,7 @@ class Share:
             frame = await asyncio.to_thread(check_frame, data)
         except FrameRefusedError as error:
             return error.reason.value
-        self._frame, self._shown = frame, True
+        self._frame, self._shown, self._stale = frame, True, False
         verdict = self._gate.look(frame.luma)
         if verdict.change is not Change.SAME:
             self.counts["changed"] += 1
@@ -314,7 +320,7 @@ class Share:
     def _of_now(self) -> Frame:
         """Return the latest picture of what is shared now. Raises `NoPictureError`."""
         self._refuse_when_over()
-        if self._frame is None or not self._shown:
+        if self._frame is None or not self._shown or self._stale:
             raise NoPictureError("No picture of the screen has come yet. Ask again in a moment.")
         return self._frame
 

@@ -24,6 +24,8 @@ from tests.fakes.place import ADA, BO
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
+    from tests.browser.evening import Evening
+
 
 # Nobody can be reached; and nothing is chosen when something is to be shared.
 NO_SOCKETS = (
@@ -183,10 +185,7 @@ async def test_a_broken_connection_is_mended() -> None:
         await here.state("ready")
         await here.page.click("#choose")
         await until(lambda: here.notes)
-        await here.page.evaluate(f"() => {{ window.RealSocket = WebSocket; {NO_SOCKETS} }}")
-        for socket in list(here.web._sockets):
-            await socket.close(code=1012)
-        await here.page.wait_for_selector("body[data-link=broken]")
+        await broken(here)
         told = await here.state("sharing", "broken")
         assert "Not connected: nothing is sent" in told
         assert "The connection broke. Trying again…" in told
@@ -196,9 +195,44 @@ async def test_a_broken_connection_is_mended() -> None:
         told = await here.state("sharing")
         assert "You are sharing a browser tab" in told
         assert "The connection broke" not in told
+        await until(lambda: sees(here))
         await here.show("chat", "[Ben] we are back")
         await until(lambda: here.saw("we are back"))
         assert here.room.sharing() == ["Ada"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("reloads", [False, True])
+async def test_who_stops_while_the_connection_is_broken_shares_no_more(reloads: bool) -> None:
+    """By the button or by loading the page anew: the bot is told as soon as it can be reached."""
+    async with evening() as here:
+        await here.share()
+        sharer = here.room.find(ADA.id)
+        assert sharer is not None
+        await broken(here)
+        if reloads:
+            await here.page.reload()
+        else:
+            await here.page.click("#stop")
+            await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
+        await until(lambda: sharer.ended)
+        assert sharer.ended is Ending.STOPPED
+        assert "You stopped sharing." in await here.state("ended")
+        assert here.complaints == []
+
+
+async def broken(here: Evening) -> None:
+    """Break the connection; it can't be mended before the page has `RealSocket` back, or is loaded anew."""
+    await here.page.evaluate(f"() => {{ window.RealSocket = WebSocket; {NO_SOCKETS} }}")
+    for socket in list(here.web._sockets):
+        await socket.close(code=1012)
+    await here.page.wait_for_selector("body[data-link=broken]")
+
+
+def sees(here: Evening) -> bool:
+    """Return whether the bot has a picture of Ada's screen as it is now."""
+    sharer = here.room.find(ADA.id)
+    return sharer is not None and sharer.share is not None and not sharer.share._stale
 
 
 @pytest.mark.asyncio

@@ -15,6 +15,8 @@ const lens = {
   held: null, // the latest picture that nobody has looked at
   seen: null, // the grid of the picture that was sent last
   offered: null, // the grid of the picture that the page is to send now
+  latest: null, // the picture that was made ready last, and its grid: a screen that stands still gives no other
+  owed: false, // whether that is to be offered once more
   lookedAt: -Infinity,
   sentAt: -Infinity,
   busy: false,
@@ -26,7 +28,10 @@ lens.grid.imageSmoothingQuality = "medium";
 
 self.addEventListener("message", ({ data }) => {
   if (data.limits) lens.limits = data.limits;
-  if (data.again) lens.seen = null;
+  if (data.again) {
+    lens.seen = null;
+    lens.owed = true;
+  }
   if (data.picture) {
     if (lens.held) lens.held.close();
     lens.held = data.picture;
@@ -45,9 +50,9 @@ function context(width, height, options) {
   return new OffscreenCanvas(width, height).getContext("2d", options);
 }
 
-/* Look at the picture that is held, now or when its time has come. */
+/* Look at the picture that is held, or offer the latest once more, now or when its time has come. */
 async function look() {
-  if (lens.busy || !lens.held || !lens.limits) return;
+  if (lens.busy || !lens.limits || !(lens.held || (lens.owed && lens.latest))) return;
   const due = Math.max(lens.lookedAt + 1000 / lens.limits.looked_per_s, lens.sentAt + 1000 / lens.limits.sent_per_s);
   const wait = due - performance.now();
   clearTimeout(lens.timer);
@@ -61,16 +66,18 @@ async function look() {
   lens.busy = true;
   let jpeg = null;
   try {
-    const grid = grey(picture);
-    if (changed(lens.seen, grid)) {
-      jpeg = await encoded(picture);
-      lens.offered = grid;
+    const ready = picture ? await made(picture) : lens.latest;
+    if (ready) {
+      lens.latest = ready;
+      lens.offered = ready.grid;
+      lens.owed = false;
+      jpeg = await ready.blob.arrayBuffer();
     }
   } catch (error) {
     // A picture that can't be read: the next one may be.
     jpeg = null;
   } finally {
-    picture.close();
+    if (picture) picture.close();
   }
   if (jpeg) {
     self.postMessage({ jpeg }, [jpeg]);
@@ -78,6 +85,13 @@ async function look() {
   }
   lens.busy = false;
   if (lens.held) look();
+}
+
+/* A picture made ready to be sent, with its grid; null when it is the one that was sent last. */
+async function made(picture) {
+  const grid = grey(picture);
+  const blob = changed(lens.seen, grid) ? await encoded(picture) : null;
+  return blob && { blob, grid };
 }
 
 function grey(picture) {
@@ -107,7 +121,7 @@ function changed(before, now) {
   return false;
 }
 
-/* A JPEG within the limits, as bytes; null when there is none to be had. */
+/* A JPEG within the limits; null when there is none to be had. */
 async function encoded(picture) {
   const width = picture.displayWidth || picture.width;
   const height = picture.displayHeight || picture.height;
@@ -121,7 +135,7 @@ async function encoded(picture) {
     lens.full.imageSmoothingQuality = "high";
     lens.full.drawImage(picture, 0, 0, canvas.width, canvas.height);
     const blob = await canvas.convertToBlob({ type: "image/jpeg", quality: quality * worse });
-    if (blob.size <= bytes) return blob.arrayBuffer();
+    if (blob.size <= bytes) return blob;
   }
   return null;
 }

@@ -77,8 +77,11 @@ function welcomed(message) {
   if (page.capture) {
     announce("Connected again.");
     if (!message.sharing || !page.capture.told) start(page.capture);
-    // What changed meanwhile was not sent: the next picture is.
+    // What changed meanwhile was not sent: the latest picture is.
     page.capture.lens.postMessage({ again: true });
+  } else if (message.sharing) {
+    // Stopped or reloaded while the connection was broken: nothing comes any more. The bot answers with `ended`.
+    tell({ t: "stop" });
   } else {
     say("choose-problem", "");
     show("ready", `You can share your screen with ${message.bot} now.`);

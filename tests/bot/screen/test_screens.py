@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.brain.tools.tool import ToolError
 from bot.place import Person
 from bot.screen.words import Ending, ScreenError
 from bot.web.port import LineClosedError, NotAdmittedError
@@ -130,6 +131,26 @@ async def test_a_page_comes_back_to_its_share() -> None:
         again.hung_up()
         assert sharer.away_since is None
         assert await third.picture(PICTURES["dark"]) == "taken"
+
+
+@pytest.mark.asyncio
+async def test_a_screen_that_nobody_sends_is_not_looked_at() -> None:
+    """Neither while its page is away nor before a picture has come from the page that is back."""
+    watching = Watching()
+    watching.readers.texts = ["Tokyo 2099"]
+    async with watching.room() as room:
+        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+        line.start("window")
+        await line.picture(PICTURES["dark"])
+        assert "Tokyo 2099" in await room.look("what?", who=None)
+        line.hung_up()
+        with pytest.raises(ToolError, match=r"Ada's connection is broken; no picture comes now\."):
+            await room.look("what?", who=None)
+        again = await watching.screens.readmit(line.welcome.resume_secret)
+        with pytest.raises(ToolError, match="No picture of the screen has come yet"):
+            await room.look("what?", who=None)
+        await again.picture(PICTURES["dark"])
+        assert "Tokyo 2099" in await room.look("what?", who=None)
 
 
 @pytest.mark.asyncio
