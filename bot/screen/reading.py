@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from bot.settings import LlmSettings
-    from voice.screen.port import Latest, Reading, VisionReader
+    from voice.screen.port import Latest, Look, Reading, VisionReader
     from voice.screen.settings import ScreenSettings
 
 log = structlog.get_logger()
@@ -26,6 +27,9 @@ log = structlog.get_logger()
 FIRST_REST_S = 20.0
 LONGEST_REST_S = 600.0
 HOUR_S = 3_600.0
+# Who asks waits for the model so long, its turn included: the tool that looks has 15 s (`bot.brain.tools.screen`), a
+# reply 20, and the text has still to be read in them.
+PATIENCE_S = 8.0
 
 
 class Readers(Protocol):
@@ -70,13 +74,20 @@ class ModelFirst:
     by_model = True
 
     def __init__(
-        self, model: VisionReader, ocr: OcrReader, *, monotonic: Callable[[], float], most_per_hour: int = 0
+        self,
+        model: VisionReader,
+        ocr: OcrReader,
+        *,
+        monotonic: Callable[[], float],
+        most_per_hour: int = 0,
+        patience_s: float = PATIENCE_S,
     ) -> None:
-        """`most_per_hour`: looks of the model in any hour; 0 means no limit."""
+        """`most_per_hour`: looks of the model in any hour; 0 means no limit. `patience_s`: how long who asks waits."""
         self._model = model
         self._ocr = ocr
         self._monotonic = monotonic
         self._most_per_hour = most_per_hour
+        self._patience_s = patience_s
         self._looked_at: deque[float] = deque()
         self._told_ceiling = False
         self._failures = 0
@@ -97,24 +108,48 @@ class ModelFirst:
 
     async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
         """Ask the model, else read the text. Raises `VisionError` when that fails too."""
-        now = self._monotonic()
-        if now >= self._rested_at and self._may_cost(now):
-            self._looked_at.append(now)
+        # How often the model had failed when it was given the picture; None while its turn has not come.
+        failures: int | None = None
+
+        def given() -> Look:
+            nonlocal failures
+            if not self._may_ask():
+                raise VisionError("The vision model is let alone for now.")
+            look = latest()
+            self._looked_at.append(self._monotonic())
+            failures = self._failures
+            if not look.question:
+                patience.reschedule(None)
+            return look
+
+        if self._may_ask():
             try:
-                reading = await self._model.read(latest, urgent=urgent)
+                async with asyncio.timeout(self._patience_s if urgent else None) as patience:
+                    reading = await self._model.read(given, urgent=urgent)
             except NoPictureError:
-                self._looked_at.remove(now)
                 raise
+            except TimeoutError:
+                self._failed(failures, f"The vision model did not answer within {self._patience_s:g} s.")
             except VisionError as error:
-                rest_s = min(FIRST_REST_S * 2**self._failures, LONGEST_REST_S)
-                self._failures += 1
-                self._rested_at = self._monotonic() + rest_s
-                self._problem = str(error)
-                log.warning("screen_model_failed", problem=str(error), rest_s=rest_s)
+                self._failed(failures, str(error))
             else:
                 self._failures = 0
                 return reading
         return await self._ocr.read(latest, urgent=urgent)
+
+    def _failed(self, failures: int | None, problem: str) -> None:
+        """Let the model alone, unless it was not given the picture, or failed another meanwhile: one outage is one."""
+        if failures != self._failures:
+            return
+        rest_s = min(FIRST_REST_S * 2**self._failures, LONGEST_REST_S)
+        self._failures += 1
+        self._rested_at = self._monotonic() + rest_s
+        self._problem = problem
+        log.warning("screen_model_failed", problem=problem, rest_s=rest_s)
+
+    def _may_ask(self) -> bool:
+        now = self._monotonic()
+        return now >= self._rested_at and self._may_cost(now)
 
     def _may_cost(self, now: float) -> bool:
         """Return whether the model may be asked once more within this hour."""

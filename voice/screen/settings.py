@@ -44,8 +44,8 @@ class ScreenSettings(BaseModel):
         default=15.0,
         gt=0,
         le=120,
-        description="Seconds that one look of the vision model may take; then the screen's text is read instead. Takes "
-        "effect at start.",
+        description="Seconds that one look of the vision model may take; then the screen's text is read instead. Who "
+        "asks about a screen waits 8 s at most. Takes effect at start.",
     )
     active_interval_s: float = Field(
         default=10.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from bot.errors import SetupError
 from bot.screen.reading import FIRST_REST_S, ModelFirst, OcrAlone, chosen_readers, told
 from bot.settings import LlmSettings
+from tests.bot.screen.watching import until
 from tests.fakes.clock import FakeClock
 from voice.screen.ocr import OcrReader
 from voice.screen.port import Look, NoPictureError, Reading, Source, VisionError
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from voice.screen.port import Latest
 
 LOOK = Look(b"picture")
+ASKED = Look(b"picture", question="Which map?")
 
 
 class Stub(OcrReader):
@@ -59,6 +62,63 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
     assert readers.shortcoming == ""
     assert readers.by_model
     await readers.rest()
+
+
+class Stalling(Stub):
+    """A model that is given one picture at a time and answers none, before it is told to fail."""
+
+    def __init__(self) -> None:
+        super().__init__(Source.MODEL)
+        self.turn = asyncio.Lock()
+        self.fails = asyncio.Event()
+
+    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+        """Stall, then fail."""
+        async with self.turn:
+            latest()
+            self.asked.append(urgent)
+            await self.fails.wait()
+            raise VisionError("It did not answer in time.")
+
+
+@pytest.mark.asyncio
+async def test_who_asks_is_told_the_text_in_time() -> None:
+    """A model that stalls is given up early then, and that is learnt: the next who asks does not wait for it."""
+    model, ocr = Stalling(), Stub()
+    readers = ModelFirst(model, ocr, monotonic=lambda: 0.0, patience_s=0.01)
+    assert (await readers.read(lambda: ASKED, urgent=True)).source is Source.OCR
+    assert readers.shortcoming == "Only the text is read at present: The vision model did not answer within 0.01 s."
+    assert (await readers.read(lambda: ASKED, urgent=True)).source is Source.OCR
+    assert model.asked == ocr.asked[:1] == [True]
+
+
+@pytest.mark.asyncio
+async def test_a_first_look_has_the_models_own_time() -> None:
+    """Nobody waits for it, once its turn has come; who asks meanwhile is told the text, and the model is not blamed."""
+    model, ocr = Stalling(), Stub()
+    readers = ModelFirst(model, ocr, monotonic=lambda: 0.0, patience_s=0.01)
+    first = asyncio.create_task(readers.read(lambda: LOOK, urgent=True))
+    await until(lambda: model.asked)
+    assert (await readers.read(lambda: ASKED, urgent=True)).source is Source.OCR
+    assert readers.shortcoming == ""
+    assert not first.done()
+    model.fails.set()
+    assert (await first).source is Source.OCR
+
+
+@pytest.mark.asyncio
+async def test_one_outage_is_one_failure() -> None:
+    """Whoever waited for the model when it failed is told the text, and neither asks it nor lengthens its rest."""
+    now = 0.0
+    model, ocr = Stalling(), Stub()
+    readers = ModelFirst(model, ocr, monotonic=lambda: now)
+    looks = [asyncio.create_task(readers.read(lambda: LOOK)) for _ in range(4)]
+    await until(lambda: model.asked)
+    model.fails.set()
+    assert {(await look).source for look in looks} == {Source.OCR}
+    assert (len(model.asked), len(ocr.asked)) == (1, 4)
+    now = FIRST_REST_S
+    assert readers.shortcoming == ""
 
 
 @pytest.mark.asyncio
