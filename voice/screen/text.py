@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from rapidfuzz.distance import Indel
 
 from voice.screen.gate import Box, joined
 
@@ -135,7 +136,7 @@ class _Known:
 
     def _alike(self, words: str, old: str) -> bool:
         self._left -= len(old)
-        return self._left >= 0 and 2 * _common(words, old) >= _ALIKE * (len(words) + len(old))
+        return self._left >= 0 and Indel.normalized_similarity(words, old) >= _ALIKE
 
 
 def _said(text: str) -> _Said:
@@ -148,22 +149,6 @@ def _letters_of(words: str) -> NDArray[np.int64]:
     """Return how often each letter is there; letters of large alphabets share a count, so more may seem shared."""
     signs = np.frombuffer(words.encode("utf-32-le", "surrogatepass"), np.uint32)
     return np.bincount(signs % _LETTERS, minlength=_LETTERS)
-
-
-def _common(words: str, old: str) -> int:
-    """Return the length of the longest common subsequence, in as many steps as `old` has letters.
-
-    Source: Hyyrö, Bit-parallel LCS-length computation revisited (2004): bit n of `free` is off where the n-th letter
-    of `words` ends a longer one.
-    """
-    places: dict[str, int] = {}
-    for place, sign in enumerate(words):
-        places[sign] = places.get(sign, 0) | 1 << place
-    free = every = (1 << len(words)) - 1
-    for sign in old:
-        met = free & places.get(sign, 0)
-        free = ((free + met) | (free - met)) & every
-    return len(words) - free.bit_count()
 
 
 def _stand(new: _Said, old: _Said) -> bool:

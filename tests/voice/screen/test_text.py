@@ -7,6 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rapidfuzz.distance import Indel
 
 import voice.screen.text as text_module
 from voice.screen.gate import WHOLE, Box
@@ -105,28 +106,18 @@ def test_comparing_is_bounded_whatever_the_lines_are(
     """Rooms that have nothing to do with the screen wait for it; what is not compared is news."""
     steps = 0
 
-    def counted(words: str, old: str) -> int:
-        nonlocal steps
-        steps += len(old)
-        return common(words, old)
+    class Counted:
+        @staticmethod
+        def normalized_similarity(words: str, old: str) -> float:
+            nonlocal steps
+            steps += len(old)
+            return Indel.normalized_similarity(words, old)
 
-    common = text_module._common
-    monkeypatch.setattr(text_module, "_common", counted)
+    monkeypatch.setattr(text_module, "Indel", Counted)
     before, after = pages(alphabet, lines=lines, length=length)
     fresh = news([line(text) for text in before], [line(text) for text in after])
     assert len(fresh) == (0 if alphabet == "a" else lines)
     assert steps <= text_module._MOST_COMPARED
-
-
-@given(st.text("abc", max_size=12), st.text("abc", max_size=12))
-def test_the_common_letters_are_counted(words: str, old: str) -> None:
-    """As the plain table of all beginnings counts them."""
-    table = [[0] * (len(old) + 1) for _ in range(len(words) + 1)]
-    for row, sign in enumerate(words):
-        for column, other in enumerate(old):
-            longest = max(table[row][column + 1], table[row + 1][column])
-            table[row + 1][column + 1] = table[row][column] + 1 if sign == other else longest
-    assert text_module._common(words, old) == table[-1][-1]
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
