@@ -260,9 +260,6 @@ def _restates_with_another_value(new: Claim, old: Claim) -> bool:
     # 'Pixel is eleven' after 'Domino is eleven' speaks of another cat; a day for a day is another day.
     if _has_name(fresh | gone) or not _replaced_kinds(fresh, gone) or not (new.states and old.states) or not shared:
         return False
-    if min(len(fresh), len(gone)) > 1:
-        # 'Room 14 costs 110 euros' after 'room 12 costs 90 euros' speaks of another room.
-        return False
     months = {value.what.split()[-1] for value in of_kind(fresh, Kind.DATE)}
     same_month = any(value.what.split()[-1] in months for value in of_kind(gone, Kind.DATE))
     told_alike = len(shared) + len(values) + same_month

@@ -42,9 +42,6 @@ from tests.compaction.turn_store_contract import turn
         ("Is the raid still on Monday?", "No, Friday now (asked: Is the raid still on Monday?)", True),
         # Another subject, the same value, an addition, a question.
         ("The gate code is 4411.", "The locker number is 7023.", False),
-        ("Room 12 costs 90 euros.", "Room 12 costs 95 euros.", True),
-        ("Room 12 costs 90 euros.", "Room 14 costs 110 euros.", False),
-        ("Table 4 needs 6 chairs.", "Table 5 needs 8 chairs.", False),
         ("The gate code is 4411.", "Yes, the gate code is 4411.", False),
         ("Olga brings 2 tents.", "Olga brings 2 tents and 3 chairs.", False),
         ("The gate code is 4411.", "The gate code, is it 7023 now?", False),
