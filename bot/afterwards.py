@@ -13,10 +13,10 @@ from compaction.budget.tokens import estimate_text_tokens
 if TYPE_CHECKING:
     from bot.brain.reply import Reply
     from bot.brain.tools.exchanges import Exchanges
+    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.minutes import Minutes
     from bot.participation.part import Part
-    from bot.place import Place
 
 log = structlog.get_logger()
 

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot import events
+    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.discord.client import AddCommands, RoomtoneClient
-    from bot.place import Place
     from bot.sections import BotSettings
     from bot.settings import RoomSettings
     from bot.store.guilds import Guilds

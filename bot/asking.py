@@ -9,7 +9,7 @@ from compaction.model import TurnKind
 
 if TYPE_CHECKING:
     from bot.brain.reply import Question
-    from bot.company import Company
+    from bot.channel.participants import Company
 
 
 def asker_of(question: Question, company: Company) -> Asker:

@@ -17,7 +17,7 @@ from bot.asking import asker_of
 from bot.brain.decider import Waiting
 from bot.brain.reply import Question, Replier
 from bot.brain.wakeword import is_addressed
-from bot.company import Company
+from bot.channel.participants import Company
 from bot.headstart import HeadStart, reads_finished
 from bot.hearing import Hearing, SpokenText
 from bot.interruption import Interruption
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from bot.brain.decider import Decision
     from bot.brain.quoting import Quoting
     from bot.brain.tools.toolbox import Toolbox
+    from bot.channel.port import Moved, Place
     from bot.keeper import Keeper
     from bot.means import Means
     from bot.participation.standing import Standing
-    from bot.place import Moved, Place
     from bot.realtime import RealtimeTalk
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
     from bot import events
     from bot.brain.responder import Responder
+    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.health import Health
     from bot.llm.fallback import FallbackModel
     from bot.mcp.servers import McpServers
     from bot.mcp.settings import McpSettings
     from bot.participation.standing import Participation
-    from bot.place import Place
     from bot.recall import Place as RecallPlace
     from bot.screen.screens import Screens
     from bot.sections import BotSettings

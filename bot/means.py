@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from bot.brain.instructions import Instructions
     from bot.brain.quoting import Quoting
     from bot.brain.responder import Responder
+    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.keeper import Keeper
     from bot.participation.standing import Participation
-    from bot.place import Place
     from bot.policy import GuildPolicy
     from bot.realtime import RealtimeTalk
     from bot.recall import Place as RecallPlace

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from bot.brain.decider import Decision
     from bot.brain.reply import Reply
+    from bot.channel.port import Moved, Place
     from bot.clock import Clock
     from bot.hearing import SpokenText
-    from bot.place import Moved, Place
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()

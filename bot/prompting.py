@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bot.brain.quoting import Quoting
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
-    from bot.company import Company
+    from bot.channel.participants import Company
     from bot.keeper import Keeper
     from bot.means import Means
     from bot.participation.part import Part

@@ -24,10 +24,10 @@ from voice.errors import LinkError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from bot.channel.port import Link, Moved, Place
     from bot.keeper import Keeper
     from bot.means import Means
     from bot.participation.standing import Standing
-    from bot.place import Link, Moved, Place
     from bot.screen.room import RoomScreens
     from bot.store.sessions import Opened
     from compaction.events import CompactionEvent

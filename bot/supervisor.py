@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from bot.channel.port import Moved, Place
     from bot.clock import Clock
-    from bot.place import Moved, Place
 
 log = structlog.get_logger()
 

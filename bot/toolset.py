@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from bot.brain.tools.screen import ScreenView
     from bot.brain.tools.settings import ToolsSettings
     from bot.brain.tools.tool import Tool
+    from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.place import Place
     from bot.recall import Place as RecallPlace
     from bot.recall import Recall
 

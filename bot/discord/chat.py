@@ -1,4 +1,4 @@
-"""A room's text chat on Discord: files people dropped, and what the bot posts there. Implements `bot.chat.Chat`.
+"""A room's text chat on Discord: files people dropped, and what the bot posts there. Implements `bot.channel.chat.Chat`.
 
 Discord shows a bot the files of messages that mention it; of all messages only with the message content intent
 (discord.message_content).
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import discord
 
-from bot.chat import ChatError, DroppedFile
+from bot.channel.chat import ChatError, DroppedFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,17 +14,17 @@ import discord
 import structlog
 from discord import app_commands
 
+from bot.channel.port import Moved
 from bot.discord.commands.room import Rooms, add_room_commands
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import DiscordPlace, person_of
 from bot.discord.stage import take_the_stage
 from bot.errors import SetupError
-from bot.place import Moved
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from bot.place import Place
+    from bot.channel.port import Place
     from bot.settings import DiscordSettings
     from voice.transport.metronome import Metronome
     from voice.transport.settings import TransportSettings

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import discord
 import structlog
 
+from bot.channel.port import Person
 from bot.discord.chat import DiscordChat
-from bot.place import Person
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from bot.place import FrameSource, Link
+    from bot.channel.port import FrameSource, Link
     from voice.transport.heard import Heard
     from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
@@ -31,7 +31,7 @@ MESSAGE_CHARS = 2000
 
 
 class DiscordPlace:
-    """One voice or stage channel, and the text channel its notices go to. Implements `bot.place.Place`."""
+    """One voice or stage channel, and the text channel its notices go to. Implements `bot.channel.port.Place`."""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ import discord
 import structlog
 
 if TYPE_CHECKING:
-    from bot.place import Place
+    from bot.channel.port import Place
 
 log = structlog.get_logger()
 

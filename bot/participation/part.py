@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bot.brain.decider import Waiting
+    from bot.channel.participants import Company
+    from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.company import Company
     from bot.hearing import SpokenText
     from bot.participation.standing import Participation, Standing
-    from bot.place import Place
 
 log = structlog.get_logger()
 

@@ -24,8 +24,8 @@ from voice.screen.port import VisionError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from bot.channel.port import Person, Place
     from bot.clock import Clock
-    from bot.place import Person, Place
     from bot.screen.reading import Readers
     from compaction.model import SessionId, Turn
     from compaction.session import SessionMemory

@@ -19,8 +19,8 @@ from voice.screen.token import LinkRefusedError, Links, Refusal, new_key
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
+    from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.place import Place
     from bot.screen.reading import Readers
     from bot.screen.room import Sharer
     from compaction.model import Note, SessionId, Turn

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot.asking import asker_of
 from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY, Asker
-from bot.company import Company
+from bot.channel.participants import Company
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from bot.channel.port import Moved
 from bot.minutes import Minutes
-from bot.place import Moved
 from compaction.errors import StoreError
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock

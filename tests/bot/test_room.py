@@ -15,13 +15,13 @@ from bot import events
 from bot.brain.instructions import Instructions
 from bot.brain.speaking import TOO_MUCH
 from bot.brain.tools.toolbox import Toolbox
+from bot.channel.port import Moved
 from bot.cli.evening.senses import LoudnessDetector
 from bot.llm.budget import Budget
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
 from bot.means import Means
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import Participation
-from bot.place import Moved
 from bot.policy import GuildPolicy
 from bot.room import LOOK_AROUND_S, Room
 from bot.settings import BrainSettings, RoomSettings
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.brain.responder import Responder
+    from bot.channel.port import Place
     from bot.keeper import Keeper
-    from bot.place import Place
     from bot.recall import Place as RecallPlace
     from compaction.events import CompactionEvent
     from compaction.model import SessionId, Turn

@@ -10,10 +10,10 @@ from structlog.testing import capture_logs
 from bot import events
 from bot.brain.tools.exchanges import Exchange
 from bot.brain.tools.toolbox import Toolbox
+from bot.channel.port import Moved, Person
 from bot.llm.port import ChatModelError
 from bot.participation.part import HUSHED, LOOK_S, TALKING
 from bot.participation.settings import ParticipationSettings
-from bot.place import Moved, Person
 from compaction.budget.messages import ToolCall
 from compaction.model import TurnKind
 from tests.bot.test_room import TICK_S, a_house, living, settle

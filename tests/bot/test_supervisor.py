@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.channel.port import Moved
 from bot.errors import SetupError
-from bot.place import Moved
 from bot.supervisor import MOST_CRASHES, RoomSupervisor
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
@@ -16,7 +16,7 @@ from tests.fakes.place import ADA, FakePlace
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
-    from bot.place import Place
+    from bot.channel.port import Place
 
 
 class FakeRoom:

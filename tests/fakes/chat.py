@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.chat import DroppedFile
+from bot.channel.chat import DroppedFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.chat import ChatError
+    from bot.channel.chat import ChatError
 
 
 class FakeChat:
-    """`bot.chat.Chat` for tests. `error`: everything fails with this."""
+    """`bot.channel.chat.Chat` for tests. `error`: everything fails with this."""
 
     def __init__(self) -> None:
         self.contents: dict[int, tuple[DroppedFile, bytes]] = {}

@@ -6,13 +6,13 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.place import Person
+from bot.channel.port import Person
 from tests.fakes.chat import FakeChat
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from bot.place import FrameSource
+    from bot.channel.port import FrameSource
     from voice.errors import LinkError
     from voice.transport.heard import Heard
 
@@ -63,7 +63,7 @@ class FakeLink:
 
 
 class FakePlace:
-    """`bot.place.Place` for tests. `refuse`: the connection fails with this."""
+    """`bot.channel.port.Place` for tests. `refuse`: the connection fails with this."""
 
     def __init__(self, *, guild_id: int = 10, channel_id: int = 20, people: Sequence[Person] = (ADA, BO)) -> None:
         self.guild_id = guild_id

@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import MAX_CHARS, Tool, ToolError
-from bot.chat import ChatError
+from bot.channel.chat import ChatError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
-    from bot.chat import Chat, DroppedFile
+    from bot.channel.chat import Chat, DroppedFile
 
 # Who asks for 'that file' means one of the last few.
 NEWEST = 10

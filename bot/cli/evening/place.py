@@ -6,18 +6,18 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.chat import ChatError
+from bot.channel.chat import ChatError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from bot.chat import DroppedFile
-    from bot.place import FrameSource, Person
+    from bot.channel.chat import DroppedFile
+    from bot.channel.port import FrameSource, Person
     from voice.transport.heard import Heard
 
 
 class SilentChat:
-    """`bot.chat.Chat` in which nobody writes anything. `posted`: what the bot did."""
+    """`bot.channel.chat.Chat` in which nobody writes anything. `posted`: what the bot did."""
 
     def __init__(self) -> None:
         self.posted: list[str] = []
@@ -36,7 +36,7 @@ class SilentChat:
 
 
 class MovedLink:
-    """`bot.place.Link` that sends frames as the clock is moved, and no sooner."""
+    """`bot.channel.port.Link` that sends frames as the clock is moved, and no sooner."""
 
     state = "connected"
     removed = False
@@ -61,7 +61,7 @@ class MovedLink:
 
 
 class WrittenPlace:
-    """`bot.place.Place` of a written evening. `link`: the connection, once the bot is there."""
+    """`bot.channel.port.Place` of a written evening. `link`: the connection, once the bot is there."""
 
     guild_id = 500
     channel_id = 600

@@ -11,13 +11,13 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, assert_never
 
+from bot.channel.port import Moved, Person
 from bot.cli.companion import LogWatch, observations
 from bot.cli.evening.clock import MovedClock
 from bot.cli.evening.house import BOT_NAME, written_means
 from bot.cli.evening.place import WrittenPlace
 from bot.cli.evening.senses import KnowingRecognizer, seconds_of, sound_of
 from bot.cli.failures import first_cause
-from bot.place import Moved, Person
 from bot.room import Room
 from rehearsal.observation import CompactionLanded, Problem, ReplySpoken, RoomReady, UtteranceHeard
 from rehearsal.written import Move, Quiet, Talk, name_of

@@ -13,7 +13,7 @@ from bot.errors import BotError
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
-    from bot.place import Place
+    from bot.channel.port import Place
     from voice.transport.metronome import Metronome
     from voice.transport.settings import TransportSettings
 

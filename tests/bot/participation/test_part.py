@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.brain.decider import Reason, VoiceMode, Waiting
-from bot.company import Company
+from bot.channel.participants import Company
 from bot.participation.part import HUSHED, NOTICES_WAITING, Part, Working
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import Participation

@@ -18,7 +18,7 @@ from tests.fakes.turn_store import Fault
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
-    from bot.place import Person
+    from bot.channel.port import Person
     from bot.screen.room import RoomScreens, Sharer
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.tools.tool import ToolError
-from bot.place import Person
+from bot.channel.port import Person
 from bot.screen.words import Ending, ScreenError
 from bot.web.port import LineClosedError, NotAdmittedError
 from tests.bot.screen.watching import PICTURES, Watching, until

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bot.place import Person, Place
+    from bot.channel.port import Person, Place
 
 
 class Company:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from bot.chat import Chat
+    from bot.channel.chat import Chat
     from voice.audio import Pcm
     from voice.transport.heard import Heard
 
