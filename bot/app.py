@@ -24,9 +24,9 @@ from bot.equipment import open_means, open_shelves
 from bot.health import Ailment, Health
 from bot.interpreter import timely_interpreter
 from bot.participation.standing import Participation
-from bot.room import Room
+from bot.room.room import Room
+from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.screen.opening import open_screens
-from bot.supervisor import KNOWN_ERRORS, RoomSupervisor
 from voice.transport.metronome import running_metronome
 
 if TYPE_CHECKING:

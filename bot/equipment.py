@@ -14,12 +14,12 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.listening import open_detector, open_judge
 from bot.llm.embedded import EmbeddedResponder
 from bot.llm.opening import open_budget, open_model
-from bot.means import Means
 from bot.people import PeopleBook
-from bot.policy import GuildPolicy
 from bot.realtime import talks
 from bot.recognisers import chosen_recognizer
 from bot.remembering import keepers, memories, open_recall, quoting_for
+from bot.room.guild_policy import GuildPolicy
+from bot.room.services import Means
 from bot.store.database import open_database
 from bot.store.guilds import Guilds
 from bot.store.optouts import OptOuts

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from bot.accesses import AccessBook
     from bot.clock import Clock
     from bot.people import PeopleBook
-    from bot.policy import GuildPolicy
     from bot.recall import Place as RecallPlace
+    from bot.room.guild_policy import GuildPolicy
     from bot.sections import BotSettings
     from bot.store.database import Database
     from compaction.events import CompactionEvent

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.toolbox import Toolbox, ToolUse
     from bot.llm.port import ToolOffer
-    from bot.policy import Terms
+    from bot.room.guild_policy import Terms
     from compaction.context import SessionContext
     from compaction.memory.quotes import Quote
     from compaction.model import Seq, Turn

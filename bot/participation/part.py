@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from bot.channel.participants import Company
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.hearing import SpokenText
     from bot.participation.standing import Participation, Standing
+    from bot.room.hearing import SpokenText
 
 log = structlog.get_logger()
 

@@ -21,7 +21,7 @@ from bot.store.guilds import GuildChoice
 from compaction.model import Mode
 from config.schema import Settings
 from rehearsal.servers.chat import ChatMode, LocalChatServer
-from tests.bot.test_room import House, living
+from tests.bot.room.test_room import House, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.equipment import Shelves
-    from bot.means import Means
+    from bot.room.services import Means
 
 GUILD = 10
 

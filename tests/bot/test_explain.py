@@ -14,10 +14,10 @@ from bot.brain.context import build_context_messages
 from bot.brain.instructions import Instructions
 from bot.brain.quoting import Quoting
 from bot.explain import Explainer, Explanation
-from bot.policy import Terms
 from bot.realtime_items import Items
 from bot.recall import Place, Recall, RoomRecall
 from bot.replay import SESSION, replay
+from bot.room.guild_policy import Terms
 from bot.settings import RecallSettings
 from bot.store.database import open_database
 from bot.store.forgetting import Forgetting

@@ -17,8 +17,8 @@ from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox
-from bot.hearing import SpokenText
 from bot.realtime import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeTalk, talks
+from bot.room.hearing import SpokenText
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import Recalled
@@ -27,7 +27,7 @@ from compaction.payload import PartKind, coverage, part
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
-from tests.bot.test_room import settle
+from tests.bot.room.test_room import settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer
 from tests.fakes.realtime import FakeRealtime

@@ -40,7 +40,7 @@ EVENING_S = 3 * 3600.0
 MAX_INPUT_TOKENS = 10_000
 # What holds sound or words of the moment: a few at any time, however long the evening.
 PASSING = (
-    "bot.hearing.SpokenText",
+    "bot.room.hearing.SpokenText",
     "voice.asr.port.Recognition",
     "voice.listening.utterance.Utterance",
     "voice.speaking.port.Speech",

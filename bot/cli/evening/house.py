@@ -17,9 +17,9 @@ from bot.brain.instructions import Instructions
 from bot.cli.evening.senses import LoudnessDetector, ToneVoice
 from bot.equipment import open_shelves, policy_for
 from bot.llm.embedded import EmbeddedResponder
-from bot.means import Means
 from bot.participation.standing import Participation
 from bot.remembering import keepers, memories, open_recall, quoting_for
+from bot.room.services import Means
 from bot.sections import BotSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
 

@@ -18,7 +18,7 @@ from bot.cli.evening.house import BOT_NAME, written_means
 from bot.cli.evening.place import WrittenPlace
 from bot.cli.evening.senses import KnowingRecognizer, seconds_of, sound_of
 from bot.cli.failures import first_cause
-from bot.room import Room
+from bot.room.room import Room
 from rehearsal.observation import CompactionLanded, Problem, ReplySpoken, RoomReady, UtteranceHeard
 from rehearsal.written import Move, Quiet, Talk, name_of
 from rehearsal.written_record import Said, WrittenRecord

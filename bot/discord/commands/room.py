@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 
 class Rooms(Protocol):
-    """What the commands ask of the service; `bot.supervisor` implements it."""
+    """What the commands ask of the service; `bot.room.supervisor` implements it."""
 
     async def join(self, place: Place) -> None:
         """Open a room; return when the bot hears it. Raises `BotError` or `VoiceError` with a plain sentence."""

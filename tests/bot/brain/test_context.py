@@ -20,7 +20,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.budget import MEMORY_SEARCH, Budget
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
 from bot.llm.port import Role, Tools
-from bot.policy import Terms
+from bot.room.guild_policy import Terms
 from compaction.budget.messages import ToolCall
 from compaction.budget.tokens import estimate_tokens
 from compaction.errors import ContextOverflowError

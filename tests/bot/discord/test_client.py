@@ -14,8 +14,8 @@ from pydantic import SecretStr
 from bot.discord.client import RoomtoneClient, connected, translated
 from bot.discord.endpoint import connector, point_at
 from bot.errors import SetupError
+from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
-from bot.supervisor import RoomSupervisor
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from tests.fakes.clock import FakeClock

@@ -21,8 +21,8 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 
 if TYPE_CHECKING:
-    from bot.hearing import SpokenText
     from bot.participation.standing import Standing
+    from bot.room.hearing import SpokenText
 
 TEXTS = [
     "Roomtone, what was it?",

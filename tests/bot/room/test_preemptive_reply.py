@@ -15,8 +15,8 @@ from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox
-from bot.headstart import HeadStart, reads_finished
 from bot.llm.port import ChatModelError
+from bot.room.preemptive_reply import HeadStart, reads_finished
 from compaction.budget.messages import ToolCall
 from compaction.context import SessionContext
 from compaction.errors import StoreError

@@ -15,15 +15,15 @@ from bot.brain.decider import Reason
 from bot.brain.skipping import told
 from bot.llm.budget import Budget
 from bot.participation.settings import ParticipationSettings
-from bot.policy import GuildPolicy
 from bot.realtime import RealtimeTalk
-from bot.room import Room
+from bot.room.guild_policy import GuildPolicy
+from bot.room.room import Room
 from bot.store.database import open_database
 from bot.store.guilds import GuildChoice, Guilds
 from compaction.model import Mode
 from compaction.settings import BudgetSettings
-from tests.bot.test_room import settle
-from tests.bot.test_room_screens import REMARK, Cinema, a_cinema
+from tests.bot.room.test_room import settle
+from tests.bot.room.test_room_screens import REMARK, Cinema, a_cinema
 from tests.fakes.place import ADA, BO
 from tests.fakes.realtime import FakeRealtime
 from voice.errors import RealtimeError

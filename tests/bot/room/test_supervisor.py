@@ -9,7 +9,7 @@ import pytest
 
 from bot.channel.port import Moved
 from bot.errors import SetupError
-from bot.supervisor import MOST_CRASHES, RoomSupervisor
+from bot.room.supervisor import MOST_CRASHES, RoomSupervisor
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, FakePlace

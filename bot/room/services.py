@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.keeper import Keeper
     from bot.participation.standing import Participation
-    from bot.policy import GuildPolicy
     from bot.realtime import RealtimeTalk
     from bot.recall import Place as RecallPlace
+    from bot.room.guild_policy import GuildPolicy
     from bot.screen.screens import Screens
     from bot.settings import BrainSettings, RoomSettings
     from bot.store.sessions import Sessions

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bot import events
-from bot.interruption import TICK_S, Interruption
+from bot.room.barge_in import TICK_S, Interruption
 from bot.settings import BrainSettings
 from tests.bot.brain.test_reply import FIRST, Bench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until

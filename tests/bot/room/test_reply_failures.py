@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.brain.reply import Question, Reply
-from bot.excuses import Excuses
+from bot.room.reply_failures import Excuses
 from compaction.model import Seq, Turn, TurnKind
 
 AWAY = "The voice is away. Start it."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.llm.budget import Budget
-from bot.policy import NO_LIMIT_TOKENS, GuildPolicy
+from bot.room.guild_policy import NO_LIMIT_TOKENS, GuildPolicy
 from bot.store.guilds import GuildChoice
 from compaction.errors import StoreError
 from compaction.model import Mode

@@ -1,6 +1,6 @@
 """The conversation of one room: what is heard becomes turns, each is judged, and what deserves it is answered.
 
-It owns the senses and the voice of its room. How long the room lives, and where, is `bot.room`'s business.
+It owns the senses and the voice of its room. How long the room lives, and where, is `bot.room.room`'s business.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.afterwards import Afterwards
-from bot.asking import asker_of
 from bot.brain.decider import Waiting
 from bot.brain.reply import Question, Replier
 from bot.brain.wakeword import is_addressed
 from bot.channel.participants import Company
-from bot.headstart import HeadStart, reads_finished
-from bot.hearing import Hearing, SpokenText
-from bot.interruption import Interruption
-from bot.lasting import lasting
-from bot.minutes import Minutes
 from bot.participation.part import Part, Working
-from bot.prompting import Prompting
+from bot.room.asker import asker_of
+from bot.room.barge_in import Interruption
+from bot.room.hearing import Hearing, SpokenText
+from bot.room.preemptive_reply import HeadStart, reads_finished
+from bot.room.prompt import Prompting
+from bot.room.reply_recorder import Afterwards
+from bot.room.tasks import lasting
+from bot.room.turn_recorder import Minutes
 from bot.screen.commenting import Commenting
 from voice.asr.glossary import choose_glossary
 from voice.listening.ears import Ears
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import Moved, Place
     from bot.keeper import Keeper
-    from bot.means import Means
     from bot.participation.standing import Standing
     from bot.realtime import RealtimeTalk
+    from bot.room.services import Means
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
     from voice.transport.heard import Heard

@@ -41,7 +41,7 @@ KNOWN_ERRORS = (BotError, VoiceError, CompactionError)
 
 
 class SupervisedRoom(Protocol):
-    """What the supervisor asks of a room; `bot.room.Room` is it."""
+    """What the supervisor asks of a room; `bot.room.room.Room` is it."""
 
     @property
     def opened(self) -> asyncio.Event:

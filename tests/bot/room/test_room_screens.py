@@ -12,11 +12,11 @@ import pytest
 from bot import events
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
-from bot.room import Room
+from bot.room.room import Room
 from bot.screen.screens import Screens
 from compaction.model import TurnKind
+from tests.bot.room.test_room import House, a_house, ended, settle
 from tests.bot.screen.watching import PICTURES, FakeReaders
-from tests.bot.test_room import House, a_house, ended, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.place import ADA, BO
 from voice.screen.settings import ScreenSettings

@@ -19,11 +19,11 @@ from bot.channel.port import Moved
 from bot.cli.evening.senses import LoudnessDetector
 from bot.llm.budget import Budget
 from bot.llm.embedded import NO_MODEL, EmbeddedResponder
-from bot.means import Means
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import Participation
-from bot.policy import GuildPolicy
-from bot.room import LOOK_AROUND_S, Room
+from bot.room.guild_policy import GuildPolicy
+from bot.room.room import LOOK_AROUND_S, Room
+from bot.room.services import Means
 from bot.settings import BrainSettings, RoomSettings
 from bot.store.database import open_database
 from bot.store.guilds import GuildChoice, Guilds

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.asking import asker_of
 from bot.brain.context import build_context_messages
 from bot.brain.skipping import told
+from bot.room.asker import asker_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Company
     from bot.keeper import Keeper
-    from bot.means import Means
     from bot.participation.part import Part
-    from bot.policy import Terms
+    from bot.room.guild_policy import Terms
+    from bot.room.services import Means
     from compaction.session import SessionMemory
 
 

@@ -16,7 +16,7 @@ from bot.participation.part import HUSHED, LOOK_S, TALKING
 from bot.participation.settings import ParticipationSettings
 from compaction.budget.messages import ToolCall
 from compaction.model import TurnKind
-from tests.bot.test_room import TICK_S, a_house, living, settle
+from tests.bot.room.test_room import TICK_S, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO, OTHER_BOT
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.brain.context import ModelContext
-    from tests.bot.test_room import House
+    from tests.bot.room.test_room import House
 
 CY = Person(4, "Cy", False)
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.channel.port import Moved
-from bot.minutes import Minutes
+from bot.room.turn_recorder import Minutes
 from compaction.errors import StoreError
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.lasting import EndedFromInsideError, lasting
+from bot.room.tasks import EndedFromInsideError, lasting
 
 
 async def _wait_for(something: asyncio.Future[None]) -> None:

@@ -1,7 +1,7 @@
 """One room: a voice session in one channel, from the bot's entrance to its leaving.
 
 It opens the session's memory, enters the channel, keeps the tasks of the conversation alive and ends all of it in
-order; what is said and answered is `bot.conversation`. The session outlives a crash: the room that starts next in the
+order; what is said and answered is `bot.room.conversation`. The session outlives a crash: the room that starts next in the
 channel goes on with it.
 """
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.conversation import Conversation
-from bot.lasting import lasting
 from bot.recall import Place as RecallPlace
+from bot.room.conversation import Conversation
+from bot.room.tasks import lasting
 from compaction.errors import StoreError
 from compaction.events import Failed, Landed
 from voice.errors import LinkError
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Link, Moved, Place
     from bot.keeper import Keeper
-    from bot.means import Means
     from bot.participation.standing import Standing
+    from bot.room.services import Means
     from bot.screen.room import RoomScreens
     from bot.store.sessions import Opened
     from compaction.events import CompactionEvent

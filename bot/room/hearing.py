@@ -15,8 +15,8 @@ import numpy as np
 import structlog
 
 from bot import events
-from bot.foresight import Foresight
-from bot.lasting import lasting
+from bot.room.eager_recognition import Foresight
+from bot.room.tasks import lasting
 from voice.asr.guards import Before, GuardReason, breaks_off, judge, letter_count
 from voice.asr.languages import SpeakerLanguages
 from voice.audio import LISTEN_RATE_HZ

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.excuses import Excuses
+from bot.room.reply_failures import Excuses
 from compaction.budget.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from bot.brain.tools.exchanges import Exchanges
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.minutes import Minutes
     from bot.participation.part import Part
+    from bot.room.turn_recorder import Minutes
 
 log = structlog.get_logger()
 

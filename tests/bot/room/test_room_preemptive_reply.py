@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.settings import BrainSettings
-from tests.bot.test_room import House, a_house, living, settle
+from tests.bot.room.test_room import House, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
-    from bot.means import Means
+    from bot.room.services import Means
     from voice.audio import Pcm
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.foresight import BEHIND_S, LATER_S, Foresight
+from bot.room.eager_recognition import BEHIND_S, LATER_S, Foresight
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.voice.recordings import silence

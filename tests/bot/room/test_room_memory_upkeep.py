@@ -24,7 +24,7 @@ from compaction.contextrecord import read_record
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.settings import PeopleSettings, TierSettings
-from tests.bot.test_room import House, living, settle
+from tests.bot.room.test_room import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.asking import asker_of
 from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.channel.participants import Company
+from bot.room.asker import asker_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 
