@@ -15,7 +15,7 @@ from bot.listening import open_detector, open_judge
 from bot.llm.embedded import EmbeddedResponder
 from bot.llm.opening import open_budget, open_model
 from bot.people import PeopleBook
-from bot.realtime import talks
+from bot.realtime.bridge import talks
 from bot.recognisers import chosen_recognizer
 from bot.remembering import keepers, memories, open_recall, quoting_for
 from bot.room.guild_policy import GuildPolicy

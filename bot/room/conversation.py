@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Moved, Place
     from bot.keeper import Keeper
     from bot.participation.standing import Standing
-    from bot.realtime import RealtimeTalk
+    from bot.realtime.bridge import RealtimeTalk
     from bot.room.services import Means
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.keeper import Keeper
     from bot.participation.standing import Participation
-    from bot.realtime import RealtimeTalk
+    from bot.realtime.bridge import RealtimeTalk
     from bot.recall import Place as RecallPlace
     from bot.room.guild_policy import GuildPolicy
     from bot.screen.screens import Screens

@@ -14,7 +14,7 @@ from bot.brain.context import build_context_messages
 from bot.brain.instructions import Instructions
 from bot.brain.quoting import Quoting
 from bot.explain import Explainer, Explanation
-from bot.realtime_items import Items
+from bot.realtime.items import Items
 from bot.recall import Place, Recall, RoomRecall
 from bot.replay import SESSION, replay
 from bot.room.guild_policy import Terms

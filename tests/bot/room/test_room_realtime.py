@@ -15,7 +15,7 @@ from bot.brain.decider import Reason
 from bot.brain.skipping import told
 from bot.llm.budget import Budget
 from bot.participation.settings import ParticipationSettings
-from bot.realtime import RealtimeTalk
+from bot.realtime.bridge import RealtimeTalk
 from bot.room.guild_policy import GuildPolicy
 from bot.room.room import Room
 from bot.store.database import open_database
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from bot.realtime import Life
+    from bot.realtime.bridge import Life
     from bot.screen.screens import PageLine
     from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.skipping import is_skip
-from bot.realtime_silence import unless_silent
+from bot.realtime.skip import unless_silent
 from voice.realtime.port import ReplyPiece
 
 if TYPE_CHECKING:

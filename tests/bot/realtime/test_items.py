@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from bot.brain.instructions import Instructions
-from bot.realtime_items import Items
+from bot.realtime.items import Items
 from bot.store.forgetting import Forgetting
 from compaction.model import Seq
 from tests.bot.evening import Evening

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bot.realtime_inputs import MOST_WAITING, Inputs, SaidInput
+from bot.realtime.inputs import MOST_WAITING, Inputs, SaidInput
 
 
 def said(number: int) -> SaidInput:

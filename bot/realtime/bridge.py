@@ -2,7 +2,7 @@
 
 To hearing it is the recogniser: what somebody says is said to the model, and what the model's side wrote down is the
 text. To the replier it is who answers in sound. What of the room's memory stands in the session's conversation is
-`bot.realtime_items`. When the session fails, the room's own recogniser, responder and voice serve.
+`bot.realtime.items`. When the session fails, the room's own recogniser, responder and voice serve.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import structlog
 
 from bot import events
 from bot.brain.tools.toolbox import Toolbox
-from bot.realtime_inputs import Inputs, RealtimeRecognition, SaidInput, with_items
-from bot.realtime_items import Items
-from bot.realtime_silence import unless_silent
+from bot.realtime.inputs import Inputs, RealtimeRecognition, SaidInput, with_items
+from bot.realtime.items import Items
+from bot.realtime.skip import unless_silent
 from compaction.budget.messages import ToolCall as AskedCall
 from compaction.model import Seq, TurnKind
 from voice.audio import LISTEN_RATE_HZ, duration_s

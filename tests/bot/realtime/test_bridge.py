@@ -17,7 +17,7 @@ from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox
-from bot.realtime import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeTalk, talks
+from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeTalk, talks
 from bot.room.hearing import SpokenText
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
