@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.accesses import AccessBook
 from bot.brain.instructions import Instructions
 from bot.brain.responder import ModelResponder
 from bot.brain.tools.toolbox import Toolbox
 from bot.listening import open_detector, open_judge
 from bot.llm.embedded import EmbeddedResponder
 from bot.llm.opening import open_budget, open_model
-from bot.people import PeopleBook
+from bot.memory.access_log import AccessBook
+from bot.memory.people import PeopleBook
 from bot.realtime.bridge import talks
 from bot.recognisers import chosen_recognizer
 from bot.remembering import keepers, memories, open_recall, quoting_for
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from bot.llm.fallback import FallbackModel
     from bot.mcp.servers import McpServers
     from bot.mcp.settings import McpSettings
+    from bot.memory.recall import Place as RecallPlace
     from bot.participation.standing import Participation
-    from bot.recall import Place as RecallPlace
     from bot.screen.screens import Screens
     from bot.sections import BotSettings
     from bot.settings import LlmSettings

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from bot.brain.quoting import Quoting
 from bot.embedding.choice import chosen_embedder
-from bot.indexer import Indexer
-from bot.keeper import Keeper
-from bot.recall import Recall, RoomRecall
+from bot.memory.indexer import Indexer
+from bot.memory.recall import Recall, RoomRecall
+from bot.memory.upkeep import Keeper
 from bot.store.prompts import PromptShelf
 from bot.store.search import SqlRecallIndex
 from bot.store.tiers import SegmentShelf
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AsyncExitStack
     from datetime import tzinfo
 
-    from bot.accesses import AccessBook
     from bot.clock import Clock
-    from bot.people import PeopleBook
-    from bot.recall import Place as RecallPlace
+    from bot.memory.access_log import AccessBook
+    from bot.memory.people import PeopleBook
+    from bot.memory.recall import Place as RecallPlace
     from bot.room.guild_policy import GuildPolicy
     from bot.sections import BotSettings
     from bot.store.database import Database

@@ -9,7 +9,7 @@ from bot.brain.tools.links import link_tool
 from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
-from bot.recall import RoomRecall
+from bot.memory.recall import RoomRecall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import Tool
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.recall import Place as RecallPlace
-    from bot.recall import Recall
+    from bot.memory.recall import Place as RecallPlace
+    from bot.memory.recall import Recall
 
 
 class Toolset:

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.memory.retrieval import Quote
 from bot.clock import SystemClock
-from bot.recall import Recall
+from bot.memory.recall import Recall
 from bot.store import rows
 from bot.store.database import open_database
 from bot.store.schema import passage_vectors, passages, turns

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.errors import TranscriptFormatError
 from benchmarks.memory.conversation import Conversation, HumanSummary, Line, Question
 from benchmarks.memory.evenings import STARTED_AT
-from bot.replay import ASSISTANTS
-from bot.transcript import SaidLine, TranscriptError, parse_transcript
+from bot.memory.replay import ASSISTANTS
+from bot.memory.transcript import SaidLine, TranscriptError, parse_transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
-    from bot.recall import Recall, RoomRecall
+    from bot.memory.recall import Recall, RoomRecall
     from bot.settings import RecallSettings
     from compaction.memory.quotes import Quote
     from compaction.memory.recall import Recalled

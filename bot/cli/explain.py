@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from bot.explain import Explanation, Traced
+    from bot.memory.explain import Explanation, Traced
     from compaction.contextrecord import ContextRecord
     from compaction.model import SessionId, Turn
     from config.schema import Settings
@@ -102,9 +102,9 @@ def records_of(log: Path, session_id: str) -> Iterator[ContextRecord]:
 async def _overview(settings: Settings, session: str, log: Path) -> Overview:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.explain import Explainer
+    from bot.memory.admin import Tending
+    from bot.memory.explain import Explainer
     from bot.store.turns import SqlTurnStore
-    from bot.tending import Tending
 
     async with stored(settings) as database:
         clock = SystemClock()
@@ -121,9 +121,9 @@ async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Ex
     from bot.brain.instructions import Instructions
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.explain import Explainer
+    from bot.memory.admin import Tending, TendingError
+    from bot.memory.explain import Explainer
     from bot.store.turns import SqlTurnStore
-    from bot.tending import Tending, TendingError
     from compaction.model import Seq, TurnKind
 
     async with stored(settings) as database:

@@ -13,7 +13,7 @@ import typer
 from bot.errors import BotError
 
 if TYPE_CHECKING:
-    from bot.tending import Overview
+    from bot.memory.admin import Overview
     from config.schema import Settings
 
 QUEUE_FOLDER = "context_queue"
@@ -77,8 +77,8 @@ class _Done:
 async def _overviews(settings: Settings, session: str | None) -> list[Overview]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
+    from bot.memory.admin import Tending
     from bot.store.sessions import Sessions
-    from bot.tending import Tending
 
     async with stored(settings) as database:
         clock = SystemClock()
@@ -92,7 +92,7 @@ async def _overviews(settings: Settings, session: str | None) -> list[Overview]:
 
 def _write(folder: Path, overview: Overview) -> int:
     """Write one session's files; return how many segments they hold."""
-    from bot.tending import file_name, location_of
+    from bot.memory.admin import file_name, location_of
     from compaction.memory.exchange import queue_json, record_json
 
     count = 0
@@ -185,7 +185,7 @@ def _read_json(path: Path) -> object:
 
 
 def _unfiled(name: str) -> str:
-    """Return the id that `bot.tending.file_name` made a file's name of."""
+    """Return the id that `bot.memory.admin.file_name` made a file's name of."""
     from urllib.parse import unquote
 
     return unquote(name)

@@ -62,8 +62,8 @@ def command(
 async def _find(settings: Settings, person: str, session: str | None) -> tuple[Person, ...]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
+    from bot.memory.admin import Tending
     from bot.store.forgetting import Forgetting
-    from bot.tending import Tending
 
     async with stored(settings) as database:
         clock = SystemClock()
@@ -74,8 +74,8 @@ async def _find(settings: Settings, person: str, session: str | None) -> tuple[P
 async def _forget(settings: Settings, whom: Person, session: str | None, turn: int | None) -> Forgotten:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
+    from bot.memory.admin import Tending
     from bot.store.forgetting import Forgetting
-    from bot.tending import Tending
 
     async with stored(settings) as database:
         clock = SystemClock()

@@ -64,11 +64,11 @@ def command(
 
 async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> tuple[Recalled, ...]:
     """Search the database of the settings, indexing first what an earlier version stored."""
-    from bot.accesses import AccessBook
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
     from bot.embedding.choice import chosen_embedder
-    from bot.recall import Recall
+    from bot.memory.access_log import AccessBook
+    from bot.memory.recall import Recall
     from bot.store.indexing import catch_up
     from bot.store.search import SqlRecallIndex
     from bot.store.tiers import SegmentShelf

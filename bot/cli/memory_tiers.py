@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from bot.memory.admin import Overview
     from bot.store.standing import Standing
-    from bot.tending import Overview
     from compaction.memory.tiers import Check
     from config.schema import Settings
 
@@ -158,8 +158,8 @@ def _opt(guild: int | None, session: str | None, *, out: bool) -> None:
 async def _change_opt(settings: Settings, guild: int | None, session: str | None, *, out: bool) -> list[str]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
+    from bot.memory.admin import Tending
     from bot.store.tiers import SegmentShelf
-    from bot.tending import Tending
 
     async with stored(settings) as database:
         shelf = SegmentShelf(database)
@@ -183,7 +183,7 @@ async def _change_opt(settings: Settings, guild: int | None, session: str | None
 async def _overview(settings: Settings, session: str | None) -> Overview:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.tending import Tending
+    from bot.memory.admin import Tending
 
     async with stored(settings) as database:
         tending = Tending(database, SystemClock())
@@ -193,7 +193,7 @@ async def _overview(settings: Settings, session: str | None) -> Overview:
 async def _compress(settings: Settings, session: str | None, *, regardless: bool) -> Check:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.tending import Tending
+    from bot.memory.admin import Tending
 
     async with stored(settings) as database:
         tending = Tending(database, SystemClock())
@@ -205,7 +205,7 @@ async def _compress(settings: Settings, session: str | None, *, regardless: bool
 async def _archive(settings: Settings, session: str | None, names: tuple[str, ...]) -> tuple[str, ...]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.tending import Tending
+    from bot.memory.admin import Tending
 
     async with stored(settings) as database:
         tending = Tending(database, SystemClock())
@@ -215,7 +215,7 @@ async def _archive(settings: Settings, session: str | None, names: tuple[str, ..
 async def _clear(settings: Settings, session: str | None) -> int:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.tending import Tending
+    from bot.memory.admin import Tending
 
     async with stored(settings) as database:
         tending = Tending(database, SystemClock())
@@ -225,7 +225,7 @@ async def _clear(settings: Settings, session: str | None) -> int:
 async def _prune(settings: Settings) -> tuple[int, tuple[str, ...]]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.keeper import prune as pruned
+    from bot.memory.upkeep import prune as pruned
     from bot.store.tiers import SegmentShelf
 
     async with stored(settings) as database:

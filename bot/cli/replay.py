@@ -17,8 +17,8 @@ from compaction.settings import SummariserKind
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bot.replay import Replay
-    from bot.transcript import Line
+    from bot.memory.replay import Replay
+    from bot.memory.transcript import Line
     from compaction.events import CompactionEvent
     from config.schema import Settings
 
@@ -50,7 +50,7 @@ def command(
 
     from bot.cli.here import nowhere
     from bot.cli.logbook import keeping_logs
-    from bot.transcript import read_transcript
+    from bot.memory.transcript import read_transcript
     from config.load import load
 
     settings = load()
@@ -72,7 +72,7 @@ async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, m
 
     from bot.brain.instructions import Instructions
     from bot.clock import SystemClock
-    from bot.replay import replay
+    from bot.memory.replay import replay
     from bot.store.database import open_database
     from bot.store.turns import SqlTurnStore
     from bot.summarising import chosen_summariser

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bot.brain.quoting import Quoting
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import Moved, Place
-    from bot.keeper import Keeper
+    from bot.memory.upkeep import Keeper
     from bot.participation.standing import Standing
     from bot.realtime.bridge import RealtimeTalk
     from bot.room.services import Means

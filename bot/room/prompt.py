@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Company
-    from bot.keeper import Keeper
+    from bot.memory.upkeep import Keeper
     from bot.participation.part import Part
     from bot.room.guild_policy import Terms
     from bot.room.services import Means

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.recall import Place as RecallPlace
+from bot.memory.recall import Place as RecallPlace
 from bot.room.conversation import Conversation
 from bot.room.tasks import lasting
 from compaction.errors import StoreError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bot.channel.port import Link, Moved, Place
-    from bot.keeper import Keeper
+    from bot.memory.upkeep import Keeper
     from bot.participation.standing import Standing
     from bot.room.services import Means
     from bot.screen.room import RoomScreens

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.keeper import Keeper
+    from bot.memory.recall import Place as RecallPlace
+    from bot.memory.upkeep import Keeper
     from bot.participation.standing import Participation
     from bot.realtime.bridge import RealtimeTalk
-    from bot.recall import Place as RecallPlace
     from bot.room.guild_policy import GuildPolicy
     from bot.screen.screens import Screens
     from bot.settings import BrainSettings, RoomSettings

@@ -1,7 +1,7 @@
 """What an answer of memory search says: who is asked about first, what holds before what was, nothing twice.
 
 `arrange` makes it of the passages behind a ranking (`asking`): weighs them by how much of the question they speak of,
-and gives a correction the rank of what it corrects. The waiting between the steps is the shell's (`bot.recall`).
+and gives a correction the rank of what it corrects. The waiting between the steps is the shell's (`bot.memory.recall`).
 Deterministic. Source: design note 'summaries and recall', 'So build' 6.
 """
 

@@ -6,17 +6,17 @@ from contextlib import AsyncExitStack
 from random import Random
 from typing import TYPE_CHECKING, Self
 
-from bot.accesses import AccessBook
 from bot.brain.context import build_context_messages
-from bot.keeper import Keeper
-from bot.people import PeopleBook
+from bot.memory.access_log import AccessBook
+from bot.memory.admin import Tending
+from bot.memory.people import PeopleBook
+from bot.memory.upkeep import Keeper
 from bot.store.database import Database, open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptShelf
 from bot.store.sessions import Sessions
 from bot.store.tiers import SegmentShelf
 from bot.store.turns import SqlTurnStore
-from bot.tending import Tending
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings, PeopleSettings, TierSettings

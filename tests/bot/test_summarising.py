@@ -9,10 +9,10 @@ from datetime import UTC
 import pytest
 
 from bot.errors import SetupError
-from bot.replay import Replay, replay
+from bot.memory.replay import Replay, replay
+from bot.memory.transcript import SaidLine
 from bot.settings import LlmSettings
 from bot.summarising import chosen_summariser, summariser_for
-from bot.transcript import SaidLine
 from compaction.model import Mode, Strategy
 from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summarisers.extractive import ExtractiveSummariser

@@ -10,13 +10,13 @@ import pytest
 
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
-from bot.recall import Place as RecallPlace
-from bot.recall import Recall
+from bot.memory.recall import Place as RecallPlace
+from bot.memory.recall import Recall
 from bot.toolset import Toolset
 from compaction.budget.messages import ToolCall
 from tests.bot.brain.tools.test_links import MAP
 from tests.bot.brain.tools.test_screen import View
-from tests.bot.test_recall import evening
+from tests.bot.memory.test_recall import evening
 from tests.compaction.memory.recall_index_contract import EVENING, SAID
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace

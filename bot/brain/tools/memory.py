@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import MAX_CHARS, Tool
 from bot.llm.budget import MEMORY_SEARCH
+from bot.memory.recall import DEFAULT_LIMIT
 from bot.moments import MomentUnknownError, moment
-from bot.recall import DEFAULT_LIMIT
 from compaction.context import turn_text
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import tzinfo
 
-    from bot.recall import RoomRecall
+    from bot.memory.recall import RoomRecall
     from compaction.memory.recall import Recalled
 
 MOST_FOUND = 20

@@ -25,7 +25,7 @@ NOTHING = "I keep nothing that you said of yourself. What was said here is remem
 
 
 class AboutPeople(Protocol):
-    """What the commands ask of the service; `bot.people.PeopleBook` implements it."""
+    """What the commands ask of the service; `bot.memory.people.PeopleBook` implements it."""
 
     async def kept(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
         """Return everything that is kept about a person in a guild, history included. Raises `StoreError`."""

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot.brain.context import build_context_messages
 from bot.brain.quoting import Quoting, surely_sent
 from bot.brain.recollection import recollect
-from bot.recall import Place, Recall, RoomRecall
+from bot.memory.recall import Place, Recall, RoomRecall
 from bot.settings import RecallSettings
 from compaction.errors import StoreError
 from compaction.model import Seq, TurnKind

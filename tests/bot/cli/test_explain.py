@@ -13,7 +13,7 @@ from bot.logs import log_path, writing_logs
 from bot.settings import LogsSettings
 from tests.bot.cli.memory_house import told
 from tests.bot.evening import Evening
-from tests.bot.test_explain import an_evening, words
+from tests.bot.memory.test_explain import an_evening, words
 
 if TYPE_CHECKING:
     from pathlib import Path

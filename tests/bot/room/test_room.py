@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from bot.brain.responder import Responder
     from bot.channel.port import Place
-    from bot.keeper import Keeper
-    from bot.recall import Place as RecallPlace
+    from bot.memory.recall import Place as RecallPlace
+    from bot.memory.upkeep import Keeper
     from compaction.events import CompactionEvent
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore

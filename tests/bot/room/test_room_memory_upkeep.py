@@ -10,10 +10,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.accesses import AccessBook
-from bot.explain import Explainer
-from bot.keeper import Keeper
-from bot.people import PeopleBook
+from bot.memory.access_log import AccessBook
+from bot.memory.explain import Explainer
+from bot.memory.people import PeopleBook
+from bot.memory.upkeep import Keeper
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptShelf

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.recall import Recall
+from bot.memory.recall import Recall
 from bot.store.forgetting import Forgetting, Forgotten
 from bot.store.search import SqlRecallIndex
 from bot.store.vectorshelf import VectorShelf

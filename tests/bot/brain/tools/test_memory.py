@@ -10,8 +10,8 @@ import pytest
 
 from bot.brain.tools.memory import NOTHING, memory_tools
 from bot.brain.tools.tool import MAX_CHARS
-from bot.recall import Place, Recall, RoomRecall
-from tests.bot.test_recall import evening
+from bot.memory.recall import Place, Recall, RoomRecall
+from tests.bot.memory.test_recall import evening
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, SAID, T0, note, segment, turn
 
 if TYPE_CHECKING:

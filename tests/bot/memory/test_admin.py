@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.tending import Tending, TendingError, file_name
+from bot.memory.admin import Tending, TendingError, file_name
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
-from bot.transcript import NoteLine, SaidLine
+from bot.memory.transcript import NoteLine, SaidLine
 from compaction.context import build_payload
 from compaction.events import Failed, Landed
 from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
-    from bot.transcript import Line
+    from bot.memory.transcript import Line
     from compaction.events import CompactionEvent
     from compaction.model import Turn
     from compaction.payload import Coverage, PayloadPart

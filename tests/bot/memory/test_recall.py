@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.recall import MOST_TURNS, Place, Recall, RoomRecall
+from bot.memory.recall import MOST_TURNS, Place, Recall, RoomRecall
 from compaction.errors import EmbeddingError, StoreError
 from compaction.memory.passage import Scope
 from compaction.memory.recall import TurnRef

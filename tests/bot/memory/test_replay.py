@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.replay import Replay, TranscriptClock, replay
-from bot.transcript import Line, NoteLine, SaidLine
+from bot.memory.replay import Replay, TranscriptClock, replay
+from bot.memory.transcript import Line, NoteLine, SaidLine
 from compaction.errors import CompletionError
 from compaction.model import Mode
 from compaction.settings import CompactionSettings

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from bot.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, Indexer
+from bot.memory.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, Indexer
 from bot.store.database import open_database
 from compaction.errors import EmbeddingError
 from compaction.memory.passage import Scope

@@ -31,9 +31,9 @@ from compaction.window import BATCH_SIZE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bot.accesses import AccessBook
     from bot.clock import Clock
-    from bot.people import PeopleBook
+    from bot.memory.access_log import AccessBook
+    from bot.memory.people import PeopleBook
     from bot.store.prompts import PromptShelf
     from bot.store.standing import Standing
     from bot.store.tiers import SegmentShelf

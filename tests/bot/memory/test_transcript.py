@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.transcript import (
+from bot.memory.transcript import (
     DEFAULT_GAP_S,
     NOMINAL_START_S,
     NoteLine,

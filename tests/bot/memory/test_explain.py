@@ -13,10 +13,11 @@ from structlog.testing import capture_logs
 from bot.brain.context import build_context_messages
 from bot.brain.instructions import Instructions
 from bot.brain.quoting import Quoting
-from bot.explain import Explainer, Explanation
+from bot.memory.explain import Explainer, Explanation
+from bot.memory.recall import Place, Recall, RoomRecall
+from bot.memory.replay import SESSION, replay
+from bot.memory.transcript import NoteLine, SaidLine
 from bot.realtime.items import Items
-from bot.recall import Place, Recall, RoomRecall
-from bot.replay import SESSION, replay
 from bot.room.guild_policy import Terms
 from bot.settings import RecallSettings
 from bot.store.database import open_database
@@ -24,7 +25,6 @@ from bot.store.forgetting import Forgetting
 from bot.store.search import SqlRecallIndex
 from bot.store.turns import SqlTurnStore
 from bot.store.vectorshelf import VectorShelf
-from bot.transcript import NoteLine, SaidLine
 from compaction.contextrecord import read_record
 from compaction.model import Mode, Note, NoteId, TurnKind
 from compaction.payload import PartKind, PayloadPart

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.recall import Recall
+from bot.memory.recall import Recall
 from bot.store.forgetting import Forgetting
 from bot.store.search import SqlRecallIndex
 from bot.store.vectorshelf import VectorShelf
