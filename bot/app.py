@@ -20,13 +20,13 @@ from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.watch import add_watch_commands
-from bot.equipment import open_means, open_shelves
 from bot.health import Ailment, Health
-from bot.interpreter import timely_interpreter
 from bot.participation.standing import Participation
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
-from bot.screen.opening import open_screens
+from bot.runtime_tuning import timely_interpreter
+from bot.wiring.screens import open_screens
+from bot.wiring.services import open_means, open_shelves
 from voice.transport.metronome import running_metronome
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.discord.client import AddCommands, RoomtoneClient
-    from bot.sections import BotSettings
     from bot.settings import RoomSettings
     from bot.store.guilds import Guilds
     from bot.store.sessions import Sessions
+    from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
     from voice.transport.metronome import Metronome
 

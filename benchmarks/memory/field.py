@@ -12,7 +12,7 @@ from benchmarks.memory.contenders import LastTurns, our_memory
 from benchmarks.peers.process import peer_process
 from bot.llm.openai_chat import OpenAIChat
 from bot.settings import LlmSettings
-from bot.summarising import summariser_for
+from bot.wiring.summariser import summariser_for
 from compaction.model import Strategy
 from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summarisers.extractive import ExtractiveSummariser

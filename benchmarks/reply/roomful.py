@@ -30,7 +30,7 @@ from pydantic import SecretStr
 from bot.app import Running, running_bot
 from bot.cli.here import local_zone
 from bot.discord.client import connected
-from bot.sections import BotSettings
+from bot.wiring.settings import BotSettings
 from config.load import load
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from bot.app import Running, running_bot
 from bot.cli.failures import first_cause
 from bot.cli.here import local_zone
 from bot.clock import SystemClock
-from bot.sections import BotSettings
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
+from bot.wiring.settings import BotSettings
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
 from rehearsal import observation as seen

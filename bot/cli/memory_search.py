@@ -34,7 +34,7 @@ def command(
     """Find what was said, on all servers of this bot: the best first, and what holds before what it replaced."""
     from bot.cli.here import local_zone
     from bot.clock import SystemClock
-    from bot.moments import MomentUnknownError, moment
+    from bot.time_phrases import MomentUnknownError, moment
     from compaction.memory.passage import Scope
     from compaction.model import SessionId
     from config.load import load

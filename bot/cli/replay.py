@@ -75,7 +75,7 @@ async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, m
     from bot.memory.replay import replay
     from bot.store.database import open_database
     from bot.store.turns import SqlTurnStore
-    from bot.summarising import chosen_summariser
+    from bot.wiring.summariser import chosen_summariser
     from compaction.summarisers.extractive import ExtractiveSummariser
 
     async with AsyncExitStack() as stack:

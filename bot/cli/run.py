@@ -41,7 +41,7 @@ async def _run(settings: Settings) -> None:
     from bot.cli.logbook import keeping_logs
     from bot.cli.signals import stop_on_signals
     from bot.events import nobody
-    from bot.sections import BotSettings
+    from bot.wiring.settings import BotSettings
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     stop = asyncio.Event()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot.brain.tools.tool import MAX_CHARS, Tool
 from bot.llm.budget import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
-from bot.moments import MomentUnknownError, moment
+from bot.time_phrases import MomentUnknownError, moment
 from compaction.context import turn_text
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind

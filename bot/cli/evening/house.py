@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from bot.brain.instructions import Instructions
 from bot.cli.evening.senses import LoudnessDetector, ToneVoice
-from bot.equipment import open_shelves, policy_for
 from bot.llm.embedded import EmbeddedResponder
 from bot.participation.standing import Participation
-from bot.remembering import keepers, memories, open_recall, quoting_for
 from bot.room.services import Means
-from bot.sections import BotSettings
+from bot.wiring.memory import keepers, memories, open_recall, quoting_for
+from bot.wiring.services import open_shelves, policy_for
+from bot.wiring.settings import BotSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bot.interpreter import SWITCH_INTERVAL_S, timely_interpreter
+from bot.runtime_tuning import SWITCH_INTERVAL_S, timely_interpreter
 
 
 def test_turns_are_short_and_collections_too_while_it_lasts() -> None:

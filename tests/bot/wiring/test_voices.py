@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from bot.clock import SystemClock
 from bot.health import Health
 from bot.settings import LlmSettings, ModelsSettings
-from bot.voices import chosen_voice
+from bot.wiring.voices import chosen_voice
 from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
 from voice.errors import SynthesisError
 from voice.speaking.piper import PiperSynthesizer

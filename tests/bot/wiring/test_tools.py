@@ -12,7 +12,7 @@ from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
 from bot.memory.recall import Place as RecallPlace
 from bot.memory.recall import Recall
-from bot.toolset import Toolset
+from bot.wiring.tools import Toolset
 from compaction.budget.messages import ToolCall
 from tests.bot.brain.tools.test_links import MAP
 from tests.bot.brain.tools.test_screen import View

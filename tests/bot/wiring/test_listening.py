@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.listening import open_detector, open_judge
 from bot.models.catalogue import TURN_SMART, VAD_SILERO
 from bot.settings import ModelsSettings
+from bot.wiring.listening import open_detector, open_judge
 from voice.listening.settings import ListeningSettings
 from voice.listening.turn import SmartTurnJudge
 from voice.listening.vad import SileroVad, StackedSileroVad

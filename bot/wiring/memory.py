@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from bot.memory.people import PeopleBook
     from bot.memory.recall import Place as RecallPlace
     from bot.room.guild_policy import GuildPolicy
-    from bot.sections import BotSettings
     from bot.store.database import Database
+    from bot.wiring.settings import BotSettings
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.ports import TurnStore

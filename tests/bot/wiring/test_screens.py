@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import Participation
-from bot.screen.opening import open_screens
-from bot.sections import BotSettings
+from bot.wiring.screens import open_screens
+from bot.wiring.settings import BotSettings
 from config.schema import Settings
 from tests.fakes.choices import FakeChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock

@@ -12,12 +12,12 @@ import pytest
 from bot import events
 from bot.brain.decider import VoiceMode
 from bot.cli.evening.senses import LoudnessDetector
-from bot.equipment import open_means, open_shelves
 from bot.health import Health
 from bot.participation.standing import Participation
-from bot.screen.opening import open_screens
-from bot.sections import BotSettings
 from bot.store.guilds import GuildChoice
+from bot.wiring.screens import open_screens
+from bot.wiring.services import open_means, open_shelves
+from bot.wiring.settings import BotSettings
 from compaction.model import Mode
 from config.schema import Settings
 from rehearsal.servers.chat import ChatMode, LocalChatServer
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.equipment import Shelves
     from bot.room.services import Means
+    from bot.wiring.services import Shelves
 
 GUILD = 10
 

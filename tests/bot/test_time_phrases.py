@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.moments import MomentUnknownError, moment
+from bot.time_phrases import MomentUnknownError, moment
 
 ZONE = timezone(timedelta(hours=2))
 # Wednesday, half past midnight there.

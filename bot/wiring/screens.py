@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.participation.standing import Participation
-    from bot.sections import BotSettings
+    from bot.wiring.settings import BotSettings
 
 log = structlog.get_logger()
 

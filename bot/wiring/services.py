@@ -10,14 +10,11 @@ import structlog
 from bot.brain.instructions import Instructions
 from bot.brain.responder import ModelResponder
 from bot.brain.tools.toolbox import Toolbox
-from bot.listening import open_detector, open_judge
 from bot.llm.embedded import EmbeddedResponder
 from bot.llm.opening import open_budget, open_model
 from bot.memory.access_log import AccessBook
 from bot.memory.people import PeopleBook
 from bot.realtime.bridge import talks
-from bot.recognisers import chosen_recognizer
-from bot.remembering import keepers, memories, open_recall, quoting_for
 from bot.room.guild_policy import GuildPolicy
 from bot.room.services import Means
 from bot.store.database import open_database
@@ -27,9 +24,12 @@ from bot.store.people import PeopleStore
 from bot.store.sessions import Sessions
 from bot.store.tiers import SegmentShelf
 from bot.store.turns import SqlTurnStore
-from bot.summarising import summariser_for
-from bot.toolset import Toolset
-from bot.voices import chosen_voice
+from bot.wiring.listening import open_detector, open_judge
+from bot.wiring.memory import keepers, memories, open_recall, quoting_for
+from bot.wiring.recognisers import chosen_recognizer
+from bot.wiring.summariser import summariser_for
+from bot.wiring.tools import Toolset
+from bot.wiring.voices import chosen_voice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from bot.memory.recall import Place as RecallPlace
     from bot.participation.standing import Participation
     from bot.screen.screens import Screens
-    from bot.sections import BotSettings
     from bot.settings import LlmSettings
     from bot.store.database import Database
+    from bot.wiring.settings import BotSettings
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
 

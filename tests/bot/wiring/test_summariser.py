@@ -12,7 +12,7 @@ from bot.errors import SetupError
 from bot.memory.replay import Replay, replay
 from bot.memory.transcript import SaidLine
 from bot.settings import LlmSettings
-from bot.summarising import chosen_summariser, summariser_for
+from bot.wiring.summariser import chosen_summariser, summariser_for
 from compaction.model import Mode, Strategy
 from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summarisers.extractive import ExtractiveSummariser

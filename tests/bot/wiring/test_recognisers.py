@@ -9,8 +9,8 @@ from pydantic import SecretStr
 
 from bot.clock import SystemClock
 from bot.health import Health
-from bot.recognisers import chosen_recognizer
 from bot.settings import LlmSettings
+from bot.wiring.recognisers import chosen_recognizer
 from rehearsal.servers.refusals import Refusal
 from rehearsal.servers.transcription import LocalTranscriptionServer, Transcribed, TranscriptionConduct, Upload
 from tests.voice.recordings import voiced
