@@ -10,8 +10,8 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from bot.brain.evidence import Evidence, Origin
-from bot.llm.embedded import answer
+from bot.brain.embedded.chat import answer
+from bot.brain.embedded.evidence import Evidence, Origin
 from compaction.wording import sentences
 
 if TYPE_CHECKING:

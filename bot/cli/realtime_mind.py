@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.brain.decider import Reason
-from bot.brain.evidence import Evidence, Origin, best_match
+from bot.brain.embedded.chat import answer
+from bot.brain.embedded.evidence import Evidence, Origin, best_match
 from bot.brain.lexicon import is_question
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skipping import SKIP, told
 from bot.brain.wakeword import without_call
 from bot.cli.ear import Ear
-from bot.llm.embedded import answer
 from bot.models.catalogue import VOICE_JOE
 from bot.models.shelf import ModelShelf
 from compaction.wording import sentences

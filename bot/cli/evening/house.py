@@ -13,9 +13,9 @@ from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.instructions import Instructions
 from bot.cli.evening.senses import LoudnessDetector, ToneVoice
-from bot.llm.embedded import EmbeddedResponder
 from bot.participation.standing import Participation
 from bot.room.services import Means
 from bot.wiring.memory import keepers, memories, open_recall, quoting_for

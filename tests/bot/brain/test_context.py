@@ -11,14 +11,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.context import ModelContext, build_context_messages
-from bot.brain.evidence import Origin
+from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
+from bot.brain.embedded.evidence import Origin
+from bot.brain.embedded.recollection import recollect
 from bot.brain.instructions import Instructions
-from bot.brain.recollection import recollect
 from bot.brain.tools.exchanges import Exchange
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.budget import MEMORY_SEARCH, Budget
-from bot.llm.embedded import NO_MODEL, EmbeddedResponder
 from bot.llm.port import Role, Tools
 from bot.room.guild_policy import Terms
 from compaction.budget.messages import ToolCall

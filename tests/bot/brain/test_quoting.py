@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.context import build_context_messages
+from bot.brain.embedded.recollection import recollect
 from bot.brain.quoting import Quoting, surely_sent
-from bot.brain.recollection import recollect
 from bot.memory.recall import Place, Recall, RoomRecall
 from bot.settings import RecallSettings
 from compaction.errors import StoreError

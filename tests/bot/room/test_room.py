@@ -12,13 +12,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
+from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.instructions import Instructions
 from bot.brain.speaking import TOO_MUCH
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import Moved
 from bot.cli.evening.senses import LoudnessDetector
 from bot.llm.budget import Budget
-from bot.llm.embedded import NO_MODEL, EmbeddedResponder
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import Participation
 from bot.room.guild_policy import GuildPolicy

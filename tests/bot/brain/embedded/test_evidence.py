@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.evidence import Evidence, Origin, asks_about_something, best_match
+from bot.brain.embedded.evidence import Evidence, Origin, asks_about_something, best_match
 from bot.brain.lexicon import is_question, stem
 
 TALK = [

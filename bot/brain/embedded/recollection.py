@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.brain.evidence import Evidence, Origin
+from bot.brain.embedded.evidence import Evidence, Origin
 from compaction.memory.passage import PassageKind
 from compaction.model import TurnKind
 from compaction.payload import PartKind

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.brain.evidence import Evidence, Origin, asks_about_something, best_match
+from bot.brain.embedded.evidence import Evidence, Origin, asks_about_something, best_match
+from bot.brain.embedded.recollection import recollect
 from bot.brain.lexicon import content_stems, is_question, stem, words_of
-from bot.brain.recollection import recollect
 from bot.brain.wakeword import is_addressed
 from bot.brain.wording import ago, earlier
 from compaction.model import TurnPart

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.brain.evidence import Evidence, Origin
-from bot.llm.embedded import NO_MODEL, answer
+from bot.brain.embedded.chat import NO_MODEL, answer
+from bot.brain.embedded.evidence import Evidence, Origin
 
 NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC).timestamp()
 SUMMARISED_FROM, SUMMARISED_TO = NOW - 58 * 60, NOW - 52 * 60

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from bot.brain.evidence import Evidence, Origin, best_match
+from bot.brain.embedded.evidence import Evidence, Origin, best_match
 
 EVENING = """Ada: Hello everyone, sorry I am late, the bus broke down near the bridge.
 Ben: No worries, we only just started the game.
