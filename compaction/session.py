@@ -17,27 +17,27 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from compaction.compactor import Clock, Compactor
 from compaction.context import SessionContext, evicted_after, evicted_turns
 from compaction.errors import SessionEndedError, StoreError
-from compaction.machine import Machine
+from compaction.folding.compactor import Clock, Compactor
+from compaction.folding.machine import Machine
+from compaction.folding.outbox import Outbox
+from compaction.folding.state import SessionState
+from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode, Seq, Turn
 from compaction.notes import NoteBuffer
-from compaction.outbox import Outbox
 from compaction.payload import PayloadPart, context_built_fields
 from compaction.rendering import Ledger
 from compaction.rolling import RollingPolicy
 from compaction.settings import CompactionSettings, Trigger
-from compaction.state import SessionState
 from compaction.telling import ToldTurns
 from compaction.timeline import Timeline
-from compaction.window import RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from datetime import tzinfo
 
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from compaction.model import CompactionState, Note, Segment, SessionId, TurnKind, TurnPart
     from compaction.ports import TurnStore
     from compaction.rendering import RenderedSummary

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from benchmarks.memory.contenders import MAX_INPUT_TOKENS, our_memory, say
 from compaction.context import build_payload
-from compaction.events import Landed, Started
+from compaction.folding.events import Landed, Started
+from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.summarisers.extractive import ExtractiveSummariser
-from compaction.window import BATCH_SIZE, RECENT_WINDOW
 
 if TYPE_CHECKING:
     from benchmarks.memory.conversation import Conversation
     from benchmarks.progress import Progress
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from compaction.settings import CompactionSettings
     from compaction.summarisers.port import Fold, FoldRequest
 

@@ -19,18 +19,18 @@ from bot.clock import SystemClock
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.context import build_payload
-from compaction.events import Failed, Landed
+from compaction.folding.events import Failed, Landed
+from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.summarisers.extractive import ExtractiveSummariser
-from compaction.window import BATCH_SIZE, RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from benchmarks.memory.conversation import Line
     from bot.store.database import Database
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from compaction.model import Turn
     from compaction.settings import CompactionSettings
     from compaction.summarisers.port import Summariser

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bot.memory.replay import Replay
     from bot.memory.transcript import Line
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from config.schema import Settings
 
 
@@ -124,7 +124,7 @@ def _write(result: Replay, path: Path) -> None:
 
 def _tell(event: CompactionEvent, out: Console) -> None:
     """Print a compaction as it happens; skipped checks are left to the log."""
-    from compaction.events import Failed, Landed
+    from compaction.folding.events import Failed, Landed
 
     match event:
         case Landed():

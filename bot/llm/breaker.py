@@ -1,7 +1,7 @@
 """Whether a model that has failed lately is worth asking. Pure: times are handed in, monotonic seconds.
 
 After a few failures in a row it rests; then one question tries it, and the rest is longer if that fails too. The same
-idea lets the compactor's summariser rest (`compaction.machine`), which has its own, because its folds can wait.
+idea lets the compactor's summariser rest (`compaction.folding.machine`), which has its own, because its folds can wait.
 """
 
 from __future__ import annotations

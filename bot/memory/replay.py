@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bot.memory.transcript import NoteLine, SaidLine
 from compaction.context import build_payload
-from compaction.events import Failed, Landed
+from compaction.folding.events import Failed, Landed
 from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
 from compaction.payload import coverage
 from compaction.session import SessionMemory
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.memory.transcript import Line
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from compaction.model import Turn
     from compaction.payload import Coverage, PayloadPart
     from compaction.ports import TurnStore

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.errors import StoreError
+from compaction.folding.window import BATCH_SIZE
 from compaction.memory.tiers import (
     PRUNE_EVERY_TURNS,
     Check,
@@ -26,7 +27,6 @@ from compaction.memory.tiers import (
 )
 from compaction.model import Seq
 from compaction.payload import PartKind, kept_as_sent, text_digest
-from compaction.window import BATCH_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

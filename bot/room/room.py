@@ -18,7 +18,7 @@ from bot.memory.recall import Place as RecallPlace
 from bot.room.conversation import Conversation
 from bot.room.tasks import lasting
 from compaction.errors import StoreError
-from compaction.events import Failed, Landed
+from compaction.folding.events import Failed, Landed
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot.room.services import Means
     from bot.screen.room import RoomScreens
     from bot.store.sessions import Opened
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bot.screen.screens import Screens
     from bot.settings import BrainSettings, RoomSettings
     from bot.store.sessions import Sessions
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.session import SessionMemory
     from voice.asr.port import Recognizer

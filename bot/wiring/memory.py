@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.room.guild_policy import GuildPolicy
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.ports import TurnStore
     from compaction.summarisers.port import Summariser

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, message_tokens
 from compaction.budget.tool_outputs import is_placeholder, summarize_tool_output
 from compaction.errors import CompletionError
+from compaction.folding.segments import folded_segment
+from compaction.folding.window import BATCH_SIZE
 from compaction.grounding import ground_of, ungrounded
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.ports import CompletionRequest
 from compaction.rendering import Ledger
-from compaction.segments import folded_segment
 from compaction.summarisers.extractive import extract, gist_of
 from compaction.summarisers.port import Fold, FoldRequest
-from compaction.window import BATCH_SIZE
 from compaction.wording import plain, sentences, whole_sentences
 
 if TYPE_CHECKING:

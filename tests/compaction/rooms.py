@@ -22,7 +22,7 @@ from tests.fakes.turn_store import InMemoryTurnStore
 from tests.fakes.virtual_time import EPOCH_S, LoopClock
 
 if TYPE_CHECKING:
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from compaction.summarisers.port import Summariser
 
 EVENING = SessionId("evening")

@@ -8,13 +8,13 @@ import pytest
 
 from compaction.context import build_payload
 from compaction.errors import StoreError
+from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
 from compaction.session import ROLLING_TURNS
 from compaction.settings import CompactionSettings
 from compaction.summarisers.extractive import ExtractiveSummariser
 from compaction.timeline import CAPACITY
-from compaction.window import RECENT_WINDOW
 from tests.compaction.rooms import Room
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
 from tests.fakes.virtual_time import run_virtually

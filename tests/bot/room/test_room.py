@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.memory.recall import Place as RecallPlace
     from bot.memory.upkeep import Keeper
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
     from voice.transport.heard import SpeechFrames

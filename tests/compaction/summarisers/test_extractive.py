@@ -7,9 +7,9 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.folding.segments import folded_segment
 from compaction.model import Seq, Slot, Turn, TurnKind, TurnPart
 from compaction.rendering import Ledger
-from compaction.segments import folded_segment
 from compaction.summarisers.claims import claim_of
 from compaction.summarisers.extractive import FACTS_CHARS, ExtractiveSummariser, extract, gist_of
 from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact

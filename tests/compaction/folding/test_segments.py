@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compaction.folding.segments import closing_segment, folded_segment
 from compaction.model import Segment, Seq
-from compaction.segments import closing_segment, folded_segment
 from compaction.summarisers.extractive import extract
 from compaction.summarisers.port import Fold, FoldRequest
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn

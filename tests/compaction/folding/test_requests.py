@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from compaction.elliptic import REACH_TURNS
+from compaction.folding.requests import batch_again, context_before, due_batch, just_before
+from compaction.folding.state import Run
 from compaction.model import RunId, SegmentId, Seq, Strategy
 from compaction.rendering import Ledger
-from compaction.requests import batch_again, context_before, due_batch, just_before
-from compaction.state import Run
 from compaction.timeline import Timeline
 from tests.compaction.test_rendering import batch, fact
 from tests.compaction.turn_store_contract import note, turn

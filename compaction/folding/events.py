@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
+    from compaction.folding.window import SkipReason
     from compaction.model import RunId, SegmentId, Seq
-    from compaction.window import SkipReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,10 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from compaction.errors import CompletionError, StoreError, SummaryRefusedError
-from compaction.events import Failed, Started, log_fields
-from compaction.model import Strategy
-from compaction.rendering import Ledger
-from compaction.requests import batch_again, context_before, due_batch, just_before
-from compaction.segments import closing_segment, folded_segment, repaired_segment
-from compaction.sentencecache import empty_sentence_caches
-from compaction.signals import (
+from compaction.folding.events import Failed, Started, log_fields
+from compaction.folding.requests import batch_again, context_before, due_batch, just_before
+from compaction.folding.segments import closing_segment, folded_segment, repaired_segment
+from compaction.folding.signals import (
     Asked,
     AwaitRun,
     Closed,
@@ -37,21 +34,24 @@ from compaction.signals import (
     WriteLanding,
     Written,
 )
+from compaction.model import Strategy
+from compaction.rendering import Ledger
+from compaction.sentencecache import empty_sentence_caches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import structlog
 
-    from compaction.events import CompactionEvent
-    from compaction.machine import Machine
+    from compaction.folding.events import CompactionEvent
+    from compaction.folding.machine import Machine
+    from compaction.folding.outbox import Outbox
+    from compaction.folding.signals import Signal
+    from compaction.folding.state import Run, SessionState
     from compaction.model import Mode, Note, NoteId, Segment, SegmentId, SessionId
-    from compaction.outbox import Outbox
     from compaction.ports import Landing, StoredMemory
     from compaction.rendering import RenderedSummary
     from compaction.settings import CompactionSettings
-    from compaction.signals import Signal
-    from compaction.state import Run, SessionState
     from compaction.summarisers.port import Fold, FoldRequest, Summariser
     from compaction.timeline import Timeline
 

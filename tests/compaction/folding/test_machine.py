@@ -7,12 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from compaction.events import Failed, Landed, Skipped
-from compaction.machine import THRESHOLD, Machine
-from compaction.model import CompactionState, Mode, NoteId, RunId, Seq
-from compaction.notes import PENDING_NOTES_RUN, NoteBuffer
-from compaction.settings import CompactionSettings
-from compaction.signals import (
+from compaction.folding.events import Failed, Landed, Skipped
+from compaction.folding.machine import THRESHOLD, Machine
+from compaction.folding.signals import (
     Asked,
     AwaitRun,
     Closed,
@@ -33,8 +30,11 @@ from compaction.signals import (
     WriteLanding,
     Written,
 )
-from compaction.state import Run, SessionState
-from compaction.window import SkipReason
+from compaction.folding.state import Run, SessionState
+from compaction.folding.window import SkipReason
+from compaction.model import CompactionState, Mode, NoteId, RunId, Seq
+from compaction.notes import PENDING_NOTES_RUN, NoteBuffer
+from compaction.settings import CompactionSettings
 from tests.compaction.turn_store_contract import note, segment
 
 SETTINGS = CompactionSettings()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.events import Landed, log_fields
+from compaction.folding.events import Landed, log_fields
 from compaction.model import RunId, Seq
 
 

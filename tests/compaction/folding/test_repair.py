@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compaction.events import Landed, Started
-from compaction.machine import REPAIR_ATTEMPTS
+from compaction.folding.events import Landed, Started
+from compaction.folding.machine import REPAIR_ATTEMPTS
+from compaction.folding.segments import repaired_segment
 from compaction.model import Fact, Seq, Slot, Strategy
 from compaction.rendering import Ledger, render
-from compaction.segments import repaired_segment
 from compaction.settings import CompactionSettings
 from compaction.summarisers.port import Fold
 from tests.compaction.rooms import EVENING, Room

@@ -10,10 +10,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from compaction.events import Failed, Landed, Skipped
+    from compaction.folding.events import Failed, Landed, Skipped
+    from compaction.folding.state import Run
     from compaction.model import CompactionState, Note, NoteId, RunId, Segment, SegmentId, Seq
     from compaction.ports import Landing
-    from compaction.state import Run
 
 
 class Culprit(Enum):

@@ -11,9 +11,9 @@ from compaction.summarisers.port import FoldRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from compaction.folding.state import Run
     from compaction.model import Note, SegmentId, Strategy, Turn
     from compaction.rendering import Ledger, RenderedSummary
-    from compaction.state import Run
     from compaction.timeline import Timeline
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.folding.state import Run, SessionState, adopted, begun, dropped, failed, landed, made
 from compaction.model import CompactionState, NoteId, RunId, Seq
 from compaction.notes import NoteBuffer
-from compaction.state import Run, SessionState, adopted, begun, dropped, failed, landed, made
 from tests.compaction.turn_store_contract import landing, note
 
 

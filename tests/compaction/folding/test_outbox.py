@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from compaction.errors import StoreError
+from compaction.folding.outbox import Outbox
 from compaction.model import NoteId, Seq
-from compaction.outbox import Outbox
 from tests.compaction.turn_store_contract import EVENING, landing, note, turn
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
 from tests.fakes.virtual_time import run_virtually

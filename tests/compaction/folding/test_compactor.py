@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compaction.errors import StoreError
-from compaction.events import Failed, Landed, Started
+from compaction.folding.events import Failed, Landed, Started
 from compaction.model import CompactionState, Seq, SessionId
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.settings import CompactionSettings
@@ -22,7 +22,7 @@ from tests.fakes.virtual_time import run_virtually
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from compaction.events import CompactionEvent
+    from compaction.folding.events import CompactionEvent
     from compaction.ports import StoredMemory
     from compaction.summarisers.port import Fold, FoldRequest
 

@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from compaction import state as transitions
-from compaction.events import Failed, Landed, Skipped
-from compaction.model import CompactionState, Mode, RunId, Seq
-from compaction.notes import PENDING_NOTES_RUN
-from compaction.ports import Landing
-from compaction.signals import (
+from compaction.folding import state as transitions
+from compaction.folding.events import Failed, Landed, Skipped
+from compaction.folding.signals import (
     Asked,
     AwaitRun,
     Closed,
@@ -37,8 +34,11 @@ from compaction.signals import (
     WriteLanding,
     Written,
 )
-from compaction.state import Run, SessionState
-from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason, eligible_turns, plan
+from compaction.folding.state import Run, SessionState
+from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason, eligible_turns, plan
+from compaction.model import CompactionState, Mode, RunId, Seq
+from compaction.notes import PENDING_NOTES_RUN
+from compaction.ports import Landing
 
 if TYPE_CHECKING:
     from random import Random
