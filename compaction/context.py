@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from compaction.model import Note
-    from compaction.rendering import RenderedSummary
+    from compaction.summary.ledger import RenderedSummary
 
 # Under pressure these newest turns are the last to go.
 NEWEST_TURNS = 10

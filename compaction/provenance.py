@@ -15,7 +15,7 @@ from compaction.memory.people import told_part
 from compaction.memory.quotes import Cited, quote_part, read_ref
 from compaction.model import Mode, Note, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, as_sent, part, payload_digest
-from compaction.rendering import Ledger, RenderedSentence, RenderedSummary, sentences_of
+from compaction.summary.ledger import Ledger, RenderedSentence, RenderedSummary, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -27,9 +27,9 @@ from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode, Seq, Turn
 from compaction.notes import NoteBuffer
 from compaction.payload import PayloadPart, context_built_fields
-from compaction.rendering import Ledger
 from compaction.rolling import RollingPolicy
 from compaction.settings import CompactionSettings, Trigger
+from compaction.summary.ledger import Ledger
 from compaction.telling import ToldTurns
 from compaction.timeline import Timeline
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from compaction.folding.events import CompactionEvent
     from compaction.model import CompactionState, Note, Segment, SessionId, TurnKind, TurnPart
     from compaction.ports import TurnStore
-    from compaction.rendering import RenderedSummary
     from compaction.rolling import Evicted
-    from compaction.summarisers.port import Summariser
+    from compaction.summary.ledger import RenderedSummary
+    from compaction.summary.port import Summariser
 
 # A bot that never speaks builds no context, so nobody would ask; beyond so many unfolded turns a new turn asks.
 SILENT_BACKLOG = 200

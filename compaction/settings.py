@@ -15,7 +15,7 @@ from compaction.budget.prompt import default_reserve
 from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_TOKENS
 from compaction.budget.trim import PRESERVE_RECENT_TURNS, TrimStrategy
 from compaction.model import Mode, Strategy
-from compaction.prompt_texts import PromptTexts
+from compaction.summary.prompt_texts import PromptTexts
 
 
 class Trigger(StrEnum):

@@ -14,14 +14,14 @@ from benchmarks.memory.contenders import MAX_INPUT_TOKENS, our_memory, say
 from compaction.context import build_payload
 from compaction.folding.events import Landed, Started
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from benchmarks.memory.conversation import Conversation
     from benchmarks.progress import Progress
     from compaction.folding.events import CompactionEvent
     from compaction.settings import CompactionSettings
-    from compaction.summarisers.port import Fold, FoldRequest
+    from compaction.summary.port import Fold, FoldRequest
 
 # Five interruptions a summary. In life both are a hundred times slower.
 TURN_S = 0.05

@@ -23,7 +23,7 @@ from compaction.folding.events import Failed, Landed
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from compaction.session import SessionMemory
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from compaction.folding.events import CompactionEvent
     from compaction.model import Turn
     from compaction.settings import CompactionSettings
-    from compaction.summarisers.port import Summariser
+    from compaction.summary.port import Summariser
 
 # Room for the window and the summary; the budget is judged by smaller ones of its own.
 MAX_INPUT_TOKENS = 28_672

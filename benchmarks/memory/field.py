@@ -15,7 +15,7 @@ from bot.settings import LlmSettings
 from bot.wiring.summariser import summariser_for
 from compaction.model import Strategy
 from compaction.settings import CompactionSettings, SummariserKind
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.memory.judge import Judge
 from benchmarks.memory.race import turns_for
 from compaction.folding.window import BATCH_SIZE
-from compaction.rendering import MAX_SUMMARY_CHARS
+from compaction.summary.ledger import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Finds names and numbers in a summary that nobody said.
 
-Independent of `compaction.grounding` on purpose: it was written from the outside, reads the whole of what was
+Independent of `compaction.summary.grounding` on purpose: it was written from the outside, reads the whole of what was
 said, and shares no code with it. A name is a word with a capital where a sentence doesn't ask for one, or one that
 begins a sentence and acts like a person; a number is digits or number words, however written.
 """

@@ -15,7 +15,7 @@ from benchmarks.memory.judge import NOTHING, Judge, Tally
 from benchmarks.memory.reading import mentions_any
 from compaction.errors import ContextOverflowError
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
-from compaction.rendering import MAX_SUMMARY_CHARS
+from compaction.summary.ledger import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

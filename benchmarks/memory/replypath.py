@@ -16,7 +16,7 @@ from benchmarks.memory.contenders import MAX_INPUT_TOKENS, our_memory, say
 from benchmarks.memory.evenings import TemplateSet, evening
 from compaction.budget.tokens import estimate_text_tokens
 from compaction.context import build_payload
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from benchmarks.memory.contenders import OurMemory

@@ -12,7 +12,7 @@ from benchmarks.memory.retrieval import plain_windows
 from benchmarks.memory.roomsearch import RoomSearch
 from benchmarks.memory.scores import found_scores, recall_scores
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ from benchmarks.errors import PeerError
 from benchmarks.memory.contenders import Cost, Standing, shown
 from benchmarks.peers.environment import FOLDER
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
-from compaction.rendering import MAX_SUMMARY_CHARS
+from compaction.summary.ledger import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

@@ -76,7 +76,7 @@ async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, m
     from bot.store.database import open_database
     from bot.store.turns import SqlTurnStore
     from bot.wiring.summariser import chosen_summariser
-    from compaction.summarisers.extractive import ExtractiveSummariser
+    from compaction.summary.extractive import ExtractiveSummariser
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-replay-"))

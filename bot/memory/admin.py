@@ -20,7 +20,7 @@ from compaction.memory.exchange import Queue, queue_of
 from compaction.memory.segments import record_of
 from compaction.memory.tiers import Check, Kept, Subjects, Tier, check, mentions
 from compaction.model import Mode, Seq, SessionId
-from compaction.rendering import render
+from compaction.summary.ledger import render
 
 if TYPE_CHECKING:
     from bot.clock import Clock

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from compaction.payload import Coverage, PayloadPart
     from compaction.ports import TurnStore
     from compaction.settings import CompactionSettings
-    from compaction.summarisers.port import Summariser
+    from compaction.summary.port import Summariser
 
 SESSION = SessionId("replay")
 # The bot's own name in transcripts: its turns are an assistant's.

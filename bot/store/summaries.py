@@ -13,7 +13,7 @@ from sqlalchemy import select, update
 from bot.store import rows
 from bot.store.kept import landings
 from bot.store.schema import add_once, segments, sessions
-from compaction.rendering import render
+from compaction.summary.ledger import render
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection

@@ -15,7 +15,7 @@ from bot.store.search import SqlRecallIndex
 from bot.store.tiers import SegmentShelf
 from bot.store.vectorshelf import VectorShelf
 from compaction.session import SessionMemory
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.ports import TurnStore
-    from compaction.summarisers.port import Summariser
+    from compaction.summary.port import Summariser
 
 
 async def open_recall(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.errors import SetupError
 from bot.llm.opening import open_model
 from compaction.settings import BudgetSettings, SummariserKind
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bot.settings import LlmSettings, ModelsSettings
     from compaction.ports import Completion
     from compaction.settings import CompactionSettings
-    from compaction.summarisers.port import Summariser
+    from compaction.summary.port import Summariser
 
 
 def summariser_for(kind: SummariserKind, completion: Completion | None, settings: CompactionSettings) -> Summariser:
@@ -31,7 +31,7 @@ def summariser_for(kind: SummariserKind, completion: Completion | None, settings
             "Folding with a language model needs one: set llm.base_url (for example http://127.0.0.1:11434/v1) or "
             "llm.api_key, and llm.model; or use the extractive summariser."
         )
-    from compaction.summarisers.llm import LlmSummariser
+    from compaction.summary.llm import LlmSummariser
 
     return LlmSummariser(completion, max_output_tokens=settings.max_output_tokens, prompts_dir=settings.prompts_dir)
 

@@ -18,13 +18,13 @@ from compaction.budget.tool_outputs import is_placeholder, summarize_tool_output
 from compaction.errors import CompletionError
 from compaction.folding.segments import folded_segment
 from compaction.folding.window import BATCH_SIZE
-from compaction.grounding import ground_of, ungrounded
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.ports import CompletionRequest
-from compaction.rendering import Ledger
-from compaction.summarisers.extractive import extract, gist_of
-from compaction.summarisers.port import Fold, FoldRequest
+from compaction.summary.extractive import extract, gist_of
+from compaction.summary.grounding import ground_of, ungrounded
+from compaction.summary.ledger import Ledger
+from compaction.summary.port import Fold, FoldRequest
 from compaction.wording import plain, sentences, whole_sentences
 
 if TYPE_CHECKING:

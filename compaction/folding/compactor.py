@@ -35,8 +35,8 @@ from compaction.folding.signals import (
     Written,
 )
 from compaction.model import Strategy
-from compaction.rendering import Ledger
 from compaction.sentencecache import empty_sentence_caches
+from compaction.summary.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from compaction.folding.state import Run, SessionState
     from compaction.model import Mode, Note, NoteId, Segment, SegmentId, SessionId
     from compaction.ports import Landing, StoredMemory
-    from compaction.rendering import RenderedSummary
     from compaction.settings import CompactionSettings
-    from compaction.summarisers.port import Fold, FoldRequest, Summariser
+    from compaction.summary.ledger import RenderedSummary
+    from compaction.summary.port import Fold, FoldRequest, Summariser
     from compaction.timeline import Timeline
 
 # Of a failure's text, for the log.

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from compaction.elliptic import REACH_TURNS
 from compaction.model import Seq
-from compaction.summarisers.port import FoldRequest
+from compaction.summary.port import FoldRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.folding.state import Run
     from compaction.model import Note, SegmentId, Strategy, Turn
-    from compaction.rendering import Ledger, RenderedSummary
+    from compaction.summary.ledger import Ledger, RenderedSummary
     from compaction.timeline import Timeline
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from compaction.budget.tokens import estimate_text_tokens
 from compaction.model import Segment, SegmentId, Seq
 from compaction.summarisers.claims import claim_of, corrects
-from compaction.summarisers.extractive import extract, gist_of
+from compaction.summary.extractive import extract, gist_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from compaction.model import Fact, Note, SessionId, Turn
     from compaction.summarisers.claims import Claim
-    from compaction.summarisers.port import Fold, FoldRequest, KnownFact
+    from compaction.summary.port import Fold, FoldRequest, KnownFact
 
 
 def folded_segment(

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.memory.echo import NO_RUNS, Runs, quoted_in, repeats
-from compaction.rendering import render
 from compaction.summarisers.claims import reference_of, without_reference
-from compaction.summarisers.extractive import extract, gist_of, retold
-from compaction.summarisers.port import FoldRequest
+from compaction.summary.extractive import extract, gist_of, retold
+from compaction.summary.ledger import render
+from compaction.summary.port import FoldRequest
 from compaction.wording import words
 
 if TYPE_CHECKING:

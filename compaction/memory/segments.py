@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from compaction.budget.tokens import estimate_text_tokens
 from compaction.model import Fact, Segment, SegmentId, SessionId, Slot
-from compaction.summarisers.extractive import gist_of
+from compaction.summary.extractive import gist_of
 from compaction.wording import as_sentence, concepts, durability, plain, sentences
 
 if TYPE_CHECKING:

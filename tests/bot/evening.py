@@ -20,7 +20,7 @@ from bot.store.turns import SqlTurnStore
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bot.brain.context import ModelContext
     from compaction.memory.tiers import Check
-    from compaction.summarisers.port import Summariser
+    from compaction.summary.port import Summariser
 
 GUILD, CHANNEL = 77, 701
 PEOPLE = ("Ada", "Bob", "Cy")

@@ -16,7 +16,7 @@ from bot.web.server import WebServer
 from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.browser.chromium import browser
 from tests.browser.game import GAME, scene, show
 from tests.fakes.place import ADA, FakePlace

@@ -15,15 +15,15 @@ from compaction.model import Mode, Note, NoteId, SessionId, Turn, TurnKind, Turn
 from compaction.payload import Coverage, coverage
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
-from compaction.summarisers.llm import LlmSummariser
+from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.llm import LlmSummariser
 from tests.fakes.completion import MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.fakes.virtual_time import EPOCH_S, LoopClock
 
 if TYPE_CHECKING:
     from compaction.folding.events import CompactionEvent
-    from compaction.summarisers.port import Summariser
+    from compaction.summary.port import Summariser
 
 EVENING = SessionId("evening")
 SPEAKERS = ("Ada", "Bob", "Cy", "Dora")

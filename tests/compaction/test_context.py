@@ -13,7 +13,7 @@ from compaction.context import FORGOTTEN, MAX_TURN_CHARS, SessionContext, build_
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, Seq, Slot, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart, coverage, part
-from compaction.rendering import RenderedSentence, RenderedSummary
+from compaction.summary.ledger import RenderedSentence, RenderedSummary
 from tests.compaction.turn_store_contract import T0, note, turn
 
 SYSTEM = ["You take part in a conversation."]

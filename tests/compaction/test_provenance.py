@@ -13,8 +13,8 @@ from compaction.contextrecord import read_record
 from compaction.model import Mode, Seq
 from compaction.payload import PartKind, as_sent, context_built_fields, part, text_digest
 from compaction.provenance import Kept, rebuild, sources
-from compaction.rendering import render
-from tests.compaction.test_rendering import batch, fact
+from compaction.summary.ledger import render
+from tests.compaction.summary.test_ledger import batch, fact
 from tests.compaction.turn_store_contract import EVENING, note, turn
 
 SYSTEM = "You take part."

@@ -12,7 +12,7 @@ from compaction.model import Mode, Seq, SessionId, TurnKind
 from compaction.payload import PartKind, coverage, payload_digest, text_digest
 from compaction.session import SILENT_BACKLOG
 from compaction.settings import CompactionSettings, Trigger
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from compaction.timeline import CAPACITY
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.completion import Mood, MoodyModel

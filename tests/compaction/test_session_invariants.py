@@ -18,8 +18,8 @@ from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.model import CompactionState, SessionId, Strategy
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.payload import coverage
-from compaction.rendering import MAX_SUMMARY_CHARS, render
 from compaction.settings import CompactionSettings, Trigger
+from compaction.summary.ledger import MAX_SUMMARY_CHARS, render
 from compaction.timeline import CAPACITY
 from compaction.wording import ends_a_sentence
 from tests.compaction.rooms import Room

@@ -13,7 +13,7 @@ from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
 from compaction.session import ROLLING_TURNS
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from compaction.timeline import CAPACITY
 from tests.compaction.rooms import Room
 from tests.fakes.turn_store import Fault, InMemoryTurnStore

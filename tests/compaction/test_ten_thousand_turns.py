@@ -8,7 +8,7 @@ from compaction.context import build_payload
 from compaction.errors import ContextOverflowError
 from compaction.model import Fact, Mode, Slot
 from compaction.payload import coverage
-from compaction.summarisers.port import Fold, FoldRequest
+from compaction.summary.port import Fold, FoldRequest
 from compaction.timeline import CAPACITY
 from tests.compaction.rooms import Room
 from tests.fakes.virtual_time import run_virtually

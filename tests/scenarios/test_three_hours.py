@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 from bot.cli.evening.house import EVENING_SETTINGS
 from bot.cli.evening.player import open_player
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
-from compaction.rendering import MAX_SUMMARY_CHARS
+from compaction.summary.ledger import MAX_SUMMARY_CHARS
 from compaction.timeline import CAPACITY
 from config.load import load
 from rehearsal.written import Quiet, bundled_evenings, read_evening

@@ -21,7 +21,7 @@ from bot.room.services import Means
 from bot.wiring.memory import keepers, memories, open_recall, quoting_for
 from bot.wiring.services import open_shelves, policy_for
 from bot.wiring.settings import BotSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

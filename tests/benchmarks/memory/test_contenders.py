@@ -8,7 +8,7 @@ from benchmarks.memory.contenders import LastTurns, TranscriptClock, our_memory,
 from benchmarks.memory.conversation import Line
 from benchmarks.memory.evenings import TemplateSet, evening
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 
 
 def test_clock_passes_as_the_conversation_does() -> None:

@@ -10,7 +10,7 @@ from benchmarks.memory.evenings import TemplateSet, evening
 from benchmarks.memory.race import folds_in, run_course, turns_for
 from benchmarks.progress import Silence
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 
 EVENING = evening(1, TemplateSet.TUNING, lines=turns_for(6))
 

@@ -28,7 +28,7 @@ from compaction.model import Mode, Note, NoteId, Seq, SessionId, TurnKind, TurnP
 from compaction.payload import PartKind, coverage, kept_as_sent
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
 

@@ -17,8 +17,8 @@ from bot.settings import RecallSettings
 from compaction.errors import StoreError
 from compaction.model import Seq, TurnKind
 from compaction.payload import PartKind, coverage
-from compaction.summarisers.extractive import ExtractiveSummariser
-from compaction.summarisers.port import Fold
+from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.port import Fold
 from tests.compaction.memory.recall_index_contract import turn
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.recall_index import InMemoryRecallIndex
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.ports import Counts
-    from compaction.summarisers.port import FoldRequest
+    from compaction.summary.port import FoldRequest
 
 FACT = "The spare key hangs behind the blue boiler."
 

@@ -13,7 +13,7 @@ from bot.brain.skipping import told
 from compaction.context import SessionContext
 from compaction.model import Mode, Note, NoteId, Seq
 from compaction.payload import PartKind, coverage
-from compaction.rendering import RenderedSummary
+from compaction.summary.ledger import RenderedSummary
 from compaction.wording import ends_a_sentence
 
 SUMMARY = "Ada leads the raid on Friday. Bo brings the potions. They meet at nine."

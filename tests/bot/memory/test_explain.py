@@ -29,7 +29,7 @@ from compaction.contextrecord import read_record
 from compaction.model import Mode, Note, NoteId, TurnKind
 from compaction.payload import PartKind, PayloadPart
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.clock import FakeClock
 from tests.fakes.realtime import FakeRealtime

@@ -12,13 +12,13 @@ from bot.memory.transcript import Line, NoteLine, SaidLine
 from compaction.errors import CompletionError
 from compaction.model import Mode
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.summarisers.port import Fold, FoldRequest, Summariser
+    from compaction.summary.port import Fold, FoldRequest, Summariser
 
 NAMES = ("Ada", "Bo", "Cy")
 

@@ -19,13 +19,13 @@ from compaction.memory.tiers import Tier
 from compaction.model import Note, NoteId, Seq, SessionId
 from compaction.payload import PartKind, part, text_digest
 from compaction.settings import PeopleSettings, TierSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from compaction.summarisers.port import Fold, FoldRequest
+    from compaction.summary.port import Fold, FoldRequest
 
 DAY_S = 86_400.0
 

@@ -26,7 +26,7 @@ from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, coverage, part
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.room.test_room import settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer

@@ -33,7 +33,7 @@ from compaction.errors import StoreError
 from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.brain import FakeVoice
 from tests.fakes.choices import FakeChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock

@@ -11,7 +11,7 @@ from bot.screen.screens import Screens
 from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore

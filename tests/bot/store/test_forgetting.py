@@ -14,13 +14,13 @@ from bot.store.vectorshelf import VectorShelf
 from compaction.memory.passage import Scope
 from compaction.model import Fact, Note, NoteId, Seq, SessionId, Slot, Strategy, TurnKind, TurnPart
 from compaction.settings import CompactionSettings
-from compaction.summarisers.port import Fold
+from compaction.summary.port import Fold
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from compaction.summarisers.port import FoldRequest
+    from compaction.summary.port import FoldRequest
 
 SECRET = "Zanzibar"
 

@@ -8,7 +8,7 @@ from typing import Any
 from bot.store.standing import Accesses, Standing, record_values, record_with, standing_of
 from compaction.memory.segments import record_of
 from compaction.memory.tiers import Kept
-from tests.compaction.test_rendering import batch, fact
+from tests.compaction.summary.test_ledger import batch, fact
 
 SEGMENT = batch(1, fact(12, "We decided to keep notes.md in the shed."), fact(14, "The build failed with an error."))
 

@@ -15,7 +15,7 @@ from bot.settings import LlmSettings
 from bot.wiring.summariser import chosen_summariser, summariser_for
 from compaction.model import Mode, Strategy
 from compaction.settings import CompactionSettings, SummariserKind
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.servers.chat import ChatCall, ChatConduct, ChatMode, LocalChatServer
 from tests.fakes.turn_store import InMemoryTurnStore
 

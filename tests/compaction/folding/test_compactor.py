@@ -12,7 +12,7 @@ from compaction.folding.events import Failed, Landed, Started
 from compaction.model import CompactionState, Seq, SessionId
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.settings import CompactionSettings
-from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import landing
 from tests.fakes.completion import Mood, MoodyModel
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from compaction.folding.events import CompactionEvent
     from compaction.ports import StoredMemory
-    from compaction.summarisers.port import Fold, FoldRequest
+    from compaction.summary.port import Fold, FoldRequest
 
 COMMON = {"session_id", "guild_id", "compaction_mode", "strategy", "run_id"}
 

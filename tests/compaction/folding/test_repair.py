@@ -8,9 +8,9 @@ from compaction.folding.events import Landed, Started
 from compaction.folding.machine import REPAIR_ATTEMPTS
 from compaction.folding.segments import repaired_segment
 from compaction.model import Fact, Seq, Slot, Strategy
-from compaction.rendering import Ledger, render
 from compaction.settings import CompactionSettings
-from compaction.summarisers.port import Fold
+from compaction.summary.ledger import Ledger, render
+from compaction.summary.port import Fold
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import segment as stored_segment
 from tests.fakes.completion import Mood, MoodyModel

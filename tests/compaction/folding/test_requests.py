@@ -6,9 +6,9 @@ from compaction.elliptic import REACH_TURNS
 from compaction.folding.requests import batch_again, context_before, due_batch, just_before
 from compaction.folding.state import Run
 from compaction.model import RunId, SegmentId, Seq, Strategy
-from compaction.rendering import Ledger
+from compaction.summary.ledger import Ledger
 from compaction.timeline import Timeline
-from tests.compaction.test_rendering import batch, fact
+from tests.compaction.summary.test_ledger import batch, fact
 from tests.compaction.turn_store_contract import note, turn
 
 LEDGER = Ledger([batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411."))])

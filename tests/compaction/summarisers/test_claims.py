@@ -6,7 +6,7 @@ import pytest
 
 from compaction.model import Fact, Seq, Slot
 from compaction.summarisers.claims import claim_of, corrects, reference_of, with_reference, without_reference
-from compaction.summarisers.extractive import extract
+from compaction.summary.extractive import extract
 from compaction.wording import without_preamble
 from tests.compaction.turn_store_contract import turn
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 
-from compaction.prompt_texts import LEDGER_VERSION, RECURSIVE_VERSION, PromptTexts
 from compaction.settings import CompactionSettings
-from compaction.summarisers.llm import LlmSummariser
+from compaction.summary.llm import LlmSummariser
+from compaction.summary.prompt_texts import LEDGER_VERSION, RECURSIVE_VERSION, PromptTexts
 from tests.compaction.rooms import Room
 from tests.fakes.completion import MoodyModel
 from tests.fakes.virtual_time import run_virtually

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from compaction.model import Fact, Seq, Slot, Turn
 from compaction.summarisers.claims import claim_of
-from compaction.summarisers.extractive import extract
-from compaction.summarisers.ownwords import Told, correcting_itself
-from compaction.summarisers.port import KnownFact
+from compaction.summary.extractive import extract
+from compaction.summary.own_words import Told, correcting_itself
+from compaction.summary.port import KnownFact
 from tests.compaction.turn_store_contract import T0, bot_turn, turn
 
 BOT = "Roomtone"

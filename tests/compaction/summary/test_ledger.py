@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.model import Fact, NoteId, Segment, SegmentId, Seq, Slot
-from compaction.rendering import MAX_SUMMARY_CHARS, Ledger, render
+from compaction.summary.ledger import MAX_SUMMARY_CHARS, Ledger, render
 from compaction.wording import ends_a_sentence
 from tests.compaction.turn_store_contract import EVENING, T0
 

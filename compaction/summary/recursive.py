@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
-from compaction.grounding import ground_of, turn_ground, ungrounded
-from compaction.rendering import MAX_SUMMARY_CHARS
-from compaction.retelling import ASKED_CHARS
-from compaction.summarisers.answer import read_paragraph
-from compaction.summarisers.extractive import extract
-from compaction.summarisers.port import Fold
+from compaction.summary.answer import read_paragraph
+from compaction.summary.extractive import extract
+from compaction.summary.grounding import ground_of, turn_ground, ungrounded
+from compaction.summary.ledger import MAX_SUMMARY_CHARS
+from compaction.summary.port import Fold
+from compaction.summary.recursive_prompt import ASKED_CHARS
 from compaction.wording import as_sentence, sentences, whole_sentences, words
 
 if TYPE_CHECKING:
-    from compaction.grounding import Ground
     from compaction.ports import Completion
-    from compaction.retelling import RetellingPrompts
-    from compaction.summarisers.port import FoldRequest
+    from compaction.summary.grounding import Ground
+    from compaction.summary.port import FoldRequest
+    from compaction.summary.recursive_prompt import RetellingPrompts
 
 # Of a paragraph's characters, what must have a source for the rest to stand for the turns.
 _LEAST_GROUNDED = 0.5

@@ -10,11 +10,11 @@ import pytest
 from compaction.errors import SummaryRefusedError
 from compaction.model import Seq, Strategy
 from compaction.ports import CompletionAnswer, CompletionRequest
-from compaction.rendering import MAX_SUMMARY_CHARS
-from compaction.retelling import CAP_TOKENS
-from compaction.summarisers.extractive import ExtractiveSummariser
-from compaction.summarisers.llm import LlmSummariser
-from compaction.summarisers.port import Fold, FoldRequest
+from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.ledger import MAX_SUMMARY_CHARS
+from compaction.summary.llm import LlmSummariser
+from compaction.summary.port import Fold, FoldRequest
+from compaction.summary.recursive_prompt import CAP_TOKENS
 from compaction.wording import ends_a_sentence
 from tests.compaction.turn_store_contract import note, turn
 

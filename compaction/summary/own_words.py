@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Fact
     from compaction.summarisers.claims import Claim
-    from compaction.summarisers.port import KnownFact
+    from compaction.summary.port import KnownFact
 
 # 'You said', 'Ben has told us', 'on a screen': what follows is that person's, or a note's.
 _SOMEBODY = r"(?:(?!I\b)[^\W\d_a-z][\w'’-]*|[Yy]ou|[Hh]e|[Ss]he|[Tt]hey|[Ww]e|[Ss]ome(?:body|one))"

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from compaction.choice import Candidate, Choice, rank, varied
 from compaction.model import Fact, Segment, SegmentId, Seq, Slot
 from compaction.summarisers.claims import claim_of
-from compaction.summarisers.port import MAX_FACT_CHARS, KnownFact
+from compaction.summary.port import MAX_FACT_CHARS, KnownFact
+from compaction.summary.selection import Candidate, Choice, rank, varied
 from compaction.wording import as_sentence, durability, sentences, slot_of, whole_sentences
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from compaction.folding.segments import folded_segment
 from compaction.model import Seq, Slot, Turn, TurnKind, TurnPart
-from compaction.rendering import Ledger
 from compaction.summarisers.claims import claim_of
-from compaction.summarisers.extractive import FACTS_CHARS, ExtractiveSummariser, extract, gist_of
-from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
+from compaction.summary.extractive import FACTS_CHARS, ExtractiveSummariser, extract, gist_of
+from compaction.summary.ledger import Ledger
+from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
 from compaction.wording import ends_a_sentence
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from compaction.elliptic import Said, reference
 from compaction.model import Fact, Segment, SegmentId, SessionId, Slot, Strategy, TurnKind
 from compaction.notes import condensed
-from compaction.rendering import Ledger
 from compaction.summarisers.claims import Claim, claim_of, corrects, with_reference
-from compaction.summarisers.ownwords import Told, correcting_itself
-from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
+from compaction.summary.ledger import Ledger
+from compaction.summary.own_words import Told, correcting_itself
+from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.wording import (
     Concepts,
     as_sentence,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from compaction.model import Note, Seq, Turn, TurnPart
-from compaction.summarisers.port import FoldRequest, KnownFact
+from compaction.summary.port import FoldRequest, KnownFact
 
 # Characters of facts a batch: a transcript of ten turns has about a thousand, and what isn't filler fits.
 FACTS_CHARS = 1_000

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compaction.errors import SummaryRefusedError
 from compaction.model import Slot
 from compaction.ports import CompletionAnswer
-from compaction.summarisers.answer import Told, ToldFact, read_answer
+from compaction.summary.answer import Told, ToldFact, read_answer
 from tests.compaction.turn_store_contract import turn
 
 TURNS = (turn(4, "We rent the cabin in Braemar for 450 pounds, and Olga brings the tent and the stove."),)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from compaction.model import Slot
 from compaction.notes import condensed
 from compaction.ports import CompletionRequest
-from compaction.prompt_texts import LEDGER_VERSION, PromptTexts
-from compaction.summarisers.port import MAX_FACT_CHARS, MAX_GIST_CHARS
+from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS
+from compaction.summary.prompt_texts import LEDGER_VERSION, PromptTexts
 from compaction.wording import concepts, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.model import Note, Turn
-    from compaction.summarisers.port import FoldRequest, KnownFact
+    from compaction.summary.port import FoldRequest, KnownFact
 
 # More facts than this a small model doesn't keep apart.
 MODEL_FACTS = 8

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compaction.ports import CompletionRequest
-from compaction.prompt import notes_text, turn_lines
-from compaction.prompt_texts import RECURSIVE_VERSION, PromptTexts
+from compaction.summary.fold_prompt import notes_text, turn_lines
+from compaction.summary.prompt_texts import RECURSIVE_VERSION, PromptTexts
 
 if TYPE_CHECKING:
-    from compaction.summarisers.port import FoldRequest
+    from compaction.summary.port import FoldRequest
 
 # What a paragraph is asked to keep to, of the 1,200 characters that are allowed.
 ASKED_CHARS = 1_000

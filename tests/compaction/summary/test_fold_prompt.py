@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from compaction.model import Fact, Seq, Slot
-from compaction.prompt import LedgerPrompts, notes_text
-from compaction.prompt_texts import PromptTexts
-from compaction.retelling import RetellingPrompts
 from compaction.summarisers.claims import claim_of
-from compaction.summarisers.port import FoldRequest, KnownFact
+from compaction.summary.fold_prompt import LedgerPrompts, notes_text
+from compaction.summary.port import FoldRequest, KnownFact
+from compaction.summary.prompt_texts import PromptTexts
+from compaction.summary.recursive_prompt import RetellingPrompts
 from tests.compaction.turn_store_contract import T0, note, turn
 
 TURNS = (turn(20, "We rent the cabin. " * 200), turn(21, "The gate code is 7023.", speaker="Bob"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.grounding import ground_of, speaking_part, turn_ground, ungrounded, without_speaker
 from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.summary.grounding import ground_of, speaking_part, turn_ground, ungrounded, without_speaker
 from tests.compaction.turn_store_contract import turn
 
 SAID = turn(4, "We rent Olga's cabin for twenty-five people at 4,411 pounds.")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from compaction.rendering import RenderedSentence
     from compaction.summarisers.claims import Claim
+    from compaction.summary.ledger import RenderedSentence
 
 # Two sentences that share this much of what they are about say the same; the newer one stays.
 _SAME = 0.75

@@ -11,14 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
-from compaction.grounding import Ground, ground_of, speaking_part, turn_ground, ungrounded, without_speaker
 from compaction.model import Fact, Strategy, TurnKind
-from compaction.prompt import MODEL_FACTS, LedgerPrompts
-from compaction.prompt_texts import PromptTexts
-from compaction.retelling import RetellingPrompts
-from compaction.summarisers.answer import read_answer
 from compaction.summarisers.claims import claim_of, corrects
-from compaction.summarisers.extractive import (
+from compaction.summary.answer import read_answer
+from compaction.summary.extractive import (
     FACTS_CHARS,
     extract,
     gist_of,
@@ -26,9 +22,13 @@ from compaction.summarisers.extractive import (
     says_something,
     told_by_people,
 )
-from compaction.summarisers.ownwords import correcting_itself
-from compaction.summarisers.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
-from compaction.summarisers.recursive import Retelling, is_transcript
+from compaction.summary.fold_prompt import MODEL_FACTS, LedgerPrompts
+from compaction.summary.grounding import Ground, ground_of, speaking_part, turn_ground, ungrounded, without_speaker
+from compaction.summary.own_words import correcting_itself
+from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
+from compaction.summary.prompt_texts import PromptTexts
+from compaction.summary.recursive import Retelling, is_transcript
+from compaction.summary.recursive_prompt import RetellingPrompts
 from compaction.wording import as_sentence, concepts, plain, sentences, whole_sentences, words
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn
     from compaction.ports import Completion
-    from compaction.summarisers.answer import ToldFact
-    from compaction.summarisers.port import FoldRequest, KnownFact
+    from compaction.summary.answer import ToldFact
+    from compaction.summary.port import FoldRequest, KnownFact
 
 # A fact of the extractor is left out when one of the model's says so much of it, with all of its values.
 _TOLD_ALREADY = 0.5
