@@ -10,6 +10,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from compaction.budget.fit import Cut, Offered, fit
+from compaction.language.wording import plain
 from compaction.model import Mode, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, part
 from compaction.rolling import Evicted, RollingPolicy
@@ -20,7 +21,6 @@ from compaction.telling import MAX_TURN_CHARS as MAX_TURN_CHARS
 from compaction.telling import ToldTurns, turn_part
 from compaction.telling import clock_text as clock_text
 from compaction.telling import turn_text as turn_text
-from compaction.wording import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.wording import concepts
+from compaction.language.wording import concepts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from compaction.language.wording import plain
 from compaction.model import TurnKind
 from compaction.payload import PartKind, part
-from compaction.wording import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

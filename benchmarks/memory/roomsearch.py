@@ -20,8 +20,8 @@ from bot.store.tags import tags_of
 from bot.store.turns import SqlTurnStore
 from bot.store.vectors import packed
 from bot.store.vectorshelf import VectorShelf
+from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Scope, source_text
-from compaction.memory.terms import terms
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from compaction.context import clock_text
+from compaction.language.wording import plain, whole_sentences
 from compaction.model import Seq
 from compaction.payload import PartKind, PayloadPart, as_sent, part
-from compaction.wording import plain, whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.brain.embedded.chat import answer
 from bot.brain.embedded.evidence import Evidence, Origin
-from compaction.wording import sentences
+from compaction.language.wording import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,7 +22,7 @@ from bot.brain.wakeword import without_call
 from bot.cli.ear import Ear
 from bot.models.catalogue import VOICE_JOE
 from bot.models.shelf import ModelShelf
-from compaction.wording import sentences
+from compaction.language.wording import sentences
 from rehearsal.servers.realtime_conduct import Asked, Called, Engines
 from voice.audio import LISTEN_RATE_HZ
 from voice.realtime.port import REALTIME_RATE_HZ

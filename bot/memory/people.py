@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from compaction.language.sentence_cache import empty_sentence_caches
 from compaction.memory.people import draw, participants_part
-from compaction.sentencecache import empty_sentence_caches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -23,13 +23,13 @@ from bot.store.standing import record_values
 from bot.store.summaries import render_anew
 from bot.store.tiers import mark_archived
 from bot.store.vectorshelf import VectorShelf
-from compaction.elliptic import REACH_TURNS
+from compaction.language.echo import names_any, repeats, runs_of
+from compaction.language.elliptic import REACH_TURNS
+from compaction.language.sentence_cache import empty_sentence_caches
+from compaction.language.wording import plain
 from compaction.memory.cleaning import cleaned, retold_anew
-from compaction.memory.echo import names_any, repeats, runs_of
 from compaction.memory.segments import record_of
 from compaction.model import Seq, SessionId, Turn, TurnKind
-from compaction.sentencecache import empty_sentence_caches
-from compaction.wording import plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from compaction.memory.echo import Runs
+    from compaction.language.echo import Runs
     from compaction.model import Segment
 
 

@@ -13,8 +13,8 @@ from sqlalchemy import and_, select, tuple_, update
 from bot.store import rows
 from bot.store.schema import add_once, corrections, notes, passages, segments, sessions, turns
 from bot.store.tags import tags_of
+from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, source_kind, source_text
-from compaction.memory.terms import terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:

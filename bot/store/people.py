@@ -15,8 +15,8 @@ from bot.store import rows
 from bot.store.kept import person_draws, person_facts, person_forgets
 from bot.store.prompts import forget_sent_texts
 from bot.store.schema import add_once, sessions, turns
+from compaction.language.statements import weight_of
 from compaction.memory.people import PersonFact, settle
-from compaction.memory.statements import weight_of
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, TypeAlias
 
-from compaction.memory.correction import announces
+from compaction.language.correction import announces
+from compaction.language.terms import folded
 from compaction.memory.passage import PassageKind, source_kind, source_speakers, source_text
-from compaction.memory.terms import folded
 from compaction.model import SessionId, Turn
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from compaction.budget.tool_outputs import is_placeholder, summarize_tool_output
 from compaction.errors import CompletionError
 from compaction.folding.segments import folded_segment
 from compaction.folding.window import BATCH_SIZE
+from compaction.language.wording import plain, sentences, whole_sentences
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.ports import CompletionRequest
@@ -25,7 +26,6 @@ from compaction.summary.extractive import extract, gist_of
 from compaction.summary.grounding import ground_of, ungrounded
 from compaction.summary.ledger import Ledger
 from compaction.summary.port import Fold, FoldRequest
-from compaction.wording import plain, sentences, whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -34,8 +34,8 @@ from compaction.folding.signals import (
     WriteLanding,
     Written,
 )
+from compaction.language.sentence_cache import empty_sentence_caches
 from compaction.model import Strategy
-from compaction.sentencecache import empty_sentence_caches
 from compaction.summary.ledger import Ledger
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compaction.elliptic import REACH_TURNS
+from compaction.language.elliptic import REACH_TURNS
 from compaction.model import Seq
 from compaction.summary.port import FoldRequest
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.budget.tokens import estimate_text_tokens
+from compaction.language.claims import claim_of, corrects
 from compaction.model import Segment, SegmentId, Seq
-from compaction.summarisers.claims import claim_of, corrects
 from compaction.summary.extractive import extract, gist_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from compaction.language.claims import Claim
     from compaction.model import Fact, Note, SessionId, Turn
-    from compaction.summarisers.claims import Claim
     from compaction.summary.port import Fold, FoldRequest, KnownFact
 
 

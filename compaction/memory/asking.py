@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.memory.correction import asks
-from compaction.memory.terms import folded, terms
+from compaction.language.correction import asks
+from compaction.language.terms import folded, terms
 from compaction.model import Turn, TurnKind
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compaction.memory.echo import NO_RUNS, Runs, quoted_in, repeats
-from compaction.summarisers.claims import reference_of, without_reference
+from compaction.language.claims import reference_of, without_reference
+from compaction.language.echo import NO_RUNS, Runs, quoted_in, repeats
+from compaction.language.wording import words
 from compaction.summary.extractive import extract, gist_of, retold
 from compaction.summary.ledger import render
 from compaction.summary.port import FoldRequest
-from compaction.wording import words
 
 if TYPE_CHECKING:
     from collections.abc import Collection

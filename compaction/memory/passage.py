@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, TypeAlias
 
-from compaction.memory.terms import folded
+from compaction.language.terms import folded
 from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:

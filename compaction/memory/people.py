@@ -12,11 +12,11 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.memory.correction import asks
-from compaction.memory.statements import PATTERNS, RETRACTIONS, UNLIKELY_BEFORE, UNLIKELY_VALUE, same_domain
+from compaction.language.correction import asks
+from compaction.language.statements import PATTERNS, RETRACTIONS, UNLIKELY_BEFORE, UNLIKELY_VALUE, same_domain
+from compaction.language.wording import as_sentence, base, is_stopword, plain, sentences, words
 from compaction.model import Seq, SessionId, TurnKind
 from compaction.payload import PartKind, PayloadPart, part
-from compaction.wording import as_sentence, base, is_stopword, plain, sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

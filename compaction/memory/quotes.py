@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from compaction.language.terms import terms
+from compaction.language.wording import plain, sentences
 from compaction.memory.passage import PassageKind
-from compaction.memory.terms import terms
 from compaction.model import SessionId, TurnKind
 from compaction.payload import PartKind, PayloadPart, part
-from compaction.wording import plain, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

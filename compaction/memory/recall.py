@@ -10,17 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.memory.correction import AS_MUCH, asks, denies, replaces, takes_back
+from compaction.language.correction import AS_MUCH, asks, denies, replaces, takes_back
+from compaction.language.terms import folded, terms
+from compaction.language.testimony import claims, statements
 from compaction.memory.passage import PassageKind, source_kind
-from compaction.memory.terms import folded, terms
-from compaction.memory.testimony import claims, statements
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from compaction.language.correction import Statement
     from compaction.memory.asking import Asked, Choice
-    from compaction.memory.correction import Statement
     from compaction.memory.passage import Passage, PassageId
     from compaction.model import NoteId, SessionId
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from compaction.language.wording import concepts
 from compaction.memory.segments import SegmentRecord, record_of
 from compaction.model import Segment, SegmentId, Slot, TurnKind
-from compaction.wording import concepts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

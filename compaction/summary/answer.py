@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
+from compaction.language.wording import as_sentence, ends_a_sentence, plain, sentences, words
 from compaction.model import Slot
-from compaction.wording import as_sentence, ends_a_sentence, plain, sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

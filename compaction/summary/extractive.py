@@ -11,14 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.elliptic import Said, reference
-from compaction.model import Fact, Segment, SegmentId, SessionId, Slot, Strategy, TurnKind
-from compaction.notes import condensed
-from compaction.summarisers.claims import Claim, claim_of, corrects, with_reference
-from compaction.summary.ledger import Ledger
-from compaction.summary.own_words import Told, correcting_itself
-from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
-from compaction.wording import (
+from compaction.language.claims import Claim, claim_of, corrects, with_reference
+from compaction.language.elliptic import Said, reference
+from compaction.language.wording import (
     Concepts,
     as_sentence,
     asks,
@@ -33,6 +28,11 @@ from compaction.wording import (
     without_preamble,
     words,
 )
+from compaction.model import Fact, Segment, SegmentId, SessionId, Slot, Strategy, TurnKind
+from compaction.notes import condensed
+from compaction.summary.ledger import Ledger
+from compaction.summary.own_words import Told, correcting_itself
+from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from compaction.language.wording import concepts, plain
 from compaction.model import Slot
 from compaction.notes import condensed
 from compaction.ports import CompletionRequest
 from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS
 from compaction.summary.prompt_texts import LEDGER_VERSION, PromptTexts
-from compaction.wording import concepts, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.wording import base, figures, names, plain, words
+from compaction.language.wording import base, figures, names, plain, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

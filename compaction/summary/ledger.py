@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from compaction.language.claims import claim_of
+from compaction.language.wording import as_sentence, durability, sentences, slot_of, whole_sentences
 from compaction.model import Fact, Segment, SegmentId, Seq, Slot
-from compaction.summarisers.claims import claim_of
 from compaction.summary.port import MAX_FACT_CHARS, KnownFact
 from compaction.summary.selection import Candidate, Choice, rank, varied
-from compaction.wording import as_sentence, durability, sentences, slot_of, whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from compaction.summarisers.claims import Claim
+    from compaction.language.claims import Claim
 
 # Spec 1: CONTEXT_COMPACTION_MAX_SUMMARY_CHARS.
 MAX_SUMMARY_CHARS = 1_200

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
+from compaction.language.claims import claim_of, corrects
+from compaction.language.wording import as_sentence, concepts, plain, sentences, whole_sentences, words
 from compaction.model import Fact, Strategy, TurnKind
-from compaction.summarisers.claims import claim_of, corrects
 from compaction.summary.answer import read_answer
 from compaction.summary.extractive import (
     FACTS_CHARS,
@@ -29,7 +30,6 @@ from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, F
 from compaction.summary.prompt_texts import PromptTexts
 from compaction.summary.recursive import Retelling, is_transcript
 from compaction.summary.recursive_prompt import RetellingPrompts
-from compaction.wording import as_sentence, concepts, plain, sentences, whole_sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

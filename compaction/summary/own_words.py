@@ -11,15 +11,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.summarisers.claims import claim_of, without_reference
-from compaction.values import Kind, Value, values
-from compaction.wording import durability, stem
+from compaction.language.claims import claim_of, without_reference
+from compaction.language.values import Kind, Value, values
+from compaction.language.wording import durability, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from compaction.language.claims import Claim
     from compaction.model import Fact
-    from compaction.summarisers.claims import Claim
     from compaction.summary.port import KnownFact
 
 # 'You said', 'Ben has told us', 'on a screen': what follows is that person's, or a note's.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from compaction.model import Strategy
 
 if TYPE_CHECKING:
+    from compaction.language.claims import Claim
     from compaction.model import Fact, Note, Seq, Turn
-    from compaction.summarisers.claims import Claim
 
 # A gist stands for ten turns in lists and archives. MEMORY.md: each batch once, at most 300 characters.
 MAX_GIST_CHARS = 300

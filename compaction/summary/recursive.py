@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
+from compaction.language.wording import as_sentence, sentences, whole_sentences, words
 from compaction.summary.answer import read_paragraph
 from compaction.summary.extractive import extract
 from compaction.summary.grounding import ground_of, turn_ground, ungrounded
 from compaction.summary.ledger import MAX_SUMMARY_CHARS
 from compaction.summary.port import Fold
 from compaction.summary.recursive_prompt import ASKED_CHARS
-from compaction.wording import as_sentence, sentences, whole_sentences, words
 
 if TYPE_CHECKING:
     from compaction.ports import Completion

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from compaction.summarisers.claims import Claim
+    from compaction.language.claims import Claim
     from compaction.summary.ledger import RenderedSentence
 
 # Two sentences that share this much of what they are about say the same; the newer one stays.

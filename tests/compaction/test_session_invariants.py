@@ -15,13 +15,13 @@ from compaction.context import build_payload
 from compaction.errors import ContextOverflowError, SessionEndedError, StoreError
 from compaction.folding.events import Failed, Landed, Skipped, Started
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.language.wording import ends_a_sentence
 from compaction.model import CompactionState, SessionId, Strategy
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.payload import coverage
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.ledger import MAX_SUMMARY_CHARS, render
 from compaction.timeline import CAPACITY
-from compaction.wording import ends_a_sentence
 from tests.compaction.rooms import Room
 from tests.fakes.completion import INVENTED_NAME, INVENTED_NUMBER, Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore

@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.memory.correction import announces
+from compaction.language.correction import announces
+from compaction.language.terms import terms
 from compaction.memory.passage import (
     Passage,
     PassageId,
@@ -19,7 +20,6 @@ from compaction.memory.passage import (
     source_text,
     speaker_matches,
 )
-from compaction.memory.terms import terms
 from compaction.model import Seq, SessionId, Turn
 from compaction.ports import Counts
 

@@ -13,8 +13,8 @@ from bot.brain.embedded.recollection import recollect
 from bot.brain.lexicon import content_stems, is_question, stem, words_of
 from bot.brain.wakeword import is_addressed
 from bot.brain.wording import ago, earlier
+from compaction.language.wording import sentences
 from compaction.model import TurnPart
-from compaction.wording import sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

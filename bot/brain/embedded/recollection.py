@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.embedded.evidence import Evidence, Origin
+from compaction.language.wording import sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import TurnKind
 from compaction.payload import PartKind
-from compaction.wording import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -14,9 +14,9 @@ from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import MomentUnknownError, moment
 from compaction.context import turn_text
 from compaction.errors import StoreError
+from compaction.language.wording import plain
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId
-from compaction.wording import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

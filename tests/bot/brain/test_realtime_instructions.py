@@ -11,10 +11,10 @@ from bot.brain.decider import Reason
 from bot.brain.realtime_instructions import MAX_CHARS, SUMMARY_HEAD, build_realtime_instructions
 from bot.brain.skipping import told
 from compaction.context import SessionContext
+from compaction.language.wording import ends_a_sentence
 from compaction.model import Mode, Note, NoteId, Seq
 from compaction.payload import PartKind, coverage
 from compaction.summary.ledger import RenderedSummary
-from compaction.wording import ends_a_sentence
 
 SUMMARY = "Ada leads the raid on Friday. Bo brings the potions. They meet at nine."
 

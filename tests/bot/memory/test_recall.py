@@ -12,6 +12,7 @@ from compaction.errors import EmbeddingError, StoreError
 from compaction.memory.passage import Scope
 from compaction.memory.recall import TurnRef
 from compaction.model import Seq, SessionId
+from tests.compaction.language.test_correction import REPLACED
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
     EVENING,
@@ -22,7 +23,6 @@ from tests.compaction.memory.recall_index_contract import (
     note,
     turn,
 )
-from tests.compaction.memory.test_correction import REPLACED
 from tests.fakes.recall_index import InMemoryRecallIndex
 from tests.fakes.turn_store import InMemoryTurnStore
 

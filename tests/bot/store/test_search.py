@@ -16,8 +16,8 @@ from bot.store.search import SqlRecallIndex
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from bot.store.vectorshelf import VectorShelf
+from compaction.language.terms import terms
 from compaction.memory.passage import Scope, source_text
-from compaction.memory.terms import terms
 from compaction.model import CompactionState, Note, Seq, SessionId, Turn
 from compaction.ports import Landing
 from tests.compaction.memory.recall_index_contract import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compaction.elliptic import REACH_TURNS
 from compaction.folding.requests import batch_again, context_before, due_batch, just_before
 from compaction.folding.state import Run
+from compaction.language.elliptic import REACH_TURNS
 from compaction.model import RunId, SegmentId, Seq, Strategy
 from compaction.summary.ledger import Ledger
 from compaction.timeline import Timeline

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Scope, source_text
-from compaction.memory.terms import terms
 from compaction.model import Fact, Note, NoteId, Segment, SegmentId, Seq, SessionId, Slot, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:

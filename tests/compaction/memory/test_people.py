@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from compaction.language.wording import words
 from compaction.memory.people import (
     HEAD,
     MOST_A_BATCH,
@@ -20,7 +21,6 @@ from compaction.memory.people import (
 )
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
-from compaction.wording import words
 
 NOW = 1_760_000_000.0
 EVENING = SessionId("evening")

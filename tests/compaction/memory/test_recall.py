@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.language.terms import terms
 from compaction.memory.asking import Choice, ask, choose, fuse
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_text
 from compaction.memory.recall import Recalled, TurnRef, arrange
-from compaction.memory.terms import terms
 from compaction.model import Seq, Turn, TurnKind, TurnPart
+from tests.compaction.language.test_correction import REPLACED
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
-from tests.compaction.memory.test_correction import REPLACED
 
 
 def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[Recalled, ...]:

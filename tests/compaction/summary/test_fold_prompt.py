@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from compaction.language.claims import claim_of
 from compaction.model import Fact, Seq, Slot
-from compaction.summarisers.claims import claim_of
 from compaction.summary.fold_prompt import LedgerPrompts, notes_text
 from compaction.summary.port import FoldRequest, KnownFact
 from compaction.summary.prompt_texts import PromptTexts

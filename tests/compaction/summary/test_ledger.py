@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.language.wording import ends_a_sentence
 from compaction.model import Fact, NoteId, Segment, SegmentId, Seq, Slot
 from compaction.summary.ledger import MAX_SUMMARY_CHARS, Ledger, render
-from compaction.wording import ends_a_sentence
 from tests.compaction.turn_store_contract import EVENING, T0
 
 

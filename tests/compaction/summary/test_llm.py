@@ -8,9 +8,9 @@ import json
 import pytest
 
 from compaction.errors import CompletionError, SummaryRefusedError
+from compaction.language.claims import claim_of
 from compaction.model import Fact, Seq, Slot
 from compaction.ports import CompletionAnswer, CompletionRequest
-from compaction.summarisers.claims import claim_of
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
 from tests.compaction.turn_store_contract import T0, bot_turn, note, turn

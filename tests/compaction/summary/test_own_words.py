@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.language.claims import claim_of
 from compaction.model import Fact, Seq, Slot, Turn
-from compaction.summarisers.claims import claim_of
 from compaction.summary.extractive import extract
 from compaction.summary.own_words import Told, correcting_itself
 from compaction.summary.port import KnownFact

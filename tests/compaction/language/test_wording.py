@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.model import Slot
-from compaction.wording import (
+from compaction.language.wording import (
     announces_change,
     as_sentence,
     asks,
@@ -25,6 +24,7 @@ from compaction.wording import (
     whole_sentences,
     without_preamble,
 )
+from compaction.model import Slot
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from compaction.lexicon import CALENDAR
-from compaction.memory.terms import terms
+from compaction.language.claims import claim_of, corrects
+from compaction.language.lexicon import CALENDAR
+from compaction.language.sentence_cache import sentence_cache
+from compaction.language.terms import terms
+from compaction.language.wording import QUESTION_MARKS, concepts, sentences, slot_of
 from compaction.model import Fact, Seq
-from compaction.sentencecache import sentence_cache
-from compaction.summarisers.claims import claim_of, corrects
-from compaction.wording import QUESTION_MARKS, concepts, sentences, slot_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from compaction.summarisers.claims import Claim
+    from compaction.language.claims import Claim
 
 # A correction shares this much of what the old sentence is about; more when nothing announces it.
 _ALIKE_ANNOUNCED = 0.25

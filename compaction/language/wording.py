@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from compaction.lexicon import (
+from compaction.language.lexicon import (
     ACTIVITY_CUES,
     ADDITION_CUES,
     BARE_ANSWER,
@@ -32,8 +32,8 @@ from compaction.lexicon import (
     STOPWORDS,
     TAG_QUESTION,
 )
+from compaction.language.sentence_cache import sentence_cache
 from compaction.model import Slot
-from compaction.sentencecache import sentence_cache
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Digits with what belongs inside a figure: 4,411  7:30  3.5  2024-05-01.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.values import Kind, Value, alike, is_hour, values, without_times
+from compaction.language.values import Kind, Value, alike, is_hour, values, without_times
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from compaction.memory.terms import UNSPACED, bare_words
+from compaction.language.terms import UNSPACED, bare_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compaction.memory.correction import Statement, asks, may_answer
+from compaction.language.correction import Statement, asks, may_answer
 from compaction.model import Turn, TurnKind
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.lexicon import AROUND_A_FACT, SUBJECTLESS
-from compaction.sentencecache import sentence_cache
-from compaction.values import Kind, Value, alike, is_hour, of_kind, values, without_times
-from compaction.wording import (
+from compaction.language.lexicon import AROUND_A_FACT, SUBJECTLESS
+from compaction.language.sentence_cache import sentence_cache
+from compaction.language.values import Kind, Value, alike, is_hour, of_kind, values, without_times
+from compaction.language.wording import (
     adds_to_something,
     announces_change,
     announces_replacement,
@@ -27,8 +27,8 @@ from compaction.wording import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from compaction.language.wording import Concepts
     from compaction.model import Fact
-    from compaction.wording import Concepts
 
 # How much of the shorter of two claims, apart from the values that differ, the other must share: more than two of
 # three words ('the server room code' isn't 'the rehearsal room code') when a change is announced, and nearly all of

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from compaction.lexicon import NUMBER_WORDS, STOPWORDS
+from compaction.language.lexicon import NUMBER_WORDS, STOPWORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from compaction.lexicon import MONTHS, NUMBER_WORDS, SMALL_NUMBER_WORDS, WEEKDAYS
-from compaction.sentencecache import sentence_cache
-from compaction.wording import concepts
+from compaction.language.lexicon import MONTHS, NUMBER_WORDS, SMALL_NUMBER_WORDS, WEEKDAYS
+from compaction.language.sentence_cache import sentence_cache
+from compaction.language.wording import concepts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.memory.correction import Statement, asks, replaces, takes_back
-from compaction.memory.terms import terms
+from compaction.language.correction import Statement, asks, replaces, takes_back
+from compaction.language.terms import terms
 
 # (old, new, question). The same person says both; between them lies half an evening.
 REPLACED = (

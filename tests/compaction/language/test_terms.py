@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.memory.terms import MAX_TERM_CHARS, MAX_TERMS, folded, stem, terms
+from compaction.language.terms import MAX_TERM_CHARS, MAX_TERMS, folded, stem, terms
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.elliptic import REACH_TURNS, Said, corrects_barely, reference
+from compaction.language.elliptic import REACH_TURNS, Said, corrects_barely, reference
 
 BARE = (
     "No, it is Sunday now.",

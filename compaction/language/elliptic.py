@@ -11,10 +11,20 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.lexicon import AROUND_A_FACT, CALENDAR, OTHERWISE, SUBJECTLESS, TAKING_BACK
-from compaction.sentencecache import sentence_cache
-from compaction.values import Kind, Value, alike, is_hour, of_kind, values, without_times
-from compaction.wording import answers_barely, asks, change_words, concepts, durability, is_passing, names, stem, words
+from compaction.language.lexicon import AROUND_A_FACT, CALENDAR, OTHERWISE, SUBJECTLESS, TAKING_BACK
+from compaction.language.sentence_cache import sentence_cache
+from compaction.language.values import Kind, Value, alike, is_hour, of_kind, values, without_times
+from compaction.language.wording import (
+    answers_barely,
+    asks,
+    change_words,
+    concepts,
+    durability,
+    is_passing,
+    names,
+    stem,
+    words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from compaction.language.claims import claim_of, corrects, reference_of, with_reference, without_reference
+from compaction.language.wording import without_preamble
 from compaction.model import Fact, Seq, Slot
-from compaction.summarisers.claims import claim_of, corrects, reference_of, with_reference, without_reference
 from compaction.summary.extractive import extract
-from compaction.wording import without_preamble
 from tests.compaction.turn_store_contract import turn
 
 
