@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
+from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -129,7 +129,7 @@ def context_built_fields(
     answer_to: int | None = None,
 ) -> dict[str, object]:
     """Return the fields of the `model_context_built` log line: with them and the store, what the model saw can be
-    rebuilt (`compaction.provenance`), and `digest` tells whether it was.
+    rebuilt (`compaction.context.provenance`), and `digest` tells whether it was.
 
     `tokens` is by kind of part; `evicted` the inclusive range an eviction note stands for, `eviction` that note, which
     holds nobody's words. `system`: digests of the prompts; `note_ids`, `participants`, `recall`: what those parts were

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from compaction.context import SessionContext, evicted_after, evicted_turns
+from compaction.budget.rolling import RollingPolicy
+from compaction.context.build import SessionContext, evicted_after, evicted_turns
+from compaction.context.turn_text import ToldTurns
 from compaction.errors import SessionEndedError, StoreError
 from compaction.folding.compactor import Clock, Compactor
 from compaction.folding.machine import Machine
@@ -27,20 +29,18 @@ from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode, Seq, Turn
 from compaction.notes import NoteBuffer
 from compaction.payload import PayloadPart, context_built_fields
-from compaction.rolling import RollingPolicy
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.ledger import Ledger
-from compaction.telling import ToldTurns
 from compaction.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from datetime import tzinfo
 
+    from compaction.budget.rolling import Evicted
     from compaction.folding.events import CompactionEvent
     from compaction.model import CompactionState, Note, Segment, SessionId, TurnKind, TurnPart
     from compaction.ports import TurnStore
-    from compaction.rolling import Evicted
     from compaction.summary.ledger import RenderedSummary
     from compaction.summary.port import Summariser
 

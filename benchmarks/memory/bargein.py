@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.contenders import MAX_INPUT_TOKENS, our_memory, say
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.folding.events import Landed, Started
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.summary.extractive import ExtractiveSummariser

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from bot.clock import SystemClock
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.folding.events import Failed, Landed
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.model import Mode, SessionId, TurnKind, TurnPart

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import percentile
 from benchmarks.memory.contenders import MAX_INPUT_TOKENS, our_memory, say
 from benchmarks.memory.evenings import TemplateSet, evening
-from compaction.budget.tokens import estimate_text_tokens
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from benchmarks.memory.contenders import OurMemory

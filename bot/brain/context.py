@@ -14,10 +14,10 @@ from bot.llm.budget import MEMORY_SEARCH, offers_tokens
 from bot.llm.port import ChatMessage, Role
 from compaction.budget.messages import Message
 from compaction.budget.summarize import SummarizeOptions, summarize_by_rules
-from compaction.budget.tokens import estimate_text_tokens, message_tokens
-from compaction.context import build_payload, left_out_turns, turn_text
+from compaction.context.build import build_payload, left_out_turns, turn_text
 from compaction.model import Mode
 from compaction.payload import PartKind, as_sent, part
+from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox, ToolUse
     from bot.llm.port import ToolOffer
     from bot.room.guild_policy import Terms
-    from compaction.context import SessionContext
+    from compaction.context.build import SessionContext
     from compaction.memory.quotes import Quote
     from compaction.model import Seq, Turn
     from compaction.payload import PayloadPart

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from compaction.budget.tokens import estimate_text_tokens
 from compaction.errors import StoreError
-from compaction.memory.asking import ask
+from compaction.memory.query import ask
 from compaction.memory.quotes import quotes_for
 from compaction.model import TurnKind
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

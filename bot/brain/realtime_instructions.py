@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from compaction.context import clock_text
+from compaction.context.build import clock_text
 from compaction.language.wording import plain, whole_sentences
 from compaction.model import Seq
 from compaction.payload import PartKind, PayloadPart, as_sent, part
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
-    from compaction.context import SessionContext
+    from compaction.context.build import SessionContext
 
 # Spec 1's ceiling; the endpoint's own is higher and paid for at every answer.
 MAX_CHARS = 5_200

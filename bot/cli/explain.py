@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bot.memory.explain import Explanation, Traced
-    from compaction.contextrecord import ContextRecord
+    from compaction.context.record import ContextRecord
     from compaction.model import SessionId, Turn
     from config.schema import Settings
 
@@ -88,7 +88,7 @@ def records_of(log: Path, session_id: str) -> Iterator[ContextRecord]:
     """Yield a session's `model_context_built` lines, oldest first, rotated files included."""
     from bot.cli.logevents import parse
     from bot.cli.loglines import LogLines
-    from compaction.contextrecord import read_record
+    from compaction.context.record import read_record
 
     with LogLines(log) as lines:
         for line in (*lines.read(), *lines.rest()):

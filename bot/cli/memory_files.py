@@ -93,7 +93,7 @@ async def _overviews(settings: Settings, session: str | None) -> list[Overview]:
 def _write(folder: Path, overview: Overview) -> int:
     """Write one session's files; return how many segments they hold."""
     from bot.memory.admin import file_name, location_of
-    from compaction.memory.exchange import queue_json, record_json
+    from compaction.memory.export_format import queue_json, record_json
 
     count = 0
     for standing in overview.standings:
@@ -133,7 +133,7 @@ def _found(paths: list[Path]) -> list[Path]:
 async def _bring(settings: Settings, files: list[Path], guild: int | None) -> _Done:
     from bot.store.bringing import Bringing, BringingError
     from bot.store.database import open_database
-    from compaction.memory.exchange import ExchangeError
+    from compaction.memory.export_format import ExchangeError
 
     done = _Done()
     storage = settings.storage
@@ -153,7 +153,7 @@ async def _bring(settings: Settings, files: list[Path], guild: int | None) -> _D
 async def _bring_one(bringing: object, path: Path, guild: int | None, done: _Done) -> None:
     from bot.clock import SystemClock
     from bot.store.bringing import Bringing, Brought
-    from compaction.memory.exchange import is_queue, read_queue, read_record
+    from compaction.memory.export_format import is_queue, read_queue, read_record
     from compaction.model import SessionId
 
     assert isinstance(bringing, Bringing), "made by the caller"

@@ -31,7 +31,7 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
 
     overview = asyncio.run(_overview(load(), session))
     if as_json:
-        from compaction.memory.exchange import record_json
+        from compaction.memory.export_format import record_json
 
         typer.echo(
             json.dumps(
@@ -49,7 +49,7 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
 
 def queue(session: Session = None) -> None:
     """Print a session's compression queue, as its file has it (JSON)."""
-    from compaction.memory.exchange import queue_json
+    from compaction.memory.export_format import queue_json
     from config.load import load
 
     typer.echo(json.dumps(queue_json(asyncio.run(_overview(load(), session)).queue()), indent=2, ensure_ascii=False))

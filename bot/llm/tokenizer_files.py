@@ -38,7 +38,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 
 
 class FileTokenizer:
-    """Counts by a model's own rules (`compaction.budget.tokens.Tokenizer`)."""
+    """Counts by a model's own rules (`compaction.tokens.Tokenizer`)."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules

@@ -22,7 +22,7 @@ from bot.models.shelf import ModelShelf
 from compaction.budget.families import Family, family_of
 
 if TYPE_CHECKING:
-    from compaction.budget.tokens import Tokenizer
+    from compaction.tokens import Tokenizer
 
 log = structlog.get_logger()
 
@@ -64,7 +64,7 @@ class Choice(StrEnum):
 
 
 class VocabularyTokenizer:
-    """Counts by one vocabulary of byte pairs (`compaction.budget.tokens.Tokenizer`)."""
+    """Counts by one vocabulary of byte pairs (`compaction.tokens.Tokenizer`)."""
 
     def __init__(self, name: str, words: str, ranks: dict[bytes, int]) -> None:
         self._encoding = tiktoken.Encoding(name, pat_str=words, mergeable_ranks=ranks, special_tokens={})
@@ -78,7 +78,7 @@ class VocabularyTokenizer:
 
 
 class ShelvedTokenizers:
-    """The tokenisers whose vocabularies are in `directory`, the model shelf (`compaction.budget.tokens.Tokenizers`).
+    """The tokenisers whose vocabularies are in `directory`, the model shelf (`compaction.tokens.Tokenizers`).
 
     `choice`: `auto` goes by the model's name, `fallback` always guesses, a path names the model's own
     tokenizer.json or GGUF file.

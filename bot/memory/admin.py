@@ -15,8 +15,8 @@ from bot.store.sessions import Sessions
 from bot.store.standing import Standing, record_with
 from bot.store.tiers import SegmentShelf
 from bot.store.turns import SqlTurnStore
-from compaction.context import SessionContext, build_payload
-from compaction.memory.exchange import Queue, queue_of
+from compaction.context.build import SessionContext, build_payload
+from compaction.memory.export_format import Queue, queue_of
 from compaction.memory.segments import record_of
 from compaction.memory.tiers import Check, Kept, Subjects, Tier, check, mentions
 from compaction.model import Mode, Seq, SessionId

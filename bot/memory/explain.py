@@ -1,6 +1,6 @@
 """Explaining a reply: what the model saw, part by part, and where each sentence of its summary comes from.
 
-Reads the store for one `model_context_built` record and lets `compaction.provenance` make the payload again.
+Reads the store for one `model_context_built` record and lets `compaction.context.provenance` make the payload again.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptShelf
-from compaction.contextrecord import note_ids, quoted_from
+from compaction.context.provenance import Kept, rebuild, sources
+from compaction.context.record import note_ids, quoted_from
 from compaction.memory.passage import PassageKind
 from compaction.model import Note, Seq, Turn
 from compaction.payload import text_digest
-from compaction.provenance import Kept, rebuild, sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bot.store.database import Database
-    from compaction.contextrecord import ContextRecord
+    from compaction.context.provenance import Rebuilt, Source
+    from compaction.context.record import ContextRecord
     from compaction.model import Segment, SessionId
     from compaction.ports import TurnStore
-    from compaction.provenance import Rebuilt, Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.errors import EmbeddingError
-from compaction.memory.asking import (
+from compaction.memory.passage import PassageId, PassageKind, Scope
+from compaction.memory.query import (
     FULL_TEXT_WEIGHT,
     LIKENESS_WEIGHT,
     Asked,
@@ -24,7 +25,6 @@ from compaction.memory.asking import (
     fuse,
     probes,
 )
-from compaction.memory.passage import PassageId, PassageKind, Scope
 from compaction.memory.recall import Recalled, arrange
 from compaction.model import Seq, Turn
 

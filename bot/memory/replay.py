@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from bot.memory.transcript import NoteLine, SaidLine
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.folding.events import Failed, Landed
 from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
 from compaction.payload import coverage

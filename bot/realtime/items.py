@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.brain.realtime_instructions import build_realtime_instructions
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.payload import PartKind
 from voice.realtime.port import Briefing, Role, Told
 from voice.realtime.port import Tool as CallableTool

@@ -8,7 +8,7 @@ import structlog
 
 from bot import events
 from bot.room.reply_failures import Excuses
-from compaction.budget.tokens import estimate_text_tokens
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from bot.brain.reply import Reply

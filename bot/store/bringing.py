@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.memory.exchange import Queue
+    from compaction.memory.export_format import Queue
     from compaction.memory.segments import SegmentRecord
 
 SUMMARISER = "import"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from compaction.budget.prompt import enforce_context_limit as enforce_context_limit
     from compaction.budget.summarize import SummarizeOptions as SummarizeOptions
     from compaction.budget.summarize import summarize_context as summarize_context
-    from compaction.budget.tokens import estimate_text_tokens as estimate_text_tokens
-    from compaction.budget.tokens import estimate_tokens as estimate_tokens
     from compaction.budget.tool_outputs import KeyInfo as KeyInfo
     from compaction.budget.tool_outputs import ToolOutputOptions as ToolOutputOptions
     from compaction.budget.tool_outputs import create_truncated_placeholder as create_truncated_placeholder
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
     from compaction.budget.trim import TrimOptions as TrimOptions
     from compaction.budget.trim import TrimStrategy as TrimStrategy
     from compaction.budget.trim import trim_conversation as trim_conversation
+    from compaction.tokens import estimate_text_tokens as estimate_text_tokens
+    from compaction.tokens import estimate_tokens as estimate_tokens
 
 _NAMES = {
     "estimator": ("Calibration", "Estimator"),

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.budget.tokens import estimate_text_tokens, message_tokens
+from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from compaction.budget.tokens import HasContent, Tokenizer
+    from compaction.tokens import HasContent, Tokenizer
 
 # From here on what a bill exceeds the count by is put down to the text, and below to the frame around it.
 _LARGE_TOKENS = 1_000

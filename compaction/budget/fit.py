@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from compaction.budget.rolling import rolling_evict
 from compaction.errors import ContextOverflowError
-from compaction.rolling import rolling_evict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from compaction.rolling import RollingPolicy
+    from compaction.budget.rolling import RollingPolicy
 
 
 class Part(Protocol):

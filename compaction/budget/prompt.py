@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compaction.budget.tokens import estimate_text_tokens, message_tokens
 from compaction.budget.tool_outputs import ToolOutputOptions, truncate_old_tool_outputs
 from compaction.budget.trim import Trimmed, TrimOptions
 from compaction.errors import ContextOverflowError
+from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

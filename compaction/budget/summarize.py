@@ -13,7 +13,6 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, message_tokens
 from compaction.budget.tool_outputs import is_placeholder, summarize_tool_output
 from compaction.errors import CompletionError
 from compaction.folding.segments import folded_segment
@@ -26,6 +25,7 @@ from compaction.summary.extractive import extract, gist_of
 from compaction.summary.grounding import ground_of, ungrounded
 from compaction.summary.ledger import Ledger
 from compaction.summary.port import Fold, FoldRequest
+from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

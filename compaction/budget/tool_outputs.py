@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from compaction.budget.files import get_active_files, paths_read, should_preserve_file_content
 from compaction.budget.messages import steps
-from compaction.budget.tokens import estimate_text_tokens
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

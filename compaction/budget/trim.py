@@ -14,9 +14,9 @@ from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, assert_never
 
 from compaction.budget.messages import Message, bundles, steps
-from compaction.budget.tokens import estimate_text_tokens, message_tokens
 from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE
 from compaction.payload import PartKind
+from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compaction.budget.tokens import estimate_text_tokens
 from compaction.language.claims import claim_of, corrects
 from compaction.model import Segment, SegmentId, Seq
 from compaction.summary.extractive import extract, gist_of
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

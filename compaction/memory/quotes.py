@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
-    from compaction.memory.asking import Asked
+    from compaction.memory.query import Asked
     from compaction.memory.recall import Recalled
 
 # Less of what was asked than this, and less alike: it is about something else.

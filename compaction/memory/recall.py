@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from compaction.language.correction import Statement
-    from compaction.memory.asking import Asked, Choice
     from compaction.memory.passage import Passage, PassageId
+    from compaction.memory.query import Asked, Choice
     from compaction.model import NoteId, SessionId
 
 SPEAKER_BOOST = 1.35

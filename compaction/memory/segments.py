@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.budget.tokens import estimate_text_tokens
 from compaction.language.wording import as_sentence, concepts, durability, plain, sentences
 from compaction.model import Fact, Segment, SegmentId, SessionId, Slot
 from compaction.summary.extractive import gist_of
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -13,7 +13,7 @@ import pytest
 
 import bot.screen.share as share_module
 from bot.screen.words import Ending
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.model import NoteReason
 from compaction.notes import LIVE_NOTES
 from tests.browser.evening import EVENING, GUILD, evening, until

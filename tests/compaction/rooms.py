@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 from structlog.testing import CapturingLogger
 
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.model import Mode, Note, NoteId, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import Coverage, coverage
 from compaction.session import SessionMemory

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.errors import SessionEndedError, StoreError
 from compaction.model import Mode, Seq, SessionId, TurnKind
 from compaction.payload import PartKind, coverage, payload_digest, text_digest

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.errors import ContextOverflowError, SessionEndedError, StoreError
 from compaction.folding.events import Failed, Landed, Skipped, Started
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.errors import StoreError
 from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.context import build_payload
+from compaction.context.build import build_payload
 from compaction.errors import ContextOverflowError
 from compaction.model import Fact, Mode, Slot
 from compaction.payload import coverage

@@ -12,7 +12,7 @@ from bot.brain.tools.tool import MAX_CHARS, Tool
 from bot.llm.budget import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import MomentUnknownError, moment
-from compaction.context import turn_text
+from compaction.context.build import turn_text
 from compaction.errors import StoreError
 from compaction.language.wording import plain
 from compaction.memory.passage import PassageKind

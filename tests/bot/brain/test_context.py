@@ -22,13 +22,13 @@ from bot.llm.budget import MEMORY_SEARCH, Budget
 from bot.llm.port import Role, Tools
 from bot.room.guild_policy import Terms
 from compaction.budget.messages import ToolCall
-from compaction.budget.tokens import estimate_tokens
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, coverage, kept_as_sent
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.tokens import estimate_tokens
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
 

@@ -13,7 +13,7 @@ from bot.brain.reply import BROKEN_OFF, TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
 from bot.brain.speaking import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
 from bot.llm.port import ChatModelError
-from compaction.context import SessionContext
+from compaction.context.build import SessionContext
 from compaction.errors import ContextOverflowError, StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FRAMES_A_WORD, FakeVoice, Listener, ScriptedResponder, until

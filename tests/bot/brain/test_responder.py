@@ -9,7 +9,7 @@ import pytest
 from bot.brain.context import ModelContext
 from bot.brain.responder import ModelResponder
 from bot.llm.port import NO_TOOLS, ChatMessage, Role, Tools
-from compaction.context import SessionContext
+from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:

@@ -114,7 +114,7 @@ def test_the_specifications_own_segment_can_be_brought(
     """Into an empty folder: it makes its session, and is found."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
-    from tests.compaction.memory.test_exchange import EXAMPLE
+    from tests.compaction.memory.test_export_format import EXAMPLE
 
     Path("seg_42_0.json").write_text(json.dumps(EXAMPLE))
     assert "Brought 1 new segments" in told(capsys, "memory", "import", "seg_42_0.json")

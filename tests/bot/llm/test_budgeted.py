@@ -26,11 +26,11 @@ from bot.llm.port import (
 from bot.settings import LlmSettings, ModelsSettings
 from compaction.budget.estimator import Estimator
 from compaction.budget.messages import ToolCall
-from compaction.budget.tokens import estimate_tokens
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.payload import PartKind
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
+from compaction.tokens import estimate_tokens
 from rehearsal.servers.chat import ChatConduct, LocalChatServer
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.llm.tokenizers import ShelvedTokenizers, VocabularyTokenizer
-from compaction.budget.tokens import estimate_text_tokens, estimate_tokens
+from compaction.tokens import estimate_text_tokens, estimate_tokens
 
 ROOT = Path(__file__).parents[3]
 # `make setup` brings the vocabularies.

@@ -25,7 +25,7 @@ from bot.store.forgetting import Forgetting
 from bot.store.search import SqlRecallIndex
 from bot.store.turns import SqlTurnStore
 from bot.store.vectorshelf import VectorShelf
-from compaction.contextrecord import read_record
+from compaction.context.record import read_record
 from compaction.model import Mode, Note, NoteId, TurnKind
 from compaction.payload import PartKind, PayloadPart
 from compaction.settings import CompactionSettings

@@ -18,7 +18,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
 from bot.room.preemptive_reply import HeadStart, reads_finished
 from compaction.budget.messages import ToolCall
-from compaction.context import SessionContext
+from compaction.context.build import SessionContext
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import ScriptedResponder, until

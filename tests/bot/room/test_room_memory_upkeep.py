@@ -20,7 +20,7 @@ from bot.store.prompts import PromptShelf
 from bot.store.sessions import Sessions
 from bot.store.tiers import SegmentShelf
 from bot.store.turns import SqlTurnStore
-from compaction.contextrecord import read_record
+from compaction.context.record import read_record
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.settings import PeopleSettings, TierSettings

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.budget.estimator import Calibration, Estimator
-from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
+from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
 
 BILLS = st.lists(st.tuples(st.integers(0, 50_000), st.integers(0, 60_000)), max_size=12)
 

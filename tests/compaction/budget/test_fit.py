@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.budget.fit import CUTTABLE, Cut, Offered, fit
+from compaction.budget.rolling import RollingPolicy
 from compaction.errors import ContextOverflowError
-from compaction.rolling import RollingPolicy
 
 NOTE_TOKENS = 5
 

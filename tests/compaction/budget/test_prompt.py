@@ -7,9 +7,9 @@ from hypothesis import given, settings
 
 from compaction.budget.messages import Message
 from compaction.budget.prompt import ContextConfig, build_final_prompt, enforce_context_limit
-from compaction.budget.tokens import estimate_tokens
 from compaction.budget.trim import TrimOptions
 from compaction.errors import ContextOverflowError
+from compaction.tokens import estimate_tokens
 from tests.compaction.budget.test_tool_outputs import LISTING, search
 from tests.compaction.budget.test_trim import SYSTEM, TALK, ask, conversations
 

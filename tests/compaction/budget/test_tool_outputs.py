@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.budget.messages import Message, ToolCall
-from compaction.budget.tokens import estimate_text_tokens
 from compaction.budget.tool_outputs import (
     MAX_TOOL_OUTPUT_AGE,
     MAX_TOOL_OUTPUT_TOKENS,
@@ -21,6 +20,7 @@ from compaction.budget.tool_outputs import (
     summarize_tool_output,
     truncate_old_tool_outputs,
 )
+from compaction.tokens import estimate_text_tokens
 
 LISTING = "\n".join(f"src/app/module_{number}.py: 120 lines" for number in range(40))
 

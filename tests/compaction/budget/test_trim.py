@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.budget.messages import Message, ToolCall, bundles
-from compaction.budget.tokens import estimate_tokens
 from compaction.budget.trim import TrimOptions, TrimStrategy, trim_conversation
 from compaction.payload import PartKind
+from compaction.tokens import estimate_tokens
 
 WORDS = "word " * 40
 NOW = 1_760_000_000.0

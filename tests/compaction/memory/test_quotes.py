@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compaction.memory.asking import ask
 from compaction.memory.passage import PassageId, PassageKind
+from compaction.memory.query import ask
 from compaction.memory.quotes import MAX_QUOTE_CHARS, Quote, quotes_for
 from compaction.memory.recall import Recalled, TurnRef
 from compaction.model import Seq, SessionId, TurnKind

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.language.terms import terms
-from compaction.memory.asking import Choice, ask, choose, fuse
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_text
+from compaction.memory.query import Choice, ask, choose, fuse
 from compaction.memory.recall import Recalled, TurnRef, arrange
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.compaction.language.test_correction import REPLACED

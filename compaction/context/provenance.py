@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from compaction.context import SessionContext, build_payload
+from compaction.context.build import SessionContext, build_payload
 from compaction.memory.passage import source_text
 from compaction.memory.people import told_part
 from compaction.memory.quotes import Cited, quote_part, read_ref
@@ -20,7 +20,7 @@ from compaction.summary.ledger import Ledger, RenderedSentence, RenderedSummary,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from compaction.contextrecord import ContextRecord
+    from compaction.context.record import ContextRecord
     from compaction.memory.people import PersonFact
     from compaction.model import Segment
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.memory.asking import (
+from compaction.memory.passage import Passage, PassageId
+from compaction.memory.query import (
     MAX_QUERY_TERMS,
     MAX_SCORED,
     Choice,
@@ -17,7 +18,6 @@ from compaction.memory.asking import (
     fuse,
     probes,
 )
-from compaction.memory.passage import Passage, PassageId
 from tests.compaction.memory.recall_index_contract import EVENING, turn
 
 RANKINGS = st.lists(

@@ -10,17 +10,17 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from compaction.budget.fit import Cut, Offered, fit
+from compaction.budget.rolling import Evicted, RollingPolicy
+
+# Named here too: whoever builds a payload finds all of it in one place.
+from compaction.context.turn_text import FORGOTTEN as FORGOTTEN
+from compaction.context.turn_text import MAX_TURN_CHARS as MAX_TURN_CHARS
+from compaction.context.turn_text import ToldTurns, turn_part
+from compaction.context.turn_text import clock_text as clock_text
+from compaction.context.turn_text import turn_text as turn_text
 from compaction.language.wording import plain
 from compaction.model import Mode, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, part
-from compaction.rolling import Evicted, RollingPolicy
-
-# Named here too: whoever builds a payload finds all of it in one place.
-from compaction.telling import FORGOTTEN as FORGOTTEN
-from compaction.telling import MAX_TURN_CHARS as MAX_TURN_CHARS
-from compaction.telling import ToldTurns, turn_part
-from compaction.telling import clock_text as clock_text
-from compaction.telling import turn_text as turn_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.rolling import rolling_evict
+from compaction.budget.rolling import rolling_evict
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.context import FORGOTTEN, MAX_TURN_CHARS, SessionContext, build_payload, clock_text, turn_text
+from compaction.context.build import FORGOTTEN, MAX_TURN_CHARS, SessionContext, build_payload, clock_text, turn_text
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, Seq, Slot, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart, coverage, part

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from compaction.budget.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
+from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.memory.exchange import (
+from compaction.memory.export_format import (
     ExchangeError,
     is_queue,
     queue_json,

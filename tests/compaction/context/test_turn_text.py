@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, timedelta, timezone
 
+from compaction.context.turn_text import FORGOTTEN, ToldTurns
 from compaction.model import Seq
-from compaction.telling import FORGOTTEN, ToldTurns
 from tests.compaction.turn_store_contract import turn
 
 SUMMER = timezone(timedelta(hours=1))

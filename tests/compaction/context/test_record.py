@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.contextrecord import note_ids, quoted_from, read_record
+from compaction.context.record import note_ids, quoted_from, read_record
 from compaction.memory.passage import PassageKind
 
 

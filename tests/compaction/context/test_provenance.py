@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.context import SessionContext, build_payload
-from compaction.contextrecord import read_record
+from compaction.context.build import SessionContext, build_payload
+from compaction.context.provenance import Kept, rebuild, sources
+from compaction.context.record import read_record
 from compaction.model import Mode, Seq
 from compaction.payload import PartKind, as_sent, context_built_fields, part, text_digest
-from compaction.provenance import Kept, rebuild, sources
 from compaction.summary.ledger import render
 from tests.compaction.summary.test_ledger import batch, fact
 from tests.compaction.turn_store_contract import EVENING, note, turn
