@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from benchmarks.reply.pauses import Listener
     from benchmarks.reply.room import Room
     from benchmarks.report import Json
-    from rehearsal.observation import ReplySpoken, UtteranceHeard
     from rehearsal.people.person import Said
+    from rehearsal.runner.observation import ReplySpoken, UtteranceHeard
 
 STAGES = ("endpointing", "recogniser", "decision_and_context", "model", "synthesis", "sending")
 # The answer to a recording comes within this, or it is counted as none.

@@ -9,8 +9,8 @@ import numpy as np
 
 from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound
 from rehearsal.people.voiced import voiced_frames
-from rehearsal.scenario_file import load_scenario, scenario_path
-from rehearsal.speech import speech_scenario
+from rehearsal.script.recordings import speech_scenario
+from rehearsal.script.scenario_file import load_scenario, scenario_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

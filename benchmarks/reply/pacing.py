@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import percentile
 from benchmarks.reply.jitter import jitter_ms, lateness_ms, talkspurts
 from benchmarks.reply.manyrooms import many_rooms
-from rehearsal.scenario_file import load_scenario, scenario_path
+from rehearsal.script.scenario_file import load_scenario, scenario_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

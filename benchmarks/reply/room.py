@@ -18,10 +18,10 @@ import structlog
 from bot.cli.companion import InProcessCompanion
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.observation import Environment
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import Person
-from rehearsal.record import Record
+from rehearsal.runner.observation import Environment
+from rehearsal.runner.record import Record
 from rehearsal.servers.chat import MODEL, ChatConduct, LocalChatServer
 
 if TYPE_CHECKING:

@@ -23,21 +23,21 @@ from bot.store.turns import SqlTurnStore
 from bot.wiring.settings import BotSettings
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
-from rehearsal import observation as seen
+from rehearsal.runner import observation as seen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import FrameType, TracebackType
 
     from config.schema import Settings
-    from rehearsal.observation import Environment, Reporter, StoredTurn
+    from rehearsal.runner.observation import Environment, Reporter, StoredTurn
 
 # A restored turn lasted about as long as its words; only its start is in the file.
 WORDS_A_SECOND = 3.0
 
 
 class InProcessCompanion:
-    """`rehearsal.observation.Companion` around the running bot.
+    """`rehearsal.runner.observation.Companion` around the running bot.
 
     `overrides`: settings by dotted name that win over the scenario's. *Ownership*: an async context manager that
     owns the bot's task, its data folder, and the watch over the logs.

@@ -21,7 +21,7 @@ PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
 
 
 class Ear:
-    """`rehearsal.observation.Recogniser`. Loads the model when it is first needed: after the run, as a rule.
+    """`rehearsal.runner.observation.Recogniser`. Loads the model when it is first needed: after the run, as a rule.
 
     `names`: whom the listeners know, as people in a room know each other's names. *Ownership*: an async context
     manager that owns the recogniser.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.cli.realtime_mind import realtime_engines
 from bot.models.catalogue import VOICE_JOE
 from bot.models.shelf import ModelShelf
-from rehearsal.local_backstage import Minds
+from rehearsal.runner.local_servers import Minds
 from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:

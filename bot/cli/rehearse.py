@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from bot.cli.model_servers import ModelServers
     from bot.cli.rehearse_options import WantedModel
     from config.schema import Settings
-    from rehearsal.program import Program
-    from rehearsal.props import ServersSpec
-    from rehearsal.report import Report
-    from rehearsal.scenario import Scenario
+    from rehearsal.report.report import Report
+    from rehearsal.report.terminal import Program
+    from rehearsal.script.scenario import Scenario
+    from rehearsal.script.servers import ServersSpec
 
 
 def command(
@@ -97,7 +97,7 @@ def _serve(wanted: Rehearsed, *, with_bot: bool, port: int) -> None:
 def rehearse(wanted: Rehearsed) -> bool:
     """Play a scenario, show it on the terminal, and return whether it passed."""
     from config.load import load
-    from rehearsal.written import evening_path
+    from rehearsal.script.written_evening import evening_path
 
     with_folders(wanted)
     written = evening_path(wanted.scenario) if wanted.speech is None else None
@@ -113,7 +113,7 @@ def _rehearse_in_writing(path: Path, wanted: Rehearsed) -> bool:
     from bot.cli.evening.house import EVENING_SETTINGS
     from bot.cli.evening.player import play_written
     from config.load import load
-    from rehearsal.written import read_evening
+    from rehearsal.script.written_evening import read_evening
 
     without_sound(wanted)
     evening = read_evening(path)
@@ -129,7 +129,7 @@ def _shown(
 
     from bot.cli.here import nowhere
     from bot.cli.logbook import keeping_logs
-    from rehearsal.program import Program
+    from rehearsal.report.terminal import Program
 
     shown = Console(highlight=False, record=wanted.picture is not None)
     program = Program(shown)
@@ -160,8 +160,8 @@ def _save(picture: str, path: Path) -> None:
 
 def bundled() -> list[str]:
     """Return the bundled scenarios, one line each: the name to type, and the title."""
-    from rehearsal.scenario_file import bundled_scenarios, load_scenario
-    from rehearsal.written import bundled_evenings, read_evening
+    from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
+    from rehearsal.script.written_evening import bundled_evenings, read_evening
 
     titles = {name: load_scenario(path).title for name, path in bundled_scenarios().items()}
     titles |= {name: read_evening(path).title for name, path in bundled_evenings().items()}
@@ -171,8 +171,8 @@ def bundled() -> list[str]:
 
 def _scenario(wanted: Rehearsed) -> Scenario:
     """Return what is to be played, on the network that is wanted. Raises `ScenarioError`."""
-    from rehearsal.scenario_file import load_scenario, scenario_path
-    from rehearsal.speech import speech_scenario
+    from rehearsal.script.recordings import speech_scenario
+    from rehearsal.script.scenario_file import load_scenario, scenario_path
 
     if wanted.speech is not None:
         played = speech_scenario(wanted.speech, limit=wanted.limit)
@@ -185,9 +185,9 @@ async def _play(scenario: Scenario, settings: Settings, wanted: Rehearsed, progr
     from bot.cli.companion import InProcessCompanion
     from bot.cli.ear import Ear
     from bot.cli.minds import minds
-    from rehearsal.local_backstage import open_local_backstage
-    from rehearsal.local_venue import open_local_venue
-    from rehearsal.stage import play
+    from rehearsal.runner.local_servers import open_local_backstage
+    from rehearsal.runner.local_venue import open_local_venue
+    from rehearsal.runner.play import play
 
     names = (scenario.bot.name, *(person.name for person in scenario.people))
     async with AsyncExitStack() as stack:
@@ -216,7 +216,7 @@ async def _play(scenario: Scenario, settings: Settings, wanted: Rehearsed, progr
 
 def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
     """Return the servers that the scenario brings, and speech-to-speech where it is wanted besides."""
-    from rehearsal.props import RealtimeSpec
+    from rehearsal.script.servers import RealtimeSpec
 
     if realtime and scenario.servers.realtime is None:
         return scenario.servers.model_copy(update={"realtime": RealtimeSpec()})

@@ -19,13 +19,13 @@ from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
-from rehearsal.observation import CompanionCrashed, Environment, Problem, ReplySpoken, UtteranceHeard
+from rehearsal.runner.observation import CompanionCrashed, Environment, Problem, ReplySpoken, UtteranceHeard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.cli.rehearse_options import WantedModel
-    from rehearsal.observation import Observation
+    from rehearsal.runner.observation import Observation
 
 # In a served Discord nobody may be there for hours; the bot stays.
 SERVED_SETTINGS: dict[str, object] = {"room.leave_when_empty_s": 86_400.0}

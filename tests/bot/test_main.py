@@ -17,7 +17,7 @@ from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import Person
-from rehearsal.scenario_file import bundled_scenarios
+from rehearsal.script.scenario_file import bundled_scenarios
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

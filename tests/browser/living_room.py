@@ -18,9 +18,9 @@ from bot.cli.ear import Ear
 from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, SPARE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.evidence import sounds_like
-from rehearsal.observation import Environment, StoredTurn, TurnRecorded
+from rehearsal.judge.evidence import sounds_like
 from rehearsal.people.person import Person
+from rehearsal.runner.observation import Environment, StoredTurn, TurnRecorded
 from rehearsal.servers.chat import MODEL, ChatConduct, LocalChatServer
 from tests.browser.chromium import browser
 from tests.browser.evening import PATIENCE_S, until
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from playwright.async_api import Page
 
-    from rehearsal.observation import Observation
+    from rehearsal.runner.observation import Observation
     from rehearsal.servers.chat import ChatCall
 
 ADA_ID, BEN_ID = 2001, 2002

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from compaction.notes import LIVE_NOTES
-from rehearsal.observation import CompactionLanded, ContextBuilt, ReplySpoken
+from rehearsal.runner.observation import CompactionLanded, ContextBuilt, ReplySpoken
 from tests.browser.evening import until
 from tests.browser.game import DISTRICTS, scene, show
 from tests.browser.living_room import SKIP, living_room

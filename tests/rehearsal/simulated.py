@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rehearsal.errors import PersonError
-from rehearsal.observation import (
+from rehearsal.runner.observation import (
     ContextBuilt,
     ContextPart,
     Environment,
@@ -27,15 +27,15 @@ from rehearsal.observation import (
     TurnRecorded,
     UtteranceHeard,
 )
-from rehearsal.scenario import PersonSpec, Scenario
-from rehearsal.venue import Addresses, Speech, Venue
+from rehearsal.runner.venue import Addresses, Speech, Venue
+from rehearsal.script.scenario import PersonSpec, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from numpy.typing import NDArray
 
-    from rehearsal.scenario import NetworkSpec, OptionValue
+    from rehearsal.script.scenario import NetworkSpec, OptionValue
 
 TEXT_DELAY_S = 0.5
 REPLY_DELAY_S = 0.8

@@ -23,16 +23,16 @@ from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.summary.ledger import MAX_SUMMARY_CHARS
 from compaction.timeline import CAPACITY
 from config.load import load
-from rehearsal.written import Quiet, bundled_evenings, read_evening
+from rehearsal.script.written_evening import Quiet, bundled_evenings, read_evening
 from tests.scenarios.program import Program
 from voice.speaking.playback import QUEUE_PIECES, REMEMBERED_PIECES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rehearsal.report import Report
-    from rehearsal.written import WrittenEvening
-    from rehearsal.written_record import WrittenRecord
+    from rehearsal.report.report import Report
+    from rehearsal.runner.written_record import WrittenRecord
+    from rehearsal.script.written_evening import WrittenEvening
 
 OURS = ("bot.", "compaction.", "voice.")
 EVENING_S = 3 * 3600.0

@@ -19,10 +19,10 @@ from bot.cli.evening.place import WrittenPlace
 from bot.cli.evening.senses import KnowingRecognizer, seconds_of, sound_of
 from bot.cli.failures import first_cause
 from bot.room.room import Room
-from rehearsal.observation import CompactionLanded, Problem, ReplySpoken, RoomReady, UtteranceHeard
-from rehearsal.written import Move, Quiet, Talk, name_of
-from rehearsal.written_record import Said, WrittenRecord
-from rehearsal.written_tally import tally_written
+from rehearsal.judge.written_evening import tally_written
+from rehearsal.runner.observation import CompactionLanded, Problem, ReplySpoken, RoomReady, UtteranceHeard
+from rehearsal.runner.written_record import Said, WrittenRecord
+from rehearsal.script.written_evening import Move, Quiet, Talk, name_of
 from voice.audio import FRAME_MS
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from bot.events import Event
     from config.schema import Settings
-    from rehearsal.observation import Observation
-    from rehearsal.program import Program
-    from rehearsal.report import Report
-    from rehearsal.written import Happening, Line, WrittenEvening
+    from rehearsal.report.report import Report
+    from rehearsal.report.terminal import Program
+    from rehearsal.runner.observation import Observation
+    from rehearsal.script.written_evening import Happening, Line, WrittenEvening
 
 # In small steps while somebody speaks, in large ones while nobody does.
 STEP_S, QUIET_STEP_S = 0.06, 20.0

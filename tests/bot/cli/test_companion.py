@@ -18,7 +18,7 @@ from bot.settings import LogsSettings
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
 from config.errors import ConfigError
-from rehearsal import observation as seen
+from rehearsal.runner import observation as seen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

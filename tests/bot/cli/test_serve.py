@@ -11,10 +11,10 @@ from bot.cli import serve
 from bot.cli.serve import TOKEN, addresses, serve_local_discord
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
-from rehearsal.observation import CompanionCrashed
+from rehearsal.runner.observation import CompanionCrashed
 
 if TYPE_CHECKING:
-    from rehearsal.observation import Environment, Reporter
+    from rehearsal.runner.observation import Environment, Reporter
 
 
 @pytest.mark.asyncio

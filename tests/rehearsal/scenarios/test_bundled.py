@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rehearsal.people.clip import Clip
-from rehearsal.scenario import AFTER_REPLY, Scenario, WaitFor
-from rehearsal.scenario_file import load_scenario
 from rehearsal.scenarios.make_audio import HERE, SCENARIOS, lines_of
+from rehearsal.script.scenario import AFTER_REPLY, Scenario, WaitFor
+from rehearsal.script.scenario_file import load_scenario
 
 # COMPACTION.md: the first batch is the turns 0..9, and it is due at the 61st turn.
 FIRST_BATCH = 10

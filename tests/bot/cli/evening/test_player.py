@@ -13,11 +13,11 @@ from bot.cli.evening import player as playing
 from bot.cli.evening.house import EVENING_SETTINGS
 from bot.cli.evening.player import open_player, play_written
 from config.load import load
-from rehearsal.program import Program
-from rehearsal.written import Happening, Line, Move, Quiet, Talk, WrittenEvening
+from rehearsal.report.terminal import Program
+from rehearsal.script.written_evening import Happening, Line, Move, Quiet, Talk, WrittenEvening
 
 if TYPE_CHECKING:
-    from rehearsal.report import Report
+    from rehearsal.report.report import Report
 
 BOAT = Talk(who="ada", say="The boat in the harbour is green.")
 ASKED = "Roomtone, what colour is the boat in the harbour?"

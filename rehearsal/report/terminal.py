@@ -1,0 +1,278 @@
+"""Show a rehearsal to a person: the conversation as it happens, then the report. Fits 80 columns and a pipe."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Self
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from rehearsal.judge.wer import normalised
+from rehearsal.runner.observation import CompactionLanded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from rich.console import Console
+    from rich.status import Status
+
+    from rehearsal.report.report import BotTurnReport, Report, Spread, UtteranceReport
+    from rehearsal.runner.observation import CompactionFailed, ReplySpoken, UtteranceHeard
+    from rehearsal.script.scenario import Scenario
+
+# Distinct on dark and on light backgrounds; the bot's own colour is not among them.
+_COLOURS = ("cyan", "yellow", "blue", "red", "bright_cyan", "bright_yellow", "bright_blue", "bright_red")
+_BOT_COLOUR = "magenta"
+# Wide enough for the longest name there is, within these.
+_NAME_COLUMNS = (8, 16)
+
+
+class Program:
+    """An `Audience` that writes to a terminal. Enter it for the line that tells who is speaking now."""
+
+    def __init__(self, console: Console) -> None:
+        """`console`: where it goes. Without a terminal there are no colours and no moving line."""
+        self._console = console
+        # What people say may not fit an old terminal's character set; that must not end the evening.
+        if isinstance(console.file, io.TextIOWrapper):
+            console.file.reconfigure(errors="replace")
+        self._colours: dict[str, str] = {}
+        self._bot = "Roomtone"
+        self._name_columns = _NAME_COLUMNS[1]
+        self._to_say = self._begun = 0
+        self._status: Status | None = None
+
+    def __enter__(self) -> Self:
+        """Begin the moving line."""
+        if self._console.is_terminal:
+            self._status = self._console.status("Starting the local Discord and the bot ...")
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    # -- as it happens -------------------------------------------------------------------------------------
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence about what is being prepared."""
+        self._console.print(sentence, markup=False, soft_wrap=True)
+
+    def opened(self, scenario: Scenario) -> None:
+        """Print who is there."""
+        names = ", ".join(person.name for person in scenario.people)
+        facts = [f"{names} in {scenario.guild}, {scenario.channel}", _count(len(scenario.says), "thing") + " to say"]
+        if scenario.history:
+            facts.append(_count(len(scenario.history), "turn") + " remembered from before")
+        network = {name: value for name, value in scenario.network.model_dump().items() if value}
+        facts += [f"{value:.0%} {name}" for name, value in network.items()]
+        self._begin(scenario.title, scenario.bot.name, [person.name for person in scenario.people], facts)
+        self._to_say = len(scenario.says)
+
+    def opened_in_writing(self, title: str, bot: str, names: Sequence[str], to_say: int) -> None:
+        """Print who is there in an evening without sound."""
+        facts = [", ".join(names), _count(to_say, "thing") + " to say", "in writing, on a clock that is moved"]
+        self._begin(title, bot, names, facts)
+
+    def _begin(self, title: str, bot: str, names: Sequence[str], facts: Sequence[str]) -> None:
+        self._bot = bot
+        self._colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
+        longest = max(len(name) for name in (bot, *names))
+        self._name_columns = min(max(longest, _NAME_COLUMNS[0]), _NAME_COLUMNS[1])
+        self._console.print(Text(title, style="bold"))
+        self._console.print(Text("; ".join(facts), style="dim"))
+        self._console.print()
+
+    def happened(self, at_s: float, text: str) -> None:
+        """Print what is neither speech nor compaction."""
+        self._line(at_s, "", Text(text, style="dim"))
+
+    def spoken(self, at_s: float, speaker: str, reference: str) -> None:
+        """Show who is speaking on the moving line."""
+        self._begun += 1
+        if self._status is not None:
+            text = f"{self._begun} of {self._to_say}: {speaker} is speaking ..."
+            self._status.update(Text(text, style="dim"))
+
+    def heard(self, at_s: float, speaker: str, utterance: UtteranceHeard, latency_ms: float) -> None:
+        """Print what the bot made of it."""
+        if utterance.dropped_reason is not None:
+            self._line(at_s, speaker, Text(f"(dropped: {utterance.dropped_reason})", style="dim"), latency_ms)
+        else:
+            self._line(at_s, speaker, Text(utterance.text), latency_ms)
+
+    def replied(self, at_s: float, reply: ReplySpoken, latency_ms: float | None) -> None:
+        """Print what the bot said."""
+        text = f"{reply.text} (interrupted)" if reply.interrupted else reply.text
+        self._line(at_s, self._bot, Text(text), latency_ms)
+
+    def compacted(self, at_s: float, landed: CompactionLanded | CompactionFailed) -> None:
+        """Print a compaction with the cursor before and after."""
+        if isinstance(landed, CompactionLanded):
+            by = ", by the embedded summariser" if landed.degraded else ""
+            text = f"compaction: cursor {landed.old_cursor} -> {landed.new_cursor}"
+            text += f", summary of {landed.summary_chars} characters{by}"
+            self._line(at_s, "", Text(text, style="green"), landed.latency_ms)
+        else:
+            self._line(at_s, "", Text(f"compaction failed: {landed.reason}", style="yellow"))
+
+    def troubled(self, at_s: float, text: str) -> None:
+        """Print a problem."""
+        self._line(at_s, "", Text(text, style="bold red"))
+
+    def _line(self, at_s: float, name: str, text: Text, latency_ms: float | None = None) -> None:
+        grid = Table.grid(padding=(0, 1), expand=True)
+        grid.add_column(width=6, justify="right", no_wrap=True)
+        if name:
+            grid.add_column(width=self._name_columns, no_wrap=True, overflow="crop")
+        grid.add_column(ratio=1)
+        grid.add_column(width=8, justify="right", no_wrap=True)
+        late = Text("" if latency_ms is None else _milliseconds(latency_ms), style="dim")
+        cells = [Text(_clock(at_s), style="dim")]
+        if name:
+            cells.append(self._named(name))
+        grid.add_row(*cells, text, late)
+        self._console.print(grid)
+
+    def _named(self, name: str) -> Text:
+        return Text(name, style=_BOT_COLOUR if name == self._bot else self._colours.get(name, ""))
+
+    # -- the report ----------------------------------------------------------------------------------------
+
+    def show(self, report: Report) -> None:
+        """Print the whole report; the verdict comes last, where the eye is."""
+        # Of a written evening the conversation above is all there is to read: nobody heard any sound.
+        if report.clock_s is None:
+            self._utterances(report)
+            self._bot_turns(report)
+            self._figures(report)
+        self._dropped(report)
+        self._memory(report)
+        self._expectations(report)
+
+    def _utterances(self, report: Report) -> None:
+        table = Table(title="What was said and what was heard", title_justify="left", expand=True, box=None)
+        table.add_column("who", width=self._name_columns, no_wrap=True, overflow="crop")
+        table.add_column("said, and heard", ratio=1)
+        table.add_column("WER", width=5, justify="right", no_wrap=True)
+        table.add_column("text after", width=10, justify="right", no_wrap=True)
+        for row in report.utterances:
+            late = "" if row.end_to_text_ms is None else _milliseconds(row.end_to_text_ms)
+            style = "" if row.wer == 0 else "yellow" if row.wer < 0.3 else "red"
+            table.add_row(self._named(row.speaker), _compared(row), Text(f"{row.wer:.0%}", style=style), late)
+        for stray in report.strays:
+            instead = f"; it was {stray.really}" if stray.really else ""
+            table.add_row(self._named(stray.speaker), Text(f"(silent{instead})\n{stray.transcript}", style="red"))
+        self._section(table)
+
+    def _bot_turns(self, report: Report) -> None:
+        if not report.bot_turns:
+            return
+        table = Table(title=f"What {self._bot} answered", title_justify="left", expand=True, box=None)
+        table.add_column("said, and heard by another", ratio=1)
+        table.add_column("first sound", width=11, justify="right", no_wrap=True)
+        for turn in report.bot_turns:
+            late = "" if turn.end_to_first_audio_ms is None else _milliseconds(turn.end_to_first_audio_ms)
+            table.add_row(_answer(turn), late)
+        self._section(table)
+
+    def _figures(self, report: Report) -> None:
+        latency = Table(title="Latency, from the end of the speech", title_justify="left", box=None)
+        for column in ("stage", "p50", "p95", "of"):
+            latency.add_column(column, justify="left" if column == "stage" else "right")
+        for name, spread in (
+            ("to text", report.latency.end_to_text_ms),
+            ("to the first sound that others hear", report.latency.end_to_first_audio_ms),
+            ("the model's first token, part of it", report.latency.model_first_token_ms),
+        ):
+            latency.add_row(name, *_spread_cells(spread))
+        self._section(latency)
+        packets = Table(title="Packets", title_justify="left", box=None, show_header=False)
+        packets.add_column()
+        packets.add_column(justify="right")
+        for name, count in report.packets.items():
+            packets.add_row(name.replace("_", " "), f"{count}")
+        self._section(packets)
+
+    def _dropped(self, report: Report) -> None:
+        if report.dropped:
+            dropped = ", ".join(f"{count} {reason}" for reason, count in report.dropped.items())
+            self._section(Text(f"Dropped before the room saw it: {dropped}"))
+
+    def _memory(self, report: Report) -> None:
+        if not report.compactions:
+            self._section(Text("No compaction landed.", style="dim"))
+            return
+        table = Table(title="Compactions", title_justify="left", box=None)
+        for column in ("cursor", "covered through turn", "summary", "took"):
+            table.add_column(column, justify="left" if column == "cursor" else "right")
+        for one in report.compactions:
+            cursor = f"{one.old_cursor} -> {one.new_cursor}"
+            chars = f"{one.summary_chars} characters"
+            table.add_row(cursor, f"{one.covered_through_turn}", chars, _milliseconds(one.latency_ms))
+        self._section(table)
+        self._console.print(Text("Summary", style="italic"))
+        self._console.print(Padding(Text(report.summary), (0, 1)))
+        self._console.print()
+
+    def _expectations(self, report: Report) -> None:
+        table = Table(title="Expectations", title_justify="left", expand=True, box=None, show_header=False)
+        table.add_column(width=6, no_wrap=True)
+        table.add_column(max_width=30, overflow="fold")
+        table.add_column(ratio=1)
+        for one in report.expectations:
+            mark = Text("kept", style="green") if one.passed else Text("BROKEN", style="bold red")
+            table.add_row(mark, Text(one.name), Text(one.detail, style="dim" if one.passed else ""))
+        self._section(table)
+        kept = sum(one.passed for one in report.expectations)
+        verdict = Text("PASSED" if report.passed else "FAILED", style="bold green" if report.passed else "bold red")
+        wer = "" if report.wer is None else f", word error rate {report.wer:.1%}"
+        verdict.append(f" {kept} of {len(report.expectations)} expectations kept{wer}", style="not bold default")
+        self._console.print(verdict)
+
+    def _section(self, what: Table | Text) -> None:
+        self._console.print(what)
+        self._console.print()
+
+
+def _compared(row: UtteranceReport) -> Text:
+    text = Text(row.reference)
+    if not row.heard_as:
+        return text.append("\nnot heard", style="bold red")
+    if normalised(row.reference) == normalised(row.transcript):
+        return text.append("\nthe same words", style="dim")
+    return text.append(f"\n{row.transcript}", style="yellow")
+
+
+def _answer(turn: BotTurnReport) -> Text:
+    text = Text(f"{turn.text} (interrupted)" if turn.interrupted else turn.text)
+    if not turn.heard_by_others:
+        return text.append("\nnobody heard it", style="bold red")
+    return text.append(f"\n{turn.heard_by}: {turn.heard_by_others}", style="dim")
+
+
+def _spread_cells(spread: Spread) -> tuple[str, str, str]:
+    if spread.p50 is None or spread.p95 is None:
+        return "-", "-", "0"
+    return _milliseconds(spread.p50), _milliseconds(spread.p95), f"{spread.count}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:.0f} ms"
+
+
+def _clock(seconds: float) -> str:
+    whole = max(0, int(seconds))
+    return f"{whole // 60}:{whole % 60:02}"

@@ -1,0 +1,220 @@
+"""Each promise is kept or broken for the right reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.judge.evidence import Evidence
+from rehearsal.judge.expectations import judge
+from rehearsal.report.report import (
+    BotTurnReport,
+    CompactionReport,
+    LatencyReport,
+    Spread,
+    StrayReport,
+    UtteranceReport,
+)
+from rehearsal.runner.observation import ContextPart, Problem, TurnRecorded, UtteranceHeard
+from rehearsal.script.expectations import KINDS
+
+if TYPE_CHECKING:
+    from rehearsal.report.report import ExpectationResult
+
+
+def row(speaker: str = "Mira", *, heard: bool = True, twice: bool = False) -> UtteranceReport:
+    """Return something that was said."""
+    return UtteranceReport(
+        speaker, "hello there", "hello there", 0.0, 500.0, heard_as=("u1",) if heard else (), twice=twice
+    )
+
+
+def part(kind: str, content: str, seq: int | None = None) -> ContextPart:
+    """Return a message of the payload."""
+    return ContextPart("user", kind, content, 5, seq, seq)
+
+
+def answer(heard: str, *, text: str = "", payload: tuple[ContextPart, ...] = ()) -> BotTurnReport:
+    """Return an answer to the step `ask`."""
+    return BotTurnReport(text or heard, heard, answers="ask", payload=payload)
+
+
+WELL = Evidence(
+    utterances=(row(), row("Jonas")),
+    strays=(),
+    bot_turns=(answer("It was Ithaca."),),
+    compactions=(CompactionReport(0, 10, 9, 400, 12.0),),
+    latency=LatencyReport(Spread(500.0, 900.0, 8), Spread(None, None)),
+    wer=0.12,
+    packets={"received": 1000, "lost": 0, "concealed": 0, "dave_failures": 2},
+    messages=("Roomtone listens in Lounge.",),
+    problems=(Problem("slow", "", level="warning"),),
+    turns=(TurnRecorded(58, "speech", "11", "hello there"), TurnRecorded(59, "assistant", "assistant", "hi")),
+    heard=(UtteranceHeard("u1", 11, "Hello there.", 1.0, 2.0, 2.5),),
+    stored_turns=58,
+)
+SUMMARY = part("summary", "Mira wants to go to Ithaca by boat.")
+
+
+def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationResult:
+    """Judge one promise, written as in a scenario."""
+    wanted: Any = KINDS[kind].model_validate({"kind": kind, **values})
+    return judge(wanted, evidence)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "changes", "passed", "detail"),
+    [
+        ("every_utterance_heard_once", {}, {}, True, "2 of 2"),
+        ("every_utterance_heard_once", {}, {"utterances": (row(heard=False),)}, False, "not heard: Mira"),
+        ("every_utterance_heard_once", {}, {"utterances": (row(twice=True),)}, False, "heard twice: Mira"),
+        ("every_utterance_heard_once", {}, {"strays": (StrayReport("Ada", "ghost"),)}, False, "nobody said: Ada"),
+        ("every_utterance_heard_once", {}, {"utterances": ()}, False, "nothing was said"),
+        ("attributed", {}, {}, True, "2 of 2"),
+        (
+            "every_utterance_heard_once",
+            {"may_miss": 0.5},
+            {"utterances": (row(heard=False), row())},
+            True,
+            "1 of 2; not heard: Mira",
+        ),
+        ("attributed", {}, {"utterances": (row(heard=False), row())}, True, "1 of 1"),
+        ("attributed", {}, {"strays": (StrayReport("Ada", "x", "Mira"),)}, False, "said by Mira, not Ada"),
+        ("attributed", {}, {"utterances": ()}, False, "0 of 0"),
+        ("max_wer", {"value": 0.12}, {}, True, "12.0%"),
+        ("max_wer", {"value": 0.1}, {}, False, "at most 10.0%"),
+        ("max_wer", {"value": 0.1}, {"wer": None}, False, "nothing was said"),
+        ("dave_failures", {}, {}, False, "2 of 1000"),
+        ("dave_failures", {"max": 2}, {}, True, "2 of 1000"),
+        ("dave_failures", {}, {"packets": {}}, False, "0 of 0"),
+        ("compaction", {"old_cursor": 0, "new_cursor": 10}, {}, True, "0 -> 10"),
+        ("compaction", {"old_cursor": 10, "new_cursor": 20}, {}, False, "landed: 0 -> 10"),
+        ("compaction", {"old_cursor": 0, "new_cursor": 10}, {"compactions": ()}, False, "landed: none"),
+        ("answer", {"to": "ask", "all_of": ["ithaca"], "any_of": ["X", "it was"]}, {}, True, "heard:"),
+        ("answer", {"to": "ask", "all_of": ["Ithaca", "boat"]}, {}, False, "missing boat"),
+        ("answer", {"to": "ask", "any_of": ["boat", "ferry"]}, {}, False, "none of boat, ferry"),
+        ("answer", {"to": "ask", "all_of": ["Ithacan boats"]}, {}, False, "missing Ithacan boats"),
+        ("answer", {"to": "tell", "all_of": ["Ithaca"]}, {}, False, "did not answer"),
+        ("notice_posted", {"contains": "LISTENS"}, {}, True, "Roomtone listens"),
+        ("notice_posted", {}, {}, True, "Roomtone listens"),
+        ("notice_posted", {"contains": "bye"}, {}, False, "1 messages, none"),
+        ("notice_posted", {}, {"messages": ()}, False, "wrote no message"),
+        ("notice_posted", {"contains": "listens", "count": 1}, {}, True, "1 of 1 messages"),
+        ("notice_posted", {"contains": "listens", "count": 1}, {"messages": WELL.messages * 2}, False, "2 of 2"),
+        ("notice_posted", {"contains": "bye", "count": 0}, {}, True, "0 of 1 messages, exactly 0 wanted"),
+        ("notice_posted", {"count": 0}, {"messages": ()}, True, "wrote no message"),
+        ("nothing_raised", {}, {}, True, "nothing"),
+        ("nothing_raised", {"warnings": True}, {}, False, "slow"),
+        ("nothing_raised", {}, {"problems": (Problem("x_failed", "disk"),)}, False, "x_failed: disk"),
+        ("min_bot_turns", {"count": 1}, {}, True, "1 times"),
+        ("min_bot_turns", {"count": 2}, {}, False, "1 times"),
+        ("max_bot_turns", {"count": 1}, {}, True, "1 times"),
+        ("max_bot_turns", {"count": 0}, {}, False, "1 times"),
+        ("max_latency", {"stage": "end_to_text_ms", "ms": 900}, {}, True, "900 ms of 8"),
+        ("max_latency", {"stage": "end_to_text_ms", "ms": 800}, {}, False, "at most 800"),
+        ("max_latency", {"stage": "end_to_text_ms", "ms": 800, "percentile": 50}, {}, True, "500 ms"),
+        ("max_latency", {"stage": "end_to_first_audio_ms", "ms": 800}, {}, False, "nothing was measured"),
+        ("turns_unbroken", {}, {}, True, "turns 58 to 59"),
+        ("turns_unbroken", {}, {"stored_turns": 57}, False, "missing: 57"),
+        ("turns_unbroken", {}, {"turns": WELL.turns * 2}, False, "written twice: 58, 59"),
+        ("turns_unbroken", {}, {"turns": ()}, False, "no turn was recorded"),
+        ("timeline_complete", {}, {}, True, "1 utterances, 0 words"),
+        ("timeline_complete", {}, {"turns": ()}, False, "2 words"),
+        ("timeline_complete", {}, {"turns": WELL.turns * 2}, False, "2 words"),
+        ("timeline_complete", {}, {"heard": ()}, False, "0 utterances"),
+    ],
+)
+def test_a_promise(kind: str, values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str) -> None:
+    """Kept or broken, and the detail says why."""
+    result = judged(kind, replace(WELL, **changes), **values)
+    assert (result.passed, detail in result.detail) == (passed, True), result.detail
+
+
+def test_an_answer_is_judged_by_what_others_heard() -> None:
+    """What the bot wrote counts only where the scenario says so."""
+    mute = replace(WELL, bot_turns=(answer("", text="It was Ithaca."),))
+    assert not judged("answer", mute, to="ask", all_of=["Ithaca"]).passed
+    assert judged("answer", mute, to="ask", all_of=["Ithaca"], heard=False).passed
+
+
+@pytest.mark.parametrize(
+    ("bounds", "sounded_ms", "passed", "detail"),
+    [
+        ({"after_ms": 2000}, 2500.0, True, "heard: "),
+        ({"after_ms": 2000}, 1500.0, False, "heard after 1500 ms"),
+        ({"before_ms": 2000}, 1500.0, True, "heard: "),
+        ({"before_ms": 2000}, 2500.0, False, "heard after 2500 ms"),
+        ({"before_ms": 2000}, None, False, "is not known"),
+    ],
+)
+def test_an_answer_may_be_wanted_soon_or_late(
+    bounds: dict[str, float], sounded_ms: float | None, passed: bool, detail: str
+) -> None:
+    """As others heard it begin, from the end of the question."""
+    timed = replace(WELL, bot_turns=(replace(answer("It was Ithaca."), end_to_first_audio_ms=sounded_ms),))
+    result = judged("answer", timed, to="ask", all_of=["Ithaca"], **bounds)
+    assert (result.passed, detail in result.detail) == (passed, True), result.detail
+
+
+def test_the_fact_must_stand_in_the_summary_and_nowhere_else() -> None:
+    """That is what makes the answer a proof of memory."""
+
+    def found(*payload: ContextPart) -> ExpectationResult:
+        evidence = replace(WELL, bot_turns=(answer("Ithaca", payload=payload),))
+        return judged("fact_only_in_summary", evidence, to="ask", words=["Ithaca"])
+
+    asked = part("current", "Roomtone, which island?", 75)
+    assert found(SUMMARY, asked).passed
+    assert "does not hold" in found(asked).detail
+    leaked = found(SUMMARY, part("turn", "Ithaca again", 61), asked)
+    assert not leaked.passed
+    assert "the turn part of turn 61" in leaked.detail
+    assert not judged("fact_only_in_summary", to="ask", words=["Ithaca"]).passed
+
+
+def test_a_turn_of_two_people_is_not_a_turn_twice() -> None:
+    """It is reported once for each of them."""
+    shared = (TurnRecorded(58, "speech", "11", "yes"), TurnRecorded(58, "speech", "12", "no"))
+    assert judged("turns_unbroken", replace(WELL, turns=shared)).passed
+
+
+def test_names_tell_promises_of_one_kind_apart() -> None:
+    """Two answers in one report need two names."""
+    assert judged("answer", to="ask", all_of=["x"]).name == "answer ask"
+    assert judged("compaction", old_cursor=0, new_cursor=10).name == "compaction 0 -> 10"
+    assert judged("max_latency", stage="end_to_text_ms", ms=1).name == "max_latency end_to_text_ms p95"
+
+
+def broken_off(**values: Any) -> Evidence:
+    """Return evidence of an answer that somebody spoke over, 700 ms of it voiced 10 s after the live start."""
+    turn = BotTurnReport("It was", "It was", answers="ask", interrupted=True, fell_silent_s=10.2)
+    return replace(
+        WELL,
+        bot_turns=(replace(turn, **values),),
+        utterances=(replace(row("Jonas"), step="break-in", qualified_s=10.0),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "changes", "passed", "detail"),
+    [
+        ({}, {}, True, "broken off"),
+        ({"value": False}, {}, False, "broken off"),
+        ({"value": False}, {"interrupted": False}, True, "spoken to its end"),
+        ({"by": "break-in"}, {}, True, "silent 200 ms after 700 ms of break-in"),
+        ({"by": "break-in", "within_ms": 150}, {}, False, "silent 200 ms"),
+        ({"by": "break-in"}, {"fell_silent_s": None}, False, "not known"),
+        ({"by": "somebody"}, {}, False, "not known"),
+        ({"by": "break-in"}, {"interrupted": False}, False, "spoken to its end"),
+        ({}, {"answers": "other"}, False, "did not answer"),
+    ],
+)
+def test_an_interruption_is_judged_by_what_others_heard(
+    values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str
+) -> None:
+    """Whether the answer was broken off, and how soon the bot's voice was gone."""
+    result = judged("interrupted", broken_off(**changes), to="ask", **values)
+    assert (result.passed, result.name) == (passed, "interrupted ask")
+    assert detail in result.detail

@@ -1,0 +1,141 @@
+"""Whom the bot answered, when it was silent, what came to the servers behind it: judged for the right reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.judge.evidence import Evidence
+from rehearsal.judge.expectations import judge
+from rehearsal.judge.participation import judge_answers
+from rehearsal.report.report import BotTurnReport, LatencyReport, Spread, UtteranceReport
+from rehearsal.runner.backstage import ServersSeen, ToolUse
+from rehearsal.runner.observation import ContextPart, TurnRecorded
+from rehearsal.script.expectations import KINDS
+
+if TYPE_CHECKING:
+    from rehearsal.report.report import ExpectationResult
+
+ANSWER = BotTurnReport(
+    "It was Ithaca.",
+    "it was Ithaca",
+    answers="ask",
+    at_s=10.0,
+    fell_silent_s=12.0,
+    payload=(ContextPart("assistant", "turn", "It was (interrupted)", 4, 3, 3),),
+)
+THOUGHT = replace(ANSWER, answers="", unasked=True)
+WELL = Evidence(
+    utterances=(),
+    strays=(),
+    bot_turns=(ANSWER,),
+    compactions=(),
+    latency=LatencyReport(Spread(None, None), Spread(None, None)),
+    wer=None,
+    packets={},
+    messages=(),
+    problems=(),
+    turns=(
+        TurnRecorded(0, "speech", "11", "hello there"),
+        TurnRecorded(1, "assistant", "assistant", "It (interrupted)"),
+    ),
+    heard=(),
+    marks={"hush": (4.0, 5.0), "talk": (8.0, 9.0), "later": (20.0, 21.0)},
+    speaker_ids={"mira": "11", "Roomtone": "assistant"},
+    servers=ServersSeen((ToolUse("memory_search", "[21:04] Ada: the red lantern"),), (700, 1950), 2),
+)
+
+
+def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationResult:
+    """Judge one promise, written as in a scenario."""
+    wanted: Any = KINDS[kind].model_validate({"kind": kind, **values})
+    return judge(wanted, evidence)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "changes", "passed", "detail"),
+    [
+        ("silent", {"since": "hush", "until": "talk"}, {}, True, "silent from 6.0 s to 8.0 s"),
+        ("silent", {"since": "hush"}, {}, False, 'at 10.0 s: "It was Ithaca."'),
+        ("silent", {"since": "later"}, {}, True, "to the end"),
+        ("silent", {"since": "hush", "until": "nothing"}, {}, False, "not reached"),
+        ("silent", {"since": "gone"}, {}, False, "not reached"),
+        # What began before the command and went on after it is not silence.
+        ("silent", {"since": "hush"}, {"bot_turns": (replace(ANSWER, at_s=4.0, fell_silent_s=5.5),)}, True, "silent"),
+        ("silent", {"since": "hush"}, {"bot_turns": (replace(ANSWER, at_s=4.0, fell_silent_s=7.0),)}, False, "at 4.0"),
+        ("silent", {"since": "hush", "within_s": 3}, {"bot_turns": (replace(ANSWER, at_s=4.0),)}, False, "at 4.0"),
+        ("thought", {"since": "hush"}, {}, False, "nothing of its own accord"),
+        ("thought", {"since": "hush"}, {"bot_turns": (THOUGHT,)}, True, '5.0 s after it: "it was Ithaca"'),
+        ("thought", {"since": "hush", "after_s": 5}, {"bot_turns": (THOUGHT,)}, True, "5.0 s"),
+        ("thought", {"since": "hush", "after_s": 5.1}, {"bot_turns": (THOUGHT,)}, False, "5.0 s"),
+        ("thought", {"since": "hush", "all_of": ["Ithaca"]}, {"bot_turns": (THOUGHT,)}, True, "5.0 s"),
+        ("thought", {"since": "hush", "all_of": ["Troy"]}, {"bot_turns": (THOUGHT,)}, False, "5.0 s"),
+        ("thought", {"since": "hush"}, {"bot_turns": (replace(THOUGHT, heard_by_others=""),)}, False, "5.0 s"),
+        ("thought", {"since": "gone"}, {"bot_turns": (THOUGHT,)}, False, "not reached"),
+        ("recorded", {"who": "Roomtone", "contains": "(interrupted)"}, {}, True, "It (interrupted)"),
+        ("recorded", {"who": "mira", "contains": "(interrupted)"}, {}, False, "1 turns of mira"),
+        ("recorded", {"who": "mira", "contains": "x", "value": False}, {}, True, "none of them"),
+        ("recorded", {"who": "mira", "contains": "hello", "value": False}, {}, False, "hello there"),
+        ("model_knew", {"to": "ask", "contains": "(interrupted)"}, {}, True, "the turn part of turn 3"),
+        ("model_knew", {"to": "ask", "contains": "rain"}, {}, False, "no part"),
+        ("model_knew", {"to": "tell", "contains": "rain"}, {}, False, "did not answer"),
+        ("tool_called", {"name": "memory_search"}, {}, True, "1 times"),
+        ("tool_called", {"name": "memory_search", "words": ["red lantern"]}, {}, True, "1 times"),
+        ("tool_called", {"name": "memory_search", "words": ["blue"]}, {}, False, "missing blue"),
+        ("tool_called", {"name": "post_link"}, {}, False, "called: memory_search"),
+        ("tool_called", {"name": "post_link"}, {"servers": ServersSeen()}, False, "called: none"),
+        ("realtime_sessions", {"count": 2}, {}, True, "2 sessions"),
+        ("realtime_sessions", {"count": 1}, {}, False, "2 sessions"),
+        ("truncated", {"to": "ask"}, {}, False, "no answer to it was broken off"),
+    ],
+)
+def test_a_promise(kind: str, values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str) -> None:
+    """Kept or broken, and the detail says why."""
+    result = judged(kind, replace(WELL, **changes), **values)
+    assert (result.passed, detail in result.detail) == (passed, True), result.detail
+
+
+def test_the_model_is_told_where_it_was_cut_off() -> None:
+    """As far as another participant heard it, to within some milliseconds."""
+    cut = replace(WELL, bot_turns=(replace(ANSWER, interrupted=True),))
+    assert judged("truncated", cut, to="ask").passed
+    assert judged("truncated", cut, to="ask").detail == "heard for 2000 ms, told to the model: 1950 ms"
+    assert not judged("truncated", cut, to="ask", within_ms=40).passed
+    assert "told nothing" in judged("truncated", replace(cut, servers=ServersSeen()), to="ask").detail
+
+
+def test_every_line_that_says_so_is_judged() -> None:
+    """Answered, not answered, or left open."""
+
+    def said(step: str, wants: bool | None) -> UtteranceReport:
+        return UtteranceReport("Mira", "x", "x", 0.0, 100.0, step=step, wants_answer=wants)
+
+    evidence = replace(
+        WELL, utterances=(said("ask", True), said("tell", False), said("joke", None), said("call", True))
+    )
+    results = [(one.name, one.passed) for one in judge_answers(evidence)]
+    assert results == [("answered ask", True), ("not answered tell", True), ("answered call", False)]
+    (wrong,) = judge_answers(replace(WELL, utterances=(said("ask", False),)))
+    assert (wrong.name, wrong.passed, wrong.detail) == ("not answered ask", False, 'answered: "It was Ithaca."')
+
+
+def test_names_tell_promises_of_one_kind_apart() -> None:
+    """Two of a kind in one report need two names."""
+    names = [
+        judged("silent", since="hush").name,
+        judged("thought", since="hush").name,
+        judged("recorded", who="mira", contains="x").name,
+        judged("recorded", who="mira", contains="x", value=False).name,
+        judged("tool_called", name="memory_search").name,
+        judged("truncated", to="ask").name,
+    ]
+    assert names == [
+        "silent hush",
+        "thought hush",
+        "recorded x",
+        "not recorded x",
+        "tool_called memory_search",
+        "truncated ask",
+    ]

@@ -1,0 +1,93 @@
+"""The report's figures and the JSON that others read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rehearsal.errors import RehearsalError
+from rehearsal.report.report import (
+    BotTurnReport,
+    CompactionReport,
+    ExpectationResult,
+    LatencyReport,
+    Report,
+    Spread,
+    UtteranceReport,
+    percentile,
+    spread,
+)
+from rehearsal.runner.observation import ContextPart
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def example() -> Report:
+    """Return a report with one of each."""
+    return Report(
+        passed=False,
+        scenario="A test",
+        started="2026-11-01T20:00:00+00:00",
+        duration_s=12.5,
+        expectations=(ExpectationResult("max_wer", passed=False, detail="20.0%"),),
+        wer=0.2,
+        utterances=(UtteranceReport("Mira", "hello", "yellow", 1.0, 512.3),),
+        packets={"received": 9, "lost": 1, "concealed": 1, "dave_failures": 0},
+        compactions=(CompactionReport(0, 10, 9, 420, 12.5),),
+        summary="Mira wants to go to Ithaca.",
+        bot_turns=(BotTurnReport("Ithaca.", "ithaca", payload=(ContextPart("system", "summary", "Ithaca", 3, 0, 9),)),),
+        latency=LatencyReport(Spread(512.3, 512.3, 1), Spread(None, None)),
+    )
+
+
+def test_the_keys_are_a_contract(tmp_path: Path) -> None:
+    """Whoever reads the file finds these, whatever else comes."""
+    example().write(tmp_path / "report.json")
+    read = json.loads((tmp_path / "report.json").read_text())
+    assert read.keys() >= {
+        "passed", "expectations", "wer", "utterances", "packets", "compactions", "summary", "bot_turns", "latency",
+    }  # fmt: skip
+    assert read["expectations"][0].keys() >= {"name", "passed", "detail"}
+    assert read["utterances"][0].keys() >= {"speaker", "reference", "transcript", "wer", "end_to_text_ms"}
+    assert read["packets"].keys() >= {"received", "lost", "concealed", "dave_failures"}
+    assert read["compactions"][0].keys() >= {
+        "old_cursor", "new_cursor", "covered_through_turn", "summary_chars", "latency_ms",
+    }  # fmt: skip
+    assert read["bot_turns"][0].keys() >= {"text", "heard_by_others"}
+    assert read["latency"]["end_to_text_ms"].keys() >= {"p50", "p95"}
+    assert read["latency"]["end_to_first_audio_ms"] == {"p50": None, "p95": None, "count": 0}
+
+
+def test_a_report_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    """The folder is missing, or the disk is full."""
+    with pytest.raises(RehearsalError, match="could not be written"):
+        example().write(tmp_path / "nowhere" / "report.json")
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "expected"),
+    [([], 0.5, None), ([7.0], 0.95, 7.0), ([1.0, 2.0], 0.5, 1.0), ([3.0, 1.0, 2.0], 0.5, 2.0)],
+)
+def test_percentile(values: list[float], share: float, expected: float | None) -> None:
+    """Nearest rank."""
+    assert percentile(values, share) == expected
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0.01, 1.0))
+def test_a_percentile_was_measured_and_covers_its_share(values: list[float], share: float) -> None:
+    """It is one of the values, and at least that share of them is not above it."""
+    found = percentile(values, share)
+    assert found in values
+    assert sum(value <= found for value in values) >= share * len(values) - 1e-6
+    assert percentile(values, 1.0) == max(values)
+
+
+def test_spread_leaves_out_what_was_not_measured() -> None:
+    """None is no zero."""
+    assert spread([None, 100.04, None, 300.0]) == Spread(100.0, 300.0, 2)
+    assert spread([None]) == Spread(None, None, 0)

@@ -1,0 +1,181 @@
+"""The bot's life in a run: started, watched, killed on purpose, and ended whatever it does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.errors import StageError
+from rehearsal.runner.audience import NoAudience
+from rehearsal.runner.bot_lifecycle import KILL_TIMEOUT_S, STOP_TIMEOUT_S, BotLife
+from rehearsal.runner.observation import CompanionCrashed, Environment, Problem, ReplySpoken, Reporter, UtteranceHeard
+from rehearsal.runner.record import Record
+from rehearsal.script.scenario import HistoryTurn
+from tests.rehearsal.simulated import JONAS, SimulatedVenue, scenario
+from tests.rehearsal.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+class Bot:
+    """A companion that does what it is told."""
+
+    def __init__(
+        self,
+        *,
+        stop: Callable[[], Awaitable[None]] | None = None,
+        kill: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.environments: list[Environment] = []
+        self.killed = 0
+        self.report: Reporter = lambda _: None
+        self._stop = stop
+        self._kill = kill
+
+    async def start(self, environment: Environment, report: Reporter) -> None:
+        self.environments.append(environment)
+        self.report = report
+
+    async def stop(self) -> None:
+        if self._stop is not None:
+            await self._stop()
+
+    async def kill(self) -> None:
+        self.killed += 1
+        if self._kill is not None:
+            await self._kill()
+
+
+class Watching(NoAudience):
+    """Notes what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def heard(self, at_s: float, speaker: str, utterance: UtteranceHeard, latency_ms: float) -> None:
+        self.told.append(("heard", speaker, round(latency_ms)))
+
+    def replied(self, at_s: float, reply: ReplySpoken, latency_ms: float | None) -> None:
+        self.told.append(("replied", None if latency_ms is None else round(latency_ms)))
+
+    def happened(self, at_s: float, text: str) -> None:
+        self.told.append(("happened", text))
+
+    def troubled(self, at_s: float, text: str) -> None:
+        self.told.append(("troubled", text))
+
+
+def lived(bot: Bot, scene: Callable[[BotLife, Record], Awaitable[None]]) -> tuple[Record, Watching]:
+    """Play a scene of one bot's life."""
+    record, watching = Record(), Watching()
+    made = scenario(history=(HistoryTurn(speaker="jonas", text="old", at=-60.0),))
+
+    async def run() -> None:
+        await scene(BotLife(made, SimulatedVenue(), bot, record, watching), record)
+
+    run_virtually(run())
+    return record, watching
+
+
+def test_history_is_given_once_with_real_times_and_names() -> None:
+    """A restart goes on with what was stored."""
+    bot = Bot()
+
+    async def scene(life: BotLife, _: Record) -> None:
+        await life.start()
+        await life.kill()
+        await life.restart()
+
+    lived(bot, scene)
+    first, second = bot.environments
+    (turn,) = first.history
+    assert (turn.speaker_id, turn.speaker, turn.text, turn.kind) == (str(JONAS.id), "Jonas", "old", "speech")
+    assert turn.at_epoch_s > 1_700_000_000
+    assert (second.history, second.token, bot.killed) == ((), first.token, 1)
+
+
+def test_a_crash_is_raised_to_whoever_watches_but_not_after_a_kill() -> None:
+    """A bot that was killed has not crashed."""
+    bot = Bot()
+
+    async def scene(life: BotLife, record: Record) -> None:
+        await life.start()
+        await life.kill()
+        bot.report(CompanionCrashed("killed"))
+        assert record.crash is None
+        await life.restart()
+        asyncio.get_running_loop().call_later(5.0, bot.report, CompanionCrashed("out of memory"))
+        with pytest.raises(StageError, match="out of memory"):
+            await life.watch()
+
+    lived(bot, scene)
+
+
+def test_a_bot_that_will_not_end_is_killed() -> None:
+    """After the bound, and the report says so."""
+    bot = Bot(stop=lambda: asyncio.sleep(STOP_TIMEOUT_S * 9))
+
+    async def scene(life: BotLife, _: Record) -> None:
+        await life.start()
+        await life.stop()
+
+    record, _ = lived(bot, scene)
+    assert bot.killed == 1
+    assert [problem.event for problem in record.problems] == ["bot_stop_timed_out"]
+
+
+def test_a_bot_that_cannot_even_be_killed_is_told() -> None:
+    """Every wait has its bound."""
+    bot = Bot(kill=lambda: asyncio.sleep(KILL_TIMEOUT_S * 9))
+
+    async def scene(life: BotLife, _: Record) -> None:
+        await life.start()
+        await life.kill()
+
+    record, _ = lived(bot, scene)
+    assert [problem.event for problem in record.problems] == ["bot_kill_timed_out"]
+
+
+def test_a_bot_that_fails_at_its_end_costs_no_report() -> None:
+    """The failure is in it."""
+
+    async def fail() -> None:
+        raise RuntimeError("disk full")
+
+    async def scene(life: BotLife, _: Record) -> None:
+        await life.start()
+        await life.stop()
+
+    record, _ = lived(Bot(stop=fail), scene)
+    assert record.problems == [Problem("bot_stop_failed", "RuntimeError: disk full")]
+
+
+def test_the_audience_hears_who_and_how_late() -> None:
+    """Names instead of ids; a reply counts from the end of what it answers."""
+    bot = Bot()
+
+    async def scene(life: BotLife, _: Record) -> None:
+        await life.start()
+        bot.report(ReplySpoken("early", 5.0, 6.0))
+        bot.report(UtteranceHeard("u1", JONAS.id, "one", 7.0, 8.0, 8.4))
+        bot.report(UtteranceHeard("u2", 999, "two", 8.0, 9.0, 9.3))
+        bot.report(ReplySpoken("late", 10.0, 11.0, utterance_id="u1"))
+        bot.report(ReplySpoken("later", 12.0, 13.0))
+        bot.report(ReplySpoken("by the way", 20.0, 21.0, unasked=True))
+        bot.report(Problem("slow", "model", level="warning"))
+        bot.report(Problem("broken", "model"))
+
+    _, watching = lived(bot, scene)
+    assert watching.told == [
+        ("replied", None),
+        ("heard", "Jonas", 400),
+        ("heard", "999", 300),
+        ("replied", 2000),
+        ("replied", 3000),
+        ("replied", None),
+        ("happened", "warning: slow model"),
+        ("troubled", "error: broken model"),
+    ]

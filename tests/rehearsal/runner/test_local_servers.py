@@ -1,0 +1,118 @@
+"""A scenario's own servers: started where it has them, pointed at by settings, told to behave, and asked what came."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+from pydantic import ValidationError
+
+from bot.settings import LlmSettings
+from rehearsal.errors import StageError
+from rehearsal.runner.backstage import NobodyBackstage, ServersSeen, ToolUse
+from rehearsal.runner.local_servers import Minds, open_local_backstage, tools_told
+from rehearsal.script.scenario import Conduct
+from rehearsal.script.servers import ServersSpec
+from tests.rehearsal.people.sounds import tone
+from tests.rehearsal.servers.realtime_client import FakeMind
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rehearsal.servers.realtime_conduct import Engines
+    from rehearsal.servers.speech import Engine
+
+ALL: dict[str, Any] = {
+    "model": {"answers": [{"asked": ["island"], "say": "Ithaca."}]},
+    "fallback": {"otherwise": "I stand in."},
+    "speech": {},
+    "realtime": {"expires_in_response": 2},
+}
+
+
+async def _speak(text: str) -> tuple[NDArray[np.int16], int]:
+    return tone(0.1), 48_000
+
+
+@asynccontextmanager
+async def _voice() -> AsyncIterator[Engine]:
+    yield _speak
+
+
+@asynccontextmanager
+async def _mind() -> AsyncIterator[Engines]:
+    yield FakeMind().engines()
+
+
+MINDS = Minds(voice=_voice, realtime=_mind)
+
+
+def conduct(server: str, how: str, **more: Any) -> Conduct:
+    """Return the step."""
+    return Conduct.model_validate({"server": server, "conduct": how, **more})
+
+
+async def posted(url: str, body: dict[str, Any]) -> tuple[int, str]:
+    """Return status and body of an answer."""
+    async with aiohttp.ClientSession() as http, http.post(url, json=body) as answer:
+        return answer.status, (await answer.read()).decode(errors="replace")
+
+
+@pytest.mark.asyncio
+async def test_without_servers_the_operators_configuration_holds() -> None:
+    """No setting is touched, and nobody can be told anything."""
+    async with open_local_backstage(ServersSpec(), MINDS) as backstage:
+        assert backstage.settings == {}
+        assert backstage.seen == ServersSeen() == NobodyBackstage().seen
+        with pytest.raises(StageError, match="no model server"):
+            await backstage.conduct(conduct("model", "stall"))
+
+
+def test_a_model_behind_another_needs_that_one() -> None:
+    """Else nobody would ask it."""
+    with pytest.raises(ValidationError, match=r"needs \[servers\.model\]"):
+        ServersSpec.model_validate({"fallback": {}})
+
+
+@pytest.mark.asyncio
+async def test_the_bot_is_pointed_at_what_there_is() -> None:
+    """Addresses and names; each server behaves as the step says from then on."""
+    async with open_local_backstage(ServersSpec.model_validate(ALL), MINDS) as backstage:
+        settings = backstage.settings
+        assert settings["realtime.enabled"] is True
+        assert str(settings["realtime.base_url"]).startswith("http://127.0.0.1:")
+        asked = {"messages": [{"role": "user", "content": "Which island?"}]}
+        status, answer = await posted(f"{settings['llm.base_url']}/chat/completions", asked)
+        assert (status, json.loads(answer)["choices"][0]["message"]["content"]) == (200, "Ithaca.")
+        await backstage.conduct(conduct("model", "broken", first_token_s=1.0))
+        assert (await posted(f"{settings['llm.base_url']}/chat/completions", asked))[0] == 500
+        (behind,) = LlmSettings.model_validate(
+            {"model": settings["llm.model"], "fallback_models": settings["llm.fallback_models"]}
+        ).fallbacks()
+        assert "I stand in." in (await posted(f"{behind.base_url}/chat/completions", asked))[1]
+        await backstage.conduct(conduct("fallback", "broken"))
+        assert (await posted(f"{behind.base_url}/chat/completions", asked))[0] == 500
+        spoken = {"input": "Hello.", "response_format": "pcm"}
+        assert (await posted(f"{settings['speaking.base_url']}/audio/speech", spoken))[0] == 200
+        await backstage.conduct(conduct("speech", "broken"))
+        assert (await posted(f"{settings['speaking.base_url']}/audio/speech", spoken))[0] == 500
+        await backstage.conduct(conduct("realtime", "expire"))
+        await backstage.conduct(conduct("realtime", "wrong_key"))
+        assert backstage.seen == ServersSeen()
+
+
+def test_tools_are_told_by_the_name_of_their_call() -> None:
+    """The request that brings a result has the call before it."""
+    call = {"id": "c1", "function": {"name": "memory_search"}}
+    messages = (
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "a red lantern"},
+    )
+    assert tools_told(messages) == [ToolUse("memory_search", "a red lantern")]

@@ -1,0 +1,414 @@
+"""The stage keeps the scenario's moments, bounds every wait, and reports whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rehearsal.errors import RehearsalError
+from rehearsal.runner.backstage import ServersSeen
+from rehearsal.runner.observation import (
+    CompactionLanded,
+    CompanionCrashed,
+    Problem,
+    UtteranceHeard,
+)
+from rehearsal.runner.play import play
+from tests.rehearsal.simulated import SimulatedCompanion, SimulatedEar, SimulatedVenue, say, scenario
+from tests.rehearsal.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from rehearsal.report.report import Report
+    from rehearsal.script.scenario import Conduct, Scenario
+
+
+def played(
+    made: Scenario, *, react: Any = None, prepare: Any = None, ear: Any = None, backstage: Any = None
+) -> tuple[Report, SimulatedVenue]:
+    """Play `made` in virtual time. `prepare(bot)` runs before the curtain."""
+    venue = SimulatedVenue()
+    bot = SimulatedCompanion(made, venue, **({"react": react} if react else {}))
+    if prepare:
+        prepare(bot)
+    work = play(made, companion=bot, recogniser=ear or SimulatedEar(), open_venue=venue.opener(), backstage=backstage)
+    return run_virtually(work), venue
+
+
+def moments(venue: SimulatedVenue, text: str) -> list[float]:
+    """Return when the stage did this, in seconds since it set the scene."""
+    return [at for at, what in venue.log if what == text]
+
+
+def failed(report: Report) -> dict[str, str]:
+    """Return the promises that were broken."""
+    return {one.name: one.detail for one in report.expectations if not one.passed}
+
+
+ALL_WELL = (
+    {"kind": "every_utterance_heard_once"},
+    {"kind": "attributed"},
+    {"kind": "max_wer", "value": 0.0},
+    {"kind": "dave_failures"},
+    {"kind": "notice_posted", "contains": "listening"},
+    {"kind": "nothing_raised", "warnings": True},
+    {"kind": "turns_unbroken"},
+    {"kind": "timeline_complete"},
+)
+
+
+def test_a_conversation_passes_from_join_to_the_heard_answer() -> None:
+    """Speech, reply, and judgement of what another participant heard, in one run."""
+    made = scenario(
+        say("mira", "Shall we take the boat?"),
+        say("jonas", "Roomtone, where did Mira want to go?", seconds=3.0, id="ask"),
+        {"wait_for": "reply"},
+        expect=(
+            *ALL_WELL,
+            {"kind": "answer", "to": "ask", "any_of": ["Ithaca"]},
+            {"kind": "fact_only_in_summary", "to": "ask", "words": ["Ithaca"]},
+            {"kind": "min_bot_turns", "count": 1},
+            {"kind": "max_bot_turns", "count": 1},
+            {"kind": "max_latency", "stage": "end_to_text_ms", "ms": 600},
+            {"kind": "max_latency", "stage": "end_to_first_audio_ms", "ms": 1500, "percentile": 50},
+        ),
+    )
+    report, _ = played(made)
+    assert failed(report) == {}
+    assert report.passed
+    assert report.wer == 0.0
+    assert [row.end_to_text_ms for row in report.utterances] == [500.0, 500.0]
+    (turn,) = report.bot_turns
+    assert (turn.answers, turn.heard_by, turn.heard_by_others) == ("ask", "Mira", "it was Ithaca said Mira")
+    assert turn.end_to_first_audio_ms == pytest.approx(1400, abs=1)
+
+
+def test_a_step_follows_the_one_before_it() -> None:
+    """The gap counts from the end; 0.6 s when nothing is written."""
+    made = scenario(say("mira", "one", seconds=2.0), say("jonas", "two"), say("mira", "three", seconds=1.0, gap_s=1.5))
+    _, venue = played(made)
+    assert moments(venue, "11 speaks") == [0.6, 0.6 + 2.0 + 0.6 + 2.0 + 1.5]
+    assert moments(venue, "12 speaks") == [0.6 + 2.0 + 0.6]
+
+
+def test_overlap_counts_back_from_the_promised_end() -> None:
+    """Jonas starts while Mira still speaks."""
+    made = scenario(say("mira", "a long story", seconds=4.0), say("jonas", "wait", overlap_s=1.0))
+    _, venue = played(made)
+    assert moments(venue, "12 speaks") == [pytest.approx(0.6 + 4.0 - 1.0)]
+
+
+def test_a_fixed_moment_waits_for_nobody() -> None:
+    """`at` counts from the live start, whatever came before it in the file."""
+    made = scenario(say("mira", "a long story", seconds=9.0), say("jonas", "now", at=3.0))
+    _, venue = played(made)
+    assert moments(venue, "12 speaks") == [3.0]
+
+
+def test_after_names_a_step_or_the_reply() -> None:
+    """`after` an id counts from that step's end; `after = "reply"` from the bot's."""
+    made = scenario(
+        say("mira", "Roomtone, are you there?", seconds=2.0, id="ask"),
+        say("jonas", "thanks", seconds=1.0, after="reply", gap_s=0.0),
+        say("jonas", "aside", seconds=1.5, after="ask", gap_s=0.1),
+    )
+    _, venue = played(made)
+    end = 0.6 + 2.0
+    spoken = moments(venue, "12 speaks")
+    assert spoken == [pytest.approx(end + 0.1), pytest.approx(end + 0.5 + 0.8 + 2.0)]
+
+
+def test_one_person_says_one_thing_at_a_time() -> None:
+    """A second line of the same person waits for the first to be over."""
+    made = scenario(say("mira", "first", seconds=3.0, at=1.0), say("mira", "second", seconds=1.0, at=2.0))
+    report, venue = played(made)
+    assert moments(venue, "11 speaks") == [1.0, 4.0]
+    assert all(row.heard_as for row in report.utterances)
+
+
+def test_waiting_in_vain_is_a_broken_promise_and_the_run_goes_on() -> None:
+    """A reply that never comes costs its timeout, not the report."""
+    made = scenario(say("mira", "hello"), {"wait_for": "reply", "timeout_s": 4.0}, say("jonas", "nobody home"))
+    report, venue = played(made)
+    assert failed(report) == {"wait": "step 3: the bot did not speak within 4 s"}
+    assert moments(venue, "12 speaks") == [pytest.approx(0.6 + 2.0 + 4.0 + 0.6)]
+
+
+def test_waiting_for_a_compaction_sees_the_cursor() -> None:
+    """A landing below the wanted cursor is not enough."""
+
+    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        old = 0 if heard.text == "one" else 10
+        bot.report(CompactionLanded(old, old + 10, old + 9, 300, 12.0, f"summary {old}"))
+
+    made = scenario(
+        say("mira", "one"),
+        {"wait_for": "compaction", "new_cursor": 20, "timeout_s": 3.0},
+        say("mira", "two", seconds=1.0),
+        {"wait_for": "compaction", "new_cursor": 20},
+        expect=({"kind": "compaction", "old_cursor": 0, "new_cursor": 10},),
+    )
+    report, _ = played(made, react=react)
+    assert failed(report) == {"wait": "step 3: no compaction reached cursor 20 within 3 s"}
+    assert [(one.old_cursor, one.new_cursor) for one in report.compactions] == [(0, 10), (10, 20)]
+    assert report.summary == "summary 10"
+
+
+def test_people_come_and_go_and_the_network_changes() -> None:
+    """Each of the quiet steps reaches the venue."""
+    made = scenario(
+        {"who": "ada", "join": True},
+        {"network": {"loss": 0.05}},
+        {"fault": "late_speaking", "options": {"delay_s": 0.5}},
+        {"fault": "rtcp", "who": "jonas"},
+        {"who": "jonas", "leave": True},
+        {"who": "mira", "command": "status"},
+    )
+    _, venue = played(made)
+    whats = [what for _, what in venue.log]
+    for what in (
+        "enter 13",
+        "network 0.05",
+        "fault late_speaking None {'delay_s': 0.5}",
+        "fault rtcp 12 {}",
+        "leave 12",
+        "11 /status",
+    ):
+        assert what in whats
+    assert whats.index("enter 11") < whats.index("11 /join") < whats.index("meet 12")
+
+
+def test_somebody_shares_their_screen() -> None:
+    """Each picture reaches the venue in its turn; one of which nothing is noted is a broken promise."""
+    made = scenario(
+        {"who": "mira", "shows": Path("map.jpg")},
+        {"who": "mira", "shows": Path("blurred.jpg"), "timeout_s": 4.0},
+        {"who": "mira", "stops_sharing": True},
+    )
+    report, venue = played(made)
+    assert [what for _, what in venue.log][-3:] == ["11 shows map.jpg", "11 shows blurred.jpg", "11 stops sharing"]
+    assert failed(report) == {"wait": "step 3: the bot noted nothing of blurred.jpg within 4 s"}
+
+
+def test_unheard_speech_and_phantoms_are_named() -> None:
+    """What was missed, and what nobody said, both stand in the detail."""
+
+    def prepare(bot: SimulatedCompanion) -> None:
+        bot.venue.deaf.add("can you hear me")
+
+    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        bot.report(UtteranceHeard("ghost", 13, "thank you for watching", heard.ended_at + 3, heard.ended_at + 4, 0.0))
+
+    made = scenario(say("mira", "can you hear me"), say("jonas", "yes"), expect=ALL_WELL[:2])
+    report, _ = played(made, react=react, prepare=prepare)
+    broken = failed(report)
+    assert 'not heard: Mira, "can you hear me"' in broken["every_utterance_heard_once"]
+    assert 'nobody said: Ada, "thank you for watching"' in broken["every_utterance_heard_once"]
+    assert "attributed" not in broken
+
+
+def test_a_crash_ends_the_run_with_a_sentence() -> None:
+    """The report is written all the same, and says why."""
+
+    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        bot.report(CompanionCrashed("its database is gone"))
+
+    made = scenario(say("mira", "one"), say("mira", "two", gap_s=5.0, seconds=1.0))
+    report, venue = played(made, react=react)
+    assert not report.passed
+    assert report.ended_by == "The bot ended in the middle of the run: its database is gone"
+    assert moments(venue, "11 speaks") == [0.6]
+    assert len(report.utterances) == 1
+
+
+def test_a_voice_that_fails_ends_the_run_with_a_sentence() -> None:
+    """A person who can't speak makes the rest pointless."""
+    made = scenario(say("hoarse", "one") | {"who": "mira"}, say("jonas", "two"))
+    report, _ = played(made)
+    assert report.ended_by == "Mira has no voice today."
+    assert failed(report)["reached_the_end"] == "Mira has no voice today."
+
+
+def test_a_bot_that_cannot_start_is_an_error_and_is_ended() -> None:
+    """There is nothing to report then."""
+
+    def prepare(bot: SimulatedCompanion) -> None:
+        bot.fail_start = RuntimeError("no recogniser model")
+        bots.append(bot)
+
+    bots: list[SimulatedCompanion] = []
+    with pytest.raises(RehearsalError, match="The bot could not start: no recogniser model"):
+        played(scenario(say("mira", "one")), prepare=prepare)
+    assert bots[0].stopped == 1
+
+
+def test_a_bot_that_does_not_come_ends_the_run() -> None:
+    """/join without a room is said in words."""
+
+    def prepare(bot: SimulatedCompanion) -> None:
+        bot.venue.bot = None
+
+    report, _ = played(scenario(say("mira", "one")), prepare=prepare)
+    assert report.ended_by.startswith("The bot did not come into the voice channel within 30 s of /join.")
+
+
+def test_kill_and_restart_keep_the_run_and_add_the_counters() -> None:
+    """History goes to the first process alone; what a killed process reports late is no crash."""
+
+    def prepare(bot: SimulatedCompanion) -> None:
+        bots.append(bot)
+
+    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        if heard.text == "one":
+            bot.report(Problem("late", "a warning", level="warning"))
+
+    bots: list[SimulatedCompanion] = []
+    made = scenario(
+        say("mira", "one"),
+        {"wait_for": "heard"},
+        {"bot": "kill"},
+        {"bot": "restart"},
+        {"who": "mira", "command": "join"},
+        say("mira", "two", seconds=1.0),
+        history=({"speaker": "Jonas", "text": "an old thing", "at": -60},),
+        expect=ALL_WELL[:3],
+    )
+    report, _ = played(made, react=react, prepare=prepare)
+    (bot,) = bots
+    assert report.passed, failed(report)
+    assert bot.killed == 1
+    first, second = bot.environments
+    assert [(turn.speaker_id, turn.speaker, turn.text) for turn in first.history] == [("12", "Jonas", "an old thing")]
+    assert second.history == ()
+
+
+def test_what_nobody_awaited_is_a_problem() -> None:
+    """`nothing_raised` means the whole process."""
+
+    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        def explode() -> None:
+            raise ValueError("in a callback")
+
+        asyncio.get_running_loop().call_soon(explode)
+
+    report, _ = played(scenario(say("mira", "one"), expect=({"kind": "nothing_raised"},)), react=react)
+    assert failed(report) == {"nothing_raised": "unhandled_exception: ValueError: in a callback"}
+
+
+_moments = st.one_of(
+    st.just({}),
+    st.builds(lambda s: {"gap_s": s}, st.floats(0, 5)),
+    st.builds(lambda s: {"overlap_s": s}, st.floats(0.1, 5)),
+    st.builds(lambda s: {"at": s}, st.floats(0, 30)),
+    st.builds(lambda after: {"after": after}, st.sampled_from(["heard", "s0", "s1"])),
+)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["mira", "jonas"]), st.floats(0.5, 6.0), _moments), min_size=1, max_size=7),
+)
+@settings(deadline=None, max_examples=40)
+def test_whatever_the_moments_everything_is_said_once_and_nobody_talks_over_themselves(
+    lines: list[tuple[str, float, dict[str, Any]]],
+) -> None:
+    """Any mixture of gaps, overlaps, fixed moments and followed steps comes to its end."""
+    steps = []
+    for number, (who, seconds, when) in enumerate(lines):
+        # An id can only be followed once it is there.
+        possible = {} if when.get("after", "heard") not in {"heard", *(f"s{n}" for n in range(number))} else when
+        steps.append(
+            say(who, f"sentence {number}", seconds=round(seconds, 2) + number / 1000, id=f"s{number}", **possible)
+        )
+    report, _ = played(scenario(*steps, expect=ALL_WELL[:2]))
+    assert report.passed, failed(report)
+    assert len(report.utterances) == len(lines)
+    spans = sorted((row.speaker, row.started_s, steps[int(row.step[1:])]) for row in report.utterances)
+    for (speaker, began, step), (other, later, _) in itertools.pairwise(spans):
+        if speaker == other:
+            assert later >= began + float(step["audio"].stem.split("-")[1]) - 0.02
+
+
+def test_a_server_behaves_differently_from_a_step_on() -> None:
+    """The stage tells the backstage, and remembers when; without such a server the run ends with a sentence."""
+
+    class Servers:
+        seen = ServersSeen()
+
+        def __init__(self) -> None:
+            self.told: list[Conduct] = []
+
+        async def conduct(self, step: Conduct) -> None:
+            self.told.append(step)
+
+    steps = (
+        {"server": "model", "conduct": "stall", "id": "down", "gap_s": 1.0},
+        say("mira", "Roomtone, hello", id="ask", answered=True),
+        {"wait_for": "reply"},
+    )
+    silent = {"kind": "silent", "since": "down", "until": "ask"}
+    servers = Servers()
+    report, _ = played(scenario(*steps, expect=(silent,)), backstage=servers)
+    assert report.passed, failed(report)
+    assert [(step.server, step.conduct) for step in servers.told] == [("model", "stall")]
+    assert [one.name for one in report.expectations[1:]] == ["answered ask", "silent down"]
+    alone, _ = played(scenario(*steps))
+    assert alone.ended_by == 'There is no model server here. Give the scenario a table "[servers.model]".'
+
+
+def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
+    """A long answer is told of when it is over, and a slow model takes its time."""
+
+    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        async def answer_late() -> None:
+            await asyncio.sleep(6.0)
+            bot.answer(heard, "It was Ithaca.")
+
+        bot.later(answer_late(), "late")
+
+    made = scenario(say("mira", "Roomtone, hello", answered=True), settle_s=30.0)
+    late, _ = played(made, react=react)
+    assert [turn.text for turn in late.bot_turns] == ["It was Ithaca."]
+
+    def murmurs(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        now = asyncio.get_running_loop().time()
+        bot.venue.murmur = (now, now + 9.0)
+
+    begun = played(scenario(say("mira", "hello"), settle_s=30.0))[0].duration_s
+    assert 9.0 < played(scenario(say("mira", "hello"), settle_s=30.0), react=murmurs)[0].duration_s - begun < 12.0
+
+
+def test_somebody_speaks_when_the_bots_voice_is_heard() -> None:
+    """However late it begins; where it never does, the wait is a broken promise and the run goes on."""
+
+    def murmurs(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+        now = asyncio.get_running_loop().time()
+        bot.venue.murmur = bot.venue.murmur or (now + 7.0, now + 20.0)
+
+    steps = (say("mira", "Roomtone, hello", seconds=2.0), say("jonas", "wait", after="voice", gap_s=1.5))
+    report, venue = played(scenario(*steps), react=murmurs)
+    assert report.passed, failed(report)
+    (asked,), (broke_in,) = moments(venue, "11 speaks"), moments(venue, "12 speaks")
+    assert broke_in - asked == pytest.approx(2.0 + 0.5 + 7.0 + 1.5, abs=0.1)
+    silent, _ = played(scenario(*steps), react=lambda bot, heard: None)
+    assert failed(silent) == {"wait": "step 3: nobody heard the bot's voice within 30 s"}
+
+
+def test_an_ear_that_fails_costs_one_answer_not_the_report() -> None:
+    """The recogniser belongs to somebody else."""
+    made = scenario(
+        say("mira", "Roomtone, hello", id="ask"),
+        {"wait_for": "reply"},
+        expect=(
+            {"kind": "answer", "to": "ask", "any_of": ["Ithaca"]},
+            {"kind": "answer", "to": "ask", "any_of": ["Ithaca"], "heard": False},
+        ),
+    )
+    report, _ = played(made, ear=SimulatedEar(error=RuntimeError("model gone")))
+    assert report.bot_turns[0].heard_by_others == ""
+    assert [one.passed for one in report.expectations[-2:]] == [False, True]
+    assert any("model gone" in problem for problem in report.problems)

@@ -1,0 +1,69 @@
+"""Sentences about a file that a person wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rehearsal.script.mistakes import place_of, sentence, sentences_of
+
+
+class Shelf(BaseModel):
+    """Something with all the ways to be wrong."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str = Field(min_length=1)
+    width: float = Field(gt=0, le=9)
+    full: bool = False
+    books: list[int] = []
+
+
+def found(value: object) -> str:
+    """Return what is wrong with a shelf."""
+    with pytest.raises(ValidationError) as caught:
+        Shelf.model_validate(value)
+    examples = {"width": "width = 2.5"}
+    listed = sentences_of(caught.value, Path("room.toml"), place="shelf 2", known=Shelf.model_fields, examples=examples)
+    return "\n".join(listed)
+
+
+def test_a_sentence_has_file_place_and_example() -> None:
+    """In this order, with one full stop."""
+    said = sentence(Path("a.toml"), "people.mira", "it is empty.", example='name = "Mira"')
+    assert said == 'a.toml, people.mira: it is empty. Example: name = "Mira"'
+    assert sentence(Path("a.toml"), "", "it is empty") == "a.toml: it is empty."
+
+
+def test_people_count_from_one() -> None:
+    """Positions read as in the file."""
+    assert place_of(("people", "mira", "id")) == "people.mira.id"
+    assert place_of(("steps", 2, "say")) == "steps number 3.say"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"width": 1.0}, "shelf 2.name: `name` is missing."),
+        ({"name": "", "width": 1.0}, "shelf 2.name: it is empty."),
+        ({"name": 3, "width": 1.0}, "shelf 2.name: 3 is not text in quotation marks."),
+        ({"name": "a", "width": 0.0}, "shelf 2.width: 0.0 must be more than 0.0. Example: width = 2.5"),
+        ({"name": "a", "width": 10.0}, "10.0 must be at most 9.0"),
+        ({"name": "a", "width": "wide"}, '"wide" is not a number that fits here'),
+        ({"name": "a", "width": 1.0, "full": 2}, "2 is neither true nor false"),
+        ({"name": "a", "width": 1.0, "hue": 2}, "`hue` is not a key that exists here; there are name, width"),
+        ({"name": "a", "width": 1.0, "books": ["x" * 99]}, "shelf 2.books number 1:"),
+        (3, "shelf 2: 3: "),
+    ],
+)
+def test_what_pydantic_finds_is_said_in_words(value: object, said: str) -> None:
+    """One sentence each, short values, no jargon."""
+    assert said in found(value)
+    assert len(found(value).splitlines()[0]) < 220
+
+
+def test_every_mistake_gets_its_sentence() -> None:
+    """All of them, at once."""
+    assert len(found({"name": "", "width": 0.0, "hue": 1}).splitlines()) == 3

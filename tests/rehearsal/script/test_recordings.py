@@ -1,0 +1,132 @@
+"""A manifest of recordings becomes a lively room in which nobody talks over themselves."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rehearsal.errors import ScenarioError
+from rehearsal.runner.play import play
+from rehearsal.script.recordings import JOIN_ID, speech_scenario
+from rehearsal.script.scenario import HistoryTurn, PersonSpec, Say, Scenario
+from tests.rehearsal.simulated import SimulatedCompanion, SimulatedEar, SimulatedVenue
+from tests.rehearsal.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def recordings(folder: Path, *entries: tuple[str, float]) -> Path:
+    """Write a manifest of (speaker, duration) with its files."""
+    listed = []
+    for number, (speaker, duration) in enumerate(entries):
+        name = f"{number}x-{duration:g}.flac"
+        (folder / name).touch()
+        listed.append(
+            {"file": name, "speaker": speaker, "text": f"text {number}", "duration": duration, "licence": "CC0"}
+        )
+    (folder / "manifest.json").write_text(json.dumps(listed))
+    return folder
+
+
+def mistakes(folder: Path, content: Any) -> str:
+    """Return what is wrong with a manifest."""
+    if content is not None:
+        (folder / "manifest.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(ScenarioError) as caught:
+        speech_scenario(folder)
+    return str(caught.value)
+
+
+def test_every_recording_is_said_by_its_speaker(tmp_path: Path) -> None:
+    """All of them, with their text, and promises about them."""
+    made = speech_scenario(recordings(tmp_path, ("anna", 2), ("anna", 3), ("ben", 4)))
+    assert {(say.who, say.say) for say in made.says} == {("anna", "text 0"), ("anna", "text 1"), ("ben", "text 2")}
+    assert [person.name for person in made.people] == ["anna", "ben"]
+    assert {one.kind for one in made.expect} >= {"every_utterance_heard_once", "attributed", "max_wer"}
+    assert made.history == ()
+
+
+def test_speakers_are_interleaved_and_a_limit_keeps_them_all(tmp_path: Path) -> None:
+    """The first of each speaker comes before anybody's second."""
+    folder = recordings(tmp_path, ("a", 2), ("a", 2), ("a", 2), ("b", 2), ("b", 2))
+    assert [say.who for say in speech_scenario(folder, lanes=1).says] == ["a", "b", "a", "b", "a"]
+    assert sorted(say.who for say in speech_scenario(folder, limit=3).says) == ["a", "a", "b"]
+
+
+def test_the_base_scenario_keeps_its_room_and_history(tmp_path: Path) -> None:
+    """People of the history stay; a speaker of that name is that person."""
+    mira = PersonSpec(key="mira", name="Mira", id=500)
+    base = Scenario(
+        title="base",
+        guild="The Kitchen",
+        settings={"a.b": 1},
+        people=(mira,),
+        history=(HistoryTurn(speaker="mira", text="old", at=-5.0),),
+        steps=(Say(who="mira", say="x", audio=tmp_path),),
+    )
+    made = speech_scenario(recordings(tmp_path, ("Mira", 2), ("zoe", 2)), base=base)
+    assert [(person.name, person.id) for person in made.people] == [("Mira", 500), ("zoe", 501)]
+    assert (made.guild, made.settings, len(made.history)) == ("The Kitchen", {"a.b": 1}, 1)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(
+    entries=st.lists(st.tuples(st.sampled_from("abcde"), st.integers(1, 9)), min_size=1, max_size=12),
+    lanes=st.integers(1, 4),
+)
+def test_nobody_talks_over_themselves_and_lanes_bound_the_noise(
+    tmp_path: Path, entries: list[tuple[str, int]], lanes: int
+) -> None:
+    """However the manifest looks: each chain follows itself, one speaker is in one chain."""
+    made = speech_scenario(recordings(tmp_path, *entries), lanes=lanes)
+    known = {JOIN_ID}
+    lane_of: dict[str, set[str]] = {}
+    for say in made.says:
+        assert say.after in known
+        known.add(say.id)
+        lane_of.setdefault(say.who, set()).add(say.id.rsplit("-", 1)[0])
+    assert len(made.says) == len(entries)
+    assert all(len(found) == 1 for found in lane_of.values())
+    assert sum(say.after == JOIN_ID for say in made.says) == min(lanes, len(lane_of))
+
+
+def test_three_lanes_take_a_third_of_the_time(tmp_path: Path) -> None:
+    """Played on the stage: everything is heard, and the clock says how long it took."""
+    made = speech_scenario(recordings(tmp_path, *((name, 5) for name in "abcdef" * 2)))
+    venue = SimulatedVenue()
+    bot = SimulatedCompanion(made, venue)
+    report = run_virtually(play(made, companion=bot, recogniser=SimulatedEar(), open_venue=venue.opener()))
+    assert report.passed, report.expectations
+    assert len(report.utterances) == 12
+    assert report.duration_s < 12 * 5 / 3 + 15
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "it cannot be read"),
+        ("{not json", "it is not JSON"),
+        ("{}", "it is not a list of recordings"),
+        ("[]", "it is not a list of recordings"),
+        ([{"speaker": "a", "text": "b"}], "entry 1.file: `file` is missing"),
+        ([{"file": "gone.flac", "speaker": "a", "text": "b"}], 'there is no file "gone.flac"'),
+        ([{"file": "x", "speaker": "a", "text": ""}], "entry 1.text: it is empty"),
+        ([{"file": "x", "speaker": "a", "text": "b", "duration": -1}], "entry 1.duration: -1 must be more than 0"),
+        ([3], "entry 1: "),
+    ],
+)
+def test_a_wrong_manifest_is_a_sentence(tmp_path: Path, content: Any, sentence: str) -> None:
+    """Place, what is wrong, an example."""
+    assert sentence in mistakes(tmp_path, content)
+
+
+def test_all_mistakes_of_a_manifest_come_at_once(tmp_path: Path) -> None:
+    """One sentence for each entry that is wrong."""
+    said = mistakes(tmp_path, [{"speaker": "a", "text": "b"}, {"file": "gone.flac", "speaker": "a", "text": "b"}])
+    assert "entry 1.file" in said
+    assert "entry 2.file" in said

@@ -1,0 +1,114 @@
+"""A written evening is read whole, and everything wrong with it is said at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.errors import ScenarioError
+from rehearsal.script.written_evening import (
+    Line,
+    Move,
+    Quiet,
+    Talk,
+    bundled_evenings,
+    evening_path,
+    name_of,
+    read_evening,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = """
+{"who": "ada", "say": "Hello.", "over": {"who": "bo", "say": "Good evening."}}
+
+{"quiet_s": 300}
+{"who": "bo", "move": "leave"}
+{"who": "ada", "say": "Roomtone, who left?", "answer": ["Bo"], "broken_off": {"who": "cy", "say": "Me."}}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    """Write an evening."""
+    path = folder / "evening.jsonl"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_good_evening_is_read_whole(tmp_path: Path) -> None:
+    """In order; empty lines are nothing; without a title it is called as its file."""
+    evening = read_evening(written(tmp_path, GOOD))
+    assert evening.title == "evening"
+    assert evening.happenings == (
+        Talk(who="ada", say="Hello.", over=Line(who="bo", say="Good evening.")),
+        Quiet(quiet_s=300),
+        Move(who="bo", move="leave"),
+        Talk(who="ada", say="Roomtone, who left?", answer=("Bo",), broken_off=Line(who="cy", say="Me.")),
+    )
+
+
+def test_the_first_line_may_be_its_title(tmp_path: Path) -> None:
+    """And no other."""
+    assert read_evening(written(tmp_path, '{"title": "Short"}' + GOOD)).title == "Short"
+    with pytest.raises(ScenarioError, match="only its first line can be a title"):
+        read_evening(written(tmp_path, GOOD + '{"title": "Late"}'))
+
+
+def test_each_thing_knows_its_line_in_the_file(tmp_path: Path) -> None:
+    """Titles and empty lines count; a mark before UTF-8 and other ends of lines inside of strings don't."""
+    text = '\ufeff{"title": "Short"}\n\n{"who": "ada", "say": "A\u2028boat."}\r\n{"quiet_s": 3}\n'
+    evening = read_evening(written(tmp_path, text))
+    assert evening.happenings == (Talk(who="ada", say="A\u2028boat."), Quiet(quiet_s=3))
+    assert evening.lines == (3, 4)
+
+
+def test_everybody_is_there_at_first_but_who_comes(tmp_path: Path) -> None:
+    """Who only speaks later was there all the time; who leaves and comes back was there."""
+    more = '{"who": "dan", "move": "join"}\n{"who": "bo", "move": "join"}\n{"who": "dan", "say": "Hi."}\n'
+    evening = read_evening(written(tmp_path, GOOD + more))
+    assert evening.people == ("ada", "bo", "cy", "dan")
+    assert evening.there_at_first == ("ada", "bo", "cy")
+    assert name_of("dan") == "Dan"
+
+
+def test_a_written_evening_is_meant_by_its_name_or_its_path(tmp_path: Path) -> None:
+    """A file of lines, a folder with one, or a bundled one; everything else is a scenario with sound."""
+    path = written(tmp_path, GOOD)
+    assert evening_path("three-hours") == bundled_evenings()["three-hours"]
+    assert evening_path(str(path)) == path
+    assert evening_path(str(tmp_path)) == path
+    assert evening_path("nowhere.jsonl") is not None
+    assert evening_path("hello") is None
+    assert evening_path(str(tmp_path / "scenario.toml")) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("not json", "line 7: it is not JSON"),
+        ("[]", "line 7: it has not one of say, move, quiet_s, title"),
+        ('{"who": "ada"}', "line 7: it has not one of"),
+        ('{"who": "ada", "say": "x", "move": "join"}', "line 7: it has not one of"),
+        ('{"who": "ada", "say": ""}', "line 7.say: it is empty"),
+        ('{"who": "ada", "move": "sleep"}', 'line 7.move: "sleep" is not one of'),
+        ('{"quiet_s": -1}', "line 7.quiet_s: -1 must be more than 0"),
+        ('{"who": "ada", "say": "x", "answr": []}', "line 7.answr: `answr` is not a key that exists here"),
+    ],
+)
+def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path, line: str, sentence: str) -> None:
+    """And an example; two mistakes are two sentences."""
+    with pytest.raises(ScenarioError) as caught:
+        read_evening(written(tmp_path, GOOD + line + "\nnor this"))
+    assert sentence in str(caught.value)
+    assert "line 8: it is not JSON" in str(caught.value)
+    assert "Example: {" in str(caught.value)
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    """Missing, or empty."""
+    with pytest.raises(ScenarioError, match="it cannot be read"):
+        read_evening(tmp_path / "nowhere.jsonl")
+    with pytest.raises(ScenarioError, match="nothing happens in it"):
+        read_evening(written(tmp_path, "\n"))

@@ -1,0 +1,79 @@
+"""The scripted model answers what was asked last, and says what a tool told it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rehearsal.script.servers import ModelSpec
+from rehearsal.servers.chat import Asking, ChatCall, Wanted
+from rehearsal.servers.scripted_answers import Script
+
+SPEC = ModelSpec.model_validate(
+    {
+        "answers": [
+            {
+                "asked": ["lantern", "colour"],
+                "say": "{found}.",
+                "tool": "memory_search",
+                "arguments": {"query": "lantern"},
+            },
+            {"asked": ["lantern"], "say": "By the door."},
+        ],
+        "otherwise": "SKIP",
+    }
+)
+TOLD = "(turn 3)\n[21:04] Ada: the lantern is red.\n\n(turn 9)\n[21:09] Ben: no, blue"
+
+
+def call(*messages: dict[str, Any]) -> ChatCall:
+    """Return a request."""
+    return ChatCall(messages, stream=True, body={})
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("[21:10] Ada: Where is the Lantern?", "By the door."),
+        ("Which colour had the lantern?", "nothing."),
+        ("What of the lanterns?", "SKIP"),
+    ],
+)
+def test_the_first_answer_with_all_its_words_counts(asked: str, answered: str) -> None:
+    """Whole words, however they are written; else what it says otherwise."""
+    messages = ({"role": "user", "content": "the lantern"}, {"role": "user", "content": asked})
+    assert Script(SPEC).answer(call(*messages)) == answered
+
+
+def test_an_answer_may_need_what_the_model_was_told() -> None:
+    """Anywhere in the request: a note, the summary, a tool's answer; and it needs something."""
+    spec = ModelSpec.model_validate({"answers": [{"knew": ["danger"], "say": "Careful!"}], "otherwise": "SKIP"})
+    asked = {"role": "user", "content": "[21:10] Ada joined the channel."}
+    note = {"role": "system", "content": "On Ada's screen: new text: “DANGER”"}
+    assert Script(spec).answer(call(asked)) == "SKIP"
+    assert Script(spec).answer(call(note, asked)) == "Careful!"
+    with pytest.raises(ValidationError, match="`asked` or `knew`"):
+        ModelSpec.model_validate({"answers": [{"say": "Careful!"}]})
+
+
+def test_what_a_tool_told_is_said() -> None:
+    """Of the turns in it the one that has most of what was looked for, without heading."""
+    messages = ({"role": "user", "content": "Which colour had the lantern?"}, {"role": "tool", "content": TOLD})
+    assert Script(SPEC).answer(call(*messages)) == "the lantern is red."
+    other = SPEC.answers[0].model_copy(update={"arguments": {"query": "blue"}})
+    asks_otherwise = SPEC.model_copy(update={"answers": (other,)})
+    assert Script(asks_otherwise).answer(call(*messages)) == "no, blue."
+
+
+def test_a_tool_is_called_first_where_it_is_offered() -> None:
+    """Once; a model that may not call it says what it has."""
+    messages = ({"role": "user", "content": "Which colour had the lantern?"},)
+    offered = {"tools": [{"function": {"name": "memory_search"}}]}
+    assert Script(SPEC).answer(ChatCall(messages, True, offered)) == Asking(
+        (Wanted("memory_search", {"query": "lantern"}),)
+    )
+    after = (*messages, {"role": "tool", "content": TOLD})
+    assert Script(SPEC).answer(ChatCall(after, True, offered)) == "the lantern is red."
+    assert Script(SPEC).answer(ChatCall(messages, True, offered | {"tool_choice": "none"})) == "nothing."
