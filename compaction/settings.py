@@ -84,8 +84,8 @@ class CompactionSettings(BaseModel):
     prompts_dir: Path | None = Field(
         default=None,
         examples=["data/prompts"],
-        description="Folder with prompts of one's own for the summarising model, named as in compaction/prompts "
-        "(ledger.v2.txt, ledger.v2.json.txt, ledger.v2.lines.txt, recursive.v2.txt); what isn't there stays as it "
+        description="Folder with prompts of one's own for the summarising model, named as in "
+        "compaction/summary/prompts (ledger.v2.txt, ledger.v2.json.txt, ledger.v2.lines.txt, recursive.v2.txt); what isn't there stays as it "
         "is. Takes effect after a restart.",
     )
     timeout_s: float = Field(

@@ -1,4 +1,4 @@
-"""A room's text chat on Discord: files people dropped, and what the bot posts there. Implements `bot.channel.chat.Chat`.
+"""A room's text chat on Discord: files people dropped, and what the bot posts there.
 
 Discord shows a bot the files of messages that mention it; of all messages only with the message content intent
 (discord.message_content).

@@ -1,8 +1,8 @@
 """One room: a voice session in one channel, from the bot's entrance to its leaving.
 
 It opens the session's memory, enters the channel, keeps the tasks of the conversation alive and ends all of it in
-order; what is said and answered is `bot.room.conversation`. The session outlives a crash: the room that starts next in the
-channel goes on with it.
+order; what is said and answered is `bot.room.conversation`. The session outlives a crash: the room that starts next
+in the channel goes on with it.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _ABSENT = "You are not in the voice channel any more. Join it, then type /watch 
 
 
 class Watcher(Protocol):
-    """Who is told what becomes of the shares of a room, and knows who wants no part in it; `bot.room.room.Room` is it."""
+    """Who is told what becomes of the shares of a room, and knows who wants no part in it; `bot.room.room.Room`."""
 
     def excludes(self, user_id: int) -> bool:
         """Return whether nothing of a person is to be heard or seen."""

@@ -180,7 +180,7 @@ async def _by_model(messages: Sequence[Message], options: SummarizeOptions, comp
 def _request(messages: Sequence[Message], options: SummarizeOptions) -> tuple[CompletionRequest | None, list[str]]:
     """Return what the model is asked, within what it takes, and the texts it is made of; the newest messages first to
     have room. None when not even one has."""
-    system, user = (files("compaction") / "prompts" / _PROMPT).read_text(encoding="utf-8").split(_SEPARATOR, 1)
+    system, user = (files("compaction.summary") / "prompts" / _PROMPT).read_text(encoding="utf-8").split(_SEPARATOR, 1)
     system = Template(system).substitute(max_chars=options.max_summary_chars)
     previous = options.previous or _previous_in(messages)
     frame = Template(user).substitute(previous=previous or "None yet.", messages="")

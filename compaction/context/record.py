@@ -1,6 +1,6 @@
 """One `model_context_built` line, read: what it says of a payload, none of whose words it holds. Pure.
 
-A line of an earlier version is read as far as it goes. What the payload was is `compaction.context.provenance`'s to say.
+A line of an earlier version is read as far as it goes. `compaction.context.provenance` makes the payload again.
 """
 
 from __future__ import annotations

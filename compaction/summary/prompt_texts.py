@@ -80,7 +80,7 @@ class PromptTexts:
 
     def __init__(self, folder: Path | None = None) -> None:
         own = {} if folder is None else _operators(folder)
-        shipped = files("compaction") / "prompts"
+        shipped = files("compaction.summary") / "prompts"
         self._texts = {name: own.get(name) or (shipped / name).read_text(encoding="utf-8") for name in _FORMS}
         self._changed = own
 

@@ -62,8 +62,8 @@ async def play(
 ) -> Report:
     """Play `scenario` to its end and return the report; `passed` tells whether every expectation was kept.
 
-    `open_venue`: `rehearsal.runner.local_venue.open_local_venue`, except in tests. `backstage`: the scenario's own servers,
-    to which the bot is pointed already.
+    `open_venue`: `rehearsal.runner.local_venue.open_local_venue`, except in tests. `backstage`: the scenario's own
+    servers, to which the bot is pointed already.
 
     Raises `RehearsalError` when it could not begin (the local Discord or the bot did not start). A failure
     later is part of the report (`ended_by`, `passed` false). *Cancellation*: the bot and the local Discord are

@@ -60,8 +60,9 @@ class Answer(_Wanted):
 
     Every word of `all_of` and at least one of `any_of` (when given) must be in it, after Whisper's English
     normaliser. `heard`: judge what another participant heard and recognised, where a few letters may differ from what
-    was said (`rehearsal.judge.evidence.sounds_like`), or else what the bot wrote, word for word. `after_ms`, `before_ms`: so
-    long after the end of the question, at least and at most, that participant received the first voiced sound of it.
+    was said (`rehearsal.judge.evidence.sounds_like`), or else what the bot wrote, word for word. `after_ms`,
+    `before_ms`: so long after the end of the question, at least and at most, that participant received the first
+    voiced sound of it.
     """
 
     kind: Literal["answer"]

@@ -46,7 +46,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 _STEP_EXAMPLE = 'who = "mira", say = "Hello.", audio = "mira-01.ogg"'
 
 
-_BUNDLED = Path(__file__).parent / "scenarios"
+_BUNDLED = Path(__file__).parents[1] / "scenarios"
 _FILE_NAME = "scenario.toml"
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rehearsal.errors import ScenarioError
 from rehearsal.script.mistakes import sentence, sentences_of
 
-_BUNDLED = Path(__file__).parent / "scenarios"
+_BUNDLED = Path(__file__).parents[1] / "scenarios"
 _FILE_NAME = "evening.jsonl"
 _SUFFIX = ".jsonl"
 _EXAMPLE = '{"who": "ada", "say": "Roomtone, where is the key?", "answer": ["flower pot"]}'

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from bot import events
 from bot.cli.evening.senses import LoudnessDetector
+from bot.room import hearing
 from bot.room.hearing import LEAD, TICK_S, Hearing, SpokenText
-from bot.room.room import hearing
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech

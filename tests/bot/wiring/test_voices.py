@@ -19,7 +19,7 @@ from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.port import whole
 from voice.speaking.settings import SpeakingSettings
 
-MODELS = ModelsSettings(directory=Path(__file__).parents[2] / "data" / "models")
+MODELS = ModelsSettings(directory=Path(__file__).parents[3] / "data" / "models")
 
 
 async def tone(text: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.int16]], int]:

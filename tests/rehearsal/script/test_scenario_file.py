@@ -242,7 +242,7 @@ def test_the_bundled_scenarios_are_good(name: str) -> None:
 
 def test_the_page_of_the_format_names_everything() -> None:
     """Every kind of step and promise, every conduct, every bundled scenario."""
-    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "scenarios.md").read_text(encoding="utf-8")
     conducts = {name for names in CONDUCTS.values() for name in names}
     for name in {*KINDS, *STEP_KINDS, *conducts, *bundled_scenarios()}:
         assert f"`{name}`" in page or f"`{name} = " in page, name
