@@ -21,7 +21,7 @@ from bot.discord.commands.persona import add_persona
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.watch import add_watch_commands
 from bot.health import Ailment, Health
-from bot.participation.standing import Participation
+from bot.participation.standing import GuildParticipations
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import timely_interpreter
@@ -86,7 +86,7 @@ async def running_bot(
     async with AsyncExitStack() as stack:
         health = Health(clock)
         shelves = await open_shelves(stack, settings, clock)
-        participation = Participation(
+        participation = GuildParticipations(
             shelves.guilds,
             shelves.opt_outs,
             settings.participation,

@@ -85,8 +85,8 @@ class CompactionSettings(BaseModel):
         default=None,
         examples=["data/prompts"],
         description="Folder with prompts of one's own for the summarising model, named as in "
-        "compaction/summary/prompts (ledger.v2.txt, ledger.v2.json.txt, ledger.v2.lines.txt, recursive.v2.txt); what isn't there stays as it "
-        "is. Takes effect after a restart.",
+        "compaction/summary/prompts (ledger.v2.txt, ledger.v2.json.txt, ledger.v2.lines.txt, recursive.v2.txt); what "
+        "isn't there stays as it is. Takes effect after a restart.",
     )
     timeout_s: float = Field(
         default=120.0,

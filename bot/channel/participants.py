@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Person, Place
 
 
-class Company:
+class Participants:
     """The people of one room. `place` says who is there now; names are kept of those who left."""
 
     def __init__(self, place: Place) -> None:

@@ -102,13 +102,13 @@ def records_of(log: Path, session_id: str) -> Iterator[ContextRecord]:
 async def _overview(settings: Settings, session: str, log: Path) -> Overview:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.memory.admin import Tending
+    from bot.memory.admin import MemoryAdmin
     from bot.memory.explain import Explainer
     from bot.store.turns import SqlTurnStore
 
     async with stored(settings) as database:
         clock = SystemClock()
-        session_id = await Tending(database, clock).named(session)
+        session_id = await MemoryAdmin(database, clock).named(session)
         turns = SqlTurnStore(database, clock)
         summary = (await turns.load(session_id)).state.summary
         traced = () if summary is None else await Explainer(database, turns).summary_now(session_id, summary)
@@ -121,14 +121,14 @@ async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Ex
     from bot.brain.instructions import Instructions
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.memory.admin import Tending, TendingError
+    from bot.memory.admin import MemoryAdmin, MemoryAdminError
     from bot.memory.explain import Explainer
     from bot.store.turns import SqlTurnStore
     from compaction.model import Seq, TurnKind
 
     async with stored(settings) as database:
         clock = SystemClock()
-        session_id = await Tending(database, clock).named(session)
+        session_id = await MemoryAdmin(database, clock).named(session)
         turns = SqlTurnStore(database, clock)
         records = list(records_of(log, session_id))
         found = [record for record in records if record.answer_to == turn]
@@ -138,7 +138,7 @@ async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Ex
                 # The bot's own turn: what it was made of is what was built last before it.
                 found = [record for record in records if record.answer_to is not None and record.answer_to < turn]
         if not found:
-            raise TendingError(_unknown(session_id, turn, records, log))
+            raise MemoryAdminError(_unknown(session_id, turn, records, log))
         now = Instructions(settings.brain.name, settings.brain.instructions).text()
         return await Explainer(database, turns).explain(found[-1], prompts=[now])
 

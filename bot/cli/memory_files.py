@@ -77,12 +77,12 @@ class _Done:
 async def _overviews(settings: Settings, session: str | None) -> list[Overview]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.memory.admin import Tending
+    from bot.memory.admin import MemoryAdmin
     from bot.store.sessions import Sessions
 
     async with stored(settings) as database:
         clock = SystemClock()
-        tending = Tending(database, clock)
+        tending = MemoryAdmin(database, clock)
         if session is not None:
             return [await tending.overview(await tending.named(session))]
         everybody = await Sessions(database, clock).recent(limit=1_000_000)

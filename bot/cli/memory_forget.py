@@ -62,22 +62,22 @@ def command(
 async def _find(settings: Settings, person: str, session: str | None) -> tuple[Person, ...]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.memory.admin import Tending
+    from bot.memory.admin import MemoryAdmin
     from bot.store.forgetting import Forgetting
 
     async with stored(settings) as database:
         clock = SystemClock()
-        of = None if session is None else await Tending(database, clock).named(session)
+        of = None if session is None else await MemoryAdmin(database, clock).named(session)
         return await Forgetting(database, clock).find(person, session_id=of)
 
 
 async def _forget(settings: Settings, whom: Person, session: str | None, turn: int | None) -> Forgotten:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.memory.admin import Tending
+    from bot.memory.admin import MemoryAdmin
     from bot.store.forgetting import Forgetting
 
     async with stored(settings) as database:
         clock = SystemClock()
-        of = None if session is None else await Tending(database, clock).named(session)
+        of = None if session is None else await MemoryAdmin(database, clock).named(session)
         return await Forgetting(database, clock).forget(whom, session_id=of, seq=turn)

@@ -67,7 +67,7 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
     from bot.embedding.choice import chosen_embedder
-    from bot.memory.access_log import AccessBook
+    from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall
     from bot.store.indexing import catch_up
     from bot.store.search import SqlRecallIndex
@@ -83,7 +83,7 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
         )
         vectors = VectorShelf(database, most=settings.recall.max_vectors)
         clock = SystemClock()
-        accesses = AccessBook(SegmentShelf(database), clock)
+        accesses = AccessLog(SegmentShelf(database), clock)
         index = SqlRecallIndex(database, vectors)
         recall = Recall(index, SqlTurnStore(database, clock), embedder=embedder, on_found=accesses.note)
         found = await recall.search(query, scope, limit=limit)

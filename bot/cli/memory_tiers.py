@@ -158,7 +158,7 @@ def _opt(guild: int | None, session: str | None, *, out: bool) -> None:
 async def _change_opt(settings: Settings, guild: int | None, session: str | None, *, out: bool) -> list[str]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.memory.admin import Tending
+    from bot.memory.admin import MemoryAdmin
     from bot.store.tiers import SegmentShelf
 
     async with stored(settings) as database:
@@ -167,7 +167,7 @@ async def _change_opt(settings: Settings, guild: int | None, session: str | None
         if guild is not None:
             wanted.append(("guild", str(guild)))
         if session is not None:
-            wanted.append(("session", await Tending(database, SystemClock()).named(session)))
+            wanted.append(("session", await MemoryAdmin(database, SystemClock()).named(session)))
         told: list[str] = []
         for scope, name in wanted:
             what = "Server" if scope == "guild" else "Session"
@@ -183,20 +183,20 @@ async def _change_opt(settings: Settings, guild: int | None, session: str | None
 async def _overview(settings: Settings, session: str | None) -> Overview:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.memory.admin import Tending
+    from bot.memory.admin import MemoryAdmin
 
     async with stored(settings) as database:
-        tending = Tending(database, SystemClock())
+        tending = MemoryAdmin(database, SystemClock())
         return await tending.overview(await tending.named(session))
 
 
 async def _compress(settings: Settings, session: str | None, *, regardless: bool) -> Check:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.memory.admin import Tending
+    from bot.memory.admin import MemoryAdmin
 
     async with stored(settings) as database:
-        tending = Tending(database, SystemClock())
+        tending = MemoryAdmin(database, SystemClock())
         return await tending.check(
             await tending.named(session), max_input_tokens=settings.budget.max_input_tokens, regardless=regardless
         )
@@ -205,20 +205,20 @@ async def _compress(settings: Settings, session: str | None, *, regardless: bool
 async def _archive(settings: Settings, session: str | None, names: tuple[str, ...]) -> tuple[str, ...]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.memory.admin import Tending
+    from bot.memory.admin import MemoryAdmin
 
     async with stored(settings) as database:
-        tending = Tending(database, SystemClock())
+        tending = MemoryAdmin(database, SystemClock())
         return await tending.archive(await tending.named(session), names)
 
 
 async def _clear(settings: Settings, session: str | None) -> int:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.memory.admin import Tending
+    from bot.memory.admin import MemoryAdmin
 
     async with stored(settings) as database:
-        tending = Tending(database, SystemClock())
+        tending = MemoryAdmin(database, SystemClock())
         return await tending.clear_archive(None if session is None else await tending.named(session))
 
 

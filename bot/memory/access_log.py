@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_NOTED = 1_000
 
 
-class AccessBook:
+class AccessLog:
     """Retrievals that are not written yet. One for the process; not thread-safe."""
 
     def __init__(self, shelf: SegmentShelf, clock: Clock) -> None:

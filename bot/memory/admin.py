@@ -1,7 +1,7 @@
 """Tending the memory by hand: a session's tiers looked at, checked at once, archived, taken out to files and brought
 back. What `roomtone memory` does, without the command line.
 
-Works on the store alone, so that the bot may run or not. Raises `StoreError`, and `TendingError` for what the person
+Works on the store alone: the bot may run or not. Raises `StoreError`, and `MemoryAdminError` for what the person
 who asked must change.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from compaction.model import SegmentId
 
 
-class TendingError(BotError):
+class MemoryAdminError(BotError):
     """Something was asked that cannot be done: a plain sentence says what to ask instead."""
 
 
@@ -62,7 +62,7 @@ class Overview:
         )
 
 
-class Tending:
+class MemoryAdmin:
     """The sessions of an open database, for whoever tends them."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -76,7 +76,7 @@ class Tending:
         if session is None:
             found = await self._sessions.recent(limit=1)
             if not found:
-                raise TendingError("No session is stored yet. `roomtone run` and `roomtone rehearse` make one.")
+                raise MemoryAdminError("No session is stored yet. `roomtone run` and `roomtone rehearse` make one.")
             return found[0].id
         if await self._sessions.find(SessionId(session)) is not None:
             return SessionId(session)
@@ -84,10 +84,10 @@ class Tending:
         if len(begins) == 1:
             return begins[0]
         if begins:
-            raise TendingError(f"{len(begins)} sessions begin with {session}: {_few(begins)}. Give more of the id.")
+            raise MemoryAdminError(f"{len(begins)} sessions begin with {session}: {_few(begins)}. Give more of the id.")
         recent = [each.id for each in await self._sessions.recent(limit=3)]
         hint = f" The last ones are {_few(recent)}." if recent else ""
-        raise TendingError(f"There is no session {session}.{hint}")
+        raise MemoryAdminError(f"There is no session {session}.{hint}")
 
     async def overview(self, session_id: SessionId) -> Overview:
         """Return how a session's segments are kept."""
@@ -110,7 +110,7 @@ class Tending:
         `max_input_tokens`: of which the session's window and summary are a share. `regardless`: of that share.
         """
         if await self._shelf.opted_out(session_id):
-            raise TendingError(
+            raise MemoryAdminError(
                 f"Session {session_id} or its server has opted out. `roomtone memory opt-in` takes that back."
             )
         before = await self.overview(session_id)
@@ -198,7 +198,7 @@ def _one_of(warm: dict[SegmentId, Kept], name: str) -> SegmentId:
     if len(found) == 1:
         return found[0]
     there = _few(list(warm)) if warm else "none"
-    raise TendingError(f"No segment {name} can be archived. Those that can be: {there}.")
+    raise MemoryAdminError(f"No segment {name} can be archived. Those that can be: {there}.")
 
 
 def _few(names: list[SessionId] | list[SegmentId]) -> str:

@@ -160,7 +160,7 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecallScope:
     """Whose memory is searched: the session at hand, and where its sessions take place."""
 
     session_id: SessionId
@@ -174,13 +174,13 @@ class RoomRecall:
     `reach`: `session`, `channel` or `guild`, how far the room may look.
     """
 
-    def __init__(self, recall: Recall, place: Place, *, reach: str = "channel") -> None:
+    def __init__(self, recall: Recall, place: RecallScope, *, reach: str = "channel") -> None:
         self._recall = recall
         self._place = place
         self._scope = _scope(place, reach)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RecallScope:
         """Return whose memory it is."""
         return self._place
 
@@ -224,7 +224,7 @@ class RoomRecall:
         return await self._recall.turns(self._place.session_id, first, last)
 
 
-def _scope(place: Place, reach: str) -> Scope:
+def _scope(place: RecallScope, reach: str) -> Scope:
     if reach == "guild" and place.guild_id is not None:
         return Scope(guild_id=place.guild_id)
     if reach != "session" and place.channel_id is not None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bot.clock import Clock
-    from bot.memory.access_log import AccessBook
+    from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
     from bot.store.prompts import PromptShelf
     from bot.store.standing import Standing
@@ -52,7 +52,7 @@ MOST_PRUNED = 15
 _SLICE = 25
 
 
-class Keeper:
+class MemoryUpkeep:
     """Tends one session. Owned by its room, which runs `run` in a task and calls `finish` when the session ends."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Keeper:
         shelf: SegmentShelf,
         people: PeopleBook,
         prompts: PromptShelf,
-        accesses: AccessBook,
+        accesses: AccessLog,
         settings: TierSettings,
         clock: Clock,
         max_input_tokens: int,

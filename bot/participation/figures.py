@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bot.brain.decider import Decision, Reason
     from bot.participation.ledger import Ceiling
-    from bot.participation.standing import Standing
+    from bot.participation.standing import GuildParticipation
 
 
 class Figures:
@@ -27,7 +27,7 @@ class Figures:
         """Take note of a decision."""
         (self._took_part if decision.answer else self._kept_silent)[decision.reason] += 1
 
-    def told(self, standing: Standing, *, silenced: bool, now: float) -> str:
+    def told(self, standing: GuildParticipation, *, silenced: bool, now: float) -> str:
         """Return all of it in plain sentences. `silenced`: in this room; `now`: monotonic seconds."""
         sentences = []
         if self._took_part:

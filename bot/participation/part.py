@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bot.brain.decider import Waiting
-    from bot.channel.participants import Company
+    from bot.channel.participants import Participants
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.participation.standing import Participation, Standing
+    from bot.participation.standing import GuildParticipation, GuildParticipations
     from bot.room.hearing import SpokenText
 
 log = structlog.get_logger()
@@ -53,7 +53,7 @@ class Working:
     busy: bool
 
 
-class Part:
+class Participation:
     """One room's. Owned by its conversation; everything is called on its loop, but for `excludes`.
 
     `working`: what the replier does now. `discerning`: whether who finds the words can say SKIP. `stop`: stops speech
@@ -63,12 +63,12 @@ class Part:
 
     def __init__(
         self,
-        participation: Participation,
-        standing: Standing,
+        participation: GuildParticipations,
+        standing: GuildParticipation,
         *,
         session_id: str,
         place: Place,
-        company: Company,
+        company: Participants,
         clock: Clock,
         working: Callable[[], Working],
         discerning: Callable[[], bool],

@@ -50,7 +50,7 @@ class OptOutShelf(Protocol):
 
 
 class Voice(Protocol):
-    """A room that can be silenced; `bot.participation.part.Part` is it."""
+    """A room that can be silenced; `bot.participation.part.Participation` is it."""
 
     @property
     def session_id(self) -> str:
@@ -61,7 +61,7 @@ class Voice(Protocol):
 
 
 @dataclass(slots=True)
-class Standing:
+class GuildParticipation:
     """What holds on one server now. `opted_out` is read by other threads too, so it is replaced and never changed."""
 
     guild_id: int
@@ -75,7 +75,7 @@ class Standing:
     ceiling_told_at: float | None = None
 
 
-class Participation:
+class GuildParticipations:
     """The standing of every server. Not thread-safe. `wake_names`: those of the settings."""
 
     def __init__(
@@ -92,9 +92,9 @@ class Participation:
         self._clock = clock
         self.settings = settings
         self.wake_names = wake_names
-        self._standings: dict[int, Standing] = {}
+        self._standings: dict[int, GuildParticipation] = {}
 
-    async def standing(self, guild_id: int) -> Standing:
+    async def standing(self, guild_id: int) -> GuildParticipation:
         """Return how the bot stands there. A choice that cannot be read leaves the settings, and the log tells.
 
         Raises `StoreError` when it cannot be known who has opted out: nobody is heard without knowing that.
@@ -102,7 +102,7 @@ class Participation:
         if (known := self._standings.get(guild_id)) is not None:
             return known
         opted_out = await self._opt_outs.of(guild_id)
-        standing = Standing(
+        standing = GuildParticipation(
             guild_id,
             VoiceMode(self.settings.voice_mode),
             self.wake_names,
@@ -135,7 +135,7 @@ class Participation:
         standing = await self.standing(guild_id)
         await self._silence(standing, standing.silence.for_good(), by=by, how="moderator")
 
-    async def keep_silence(self, standing: Standing, *, by: int) -> None:
+    async def keep_silence(self, standing: GuildParticipation, *, by: int) -> None:
         """Store what a room was told aloud, which holds already. Raises `StoreError`."""
         log.info("silenced", guild_id=standing.guild_id, user_id=by, how="voice", always=standing.silence.always)
         await self._store(standing, by=by)
@@ -148,7 +148,7 @@ class Participation:
         await self._store(standing, by=by)
         return not standing.silence.always
 
-    async def _silence(self, standing: Standing, silence: Silence, *, by: int, how: str) -> None:
+    async def _silence(self, standing: GuildParticipation, silence: Silence, *, by: int, how: str) -> None:
         standing.silence = silence
         if standing.voice is not None:
             standing.voice.fall_silent()
@@ -172,7 +172,12 @@ class Participation:
         await self._store(standing, by=by, default_names=names is None)
 
     async def _store(
-        self, standing: Standing, *, by: int, default_mode: bool | None = None, default_names: bool | None = None
+        self,
+        standing: GuildParticipation,
+        *,
+        by: int,
+        default_mode: bool | None = None,
+        default_names: bool | None = None,
     ) -> None:
         choice = await self._choices.choice(standing.guild_id)
         if default_mode is not None:

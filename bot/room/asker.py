@@ -9,10 +9,10 @@ from compaction.model import TurnKind
 
 if TYPE_CHECKING:
     from bot.brain.reply import Question
-    from bot.channel.participants import Company
+    from bot.channel.participants import Participants
 
 
-def asker_of(question: Question, company: Company) -> Asker:
+def asker_of(question: Question, company: Participants) -> Asker:
     """Return who asked: the one whose words are answered, or nobody where that is not one person.
 
     Several people may speak in one turn; then only the one whom the question names counts, and only their words.

@@ -31,7 +31,7 @@ TICK_S = 0.05
 _UNHEARD = frozenset({"overloaded", "recogniser_failed"})
 
 
-class Interruption:
+class BargeInHandler:
     """Barge-in of one room. `voiced_s`: how much voiced sound each person has made in their present speech.
     `wake_names`: what the bot is called at present.
 

@@ -15,16 +15,16 @@ from bot import events
 from bot.brain.decider import Waiting
 from bot.brain.reply import Question, Replier
 from bot.brain.wakeword import is_addressed
-from bot.channel.participants import Company
-from bot.participation.part import Part, Working
+from bot.channel.participants import Participants
+from bot.participation.part import Participation, Working
 from bot.room.asker import asker_of
-from bot.room.barge_in import Interruption
+from bot.room.barge_in import BargeInHandler
 from bot.room.hearing import Hearing, SpokenText
-from bot.room.preemptive_reply import HeadStart, reads_finished
-from bot.room.prompt import Prompting
-from bot.room.reply_recorder import Afterwards
+from bot.room.preemptive_reply import PreemptiveReply, reads_finished
+from bot.room.prompt import PromptBuilder
+from bot.room.reply_recorder import ReplyRecorder
 from bot.room.tasks import lasting
-from bot.room.turn_recorder import Minutes
+from bot.room.turn_recorder import TurnRecorder
 from bot.screen.commenting import Commenting
 from voice.asr.glossary import choose_glossary
 from voice.listening.ears import Ears
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from bot.brain.quoting import Quoting
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import Moved, Place
-    from bot.memory.upkeep import Keeper
-    from bot.participation.standing import Standing
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.participation.standing import GuildParticipation
     from bot.realtime.bridge import RealtimeTalk
-    from bot.room.services import Means
+    from bot.room.services import RoomServices
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
     from voice.transport.heard import Heard
@@ -65,12 +65,12 @@ class Conversation:
     def __init__(
         self,
         place: Place,
-        means: Means,
+        means: RoomServices,
         *,
         session_id: SessionId,
-        standing: Standing,
+        standing: GuildParticipation,
         memory: SessionMemory,
-        keeper: Keeper | None,
+        keeper: MemoryUpkeep | None,
         quoting: Quoting | None,
         toolbox: Toolbox,
         report: Callable[[str, str], None],
@@ -82,9 +82,9 @@ class Conversation:
         self._keeper = keeper
         self._memory = memory
         self._quoting = quoting
-        self._company = Company(place)
+        self._company = Participants(place)
         self._finishing = False
-        self._part = Part(
+        self._part = Participation(
             means.participation,
             standing,
             session_id=session_id,
@@ -96,11 +96,13 @@ class Conversation:
             stop=self._fall_silent,
             think=self._think_aloud,
         )
-        self._minutes = Minutes(memory, place, own_name=means.brain.name, clock=means.clock, observe=self._recorded)
-        self._afterwards = Afterwards(
+        self._minutes = TurnRecorder(
+            memory, place, own_name=means.brain.name, clock=means.clock, observe=self._recorded
+        )
+        self._afterwards = ReplyRecorder(
             place, self._part, self._minutes, exchanges=toolbox.exchanges, clock=means.clock, observe=means.observe
         )
-        self._prompting = Prompting(
+        self._prompting = PromptBuilder(
             means,
             guild_id=place.guild_id,
             memory=memory,
@@ -116,12 +118,12 @@ class Conversation:
         self._talk = self._new_talk()
         if self._talk is not None:
             self._talk.open(memory, toolbox, quoting)
-        self._head_start = HeadStart(
+        self._head_start = PreemptiveReply(
             build_context=self._prompting.context, responder=means.new_responder(), clock=means.clock
         )
         self._hearing = self._new_hearing()
         self._replier = self._new_replier()
-        self._interruption = Interruption(
+        self._interruption = BargeInHandler(
             voiced_s=lambda: self._ears.voiced_s,
             playback=self.playback,
             replier=self._replier,

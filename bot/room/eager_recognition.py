@@ -27,7 +27,7 @@ SURELY_FINISHED = 0.9
 HeardT = TypeVar("HeardT")
 
 
-class Foresight(Generic[HeardT]):
+class EagerRecognition(Generic[HeardT]):
     """Looks ahead in everybody's pauses.
 
     `answer` gets what the judge says of a pause that asks. `recognise` is called in a task for an utterance that may

@@ -15,7 +15,7 @@ import numpy as np
 import structlog
 
 from bot import events
-from bot.room.eager_recognition import Foresight
+from bot.room.eager_recognition import EagerRecognition
 from bot.room.tasks import lasting
 from voice.asr.guards import Before, GuardReason, breaks_off, judge, letter_count
 from voice.asr.languages import SpeakerLanguages
@@ -157,7 +157,7 @@ class Hearing:
         self._on_guess = on_guess
         self._on_more = on_more
         self._pace_s = 0.0  # what a recognition takes, the latest counting most
-        self._foresight = Foresight(
+        self._foresight = EagerRecognition(
             judge=judge,
             answer=self._answer,
             recognise=self._hear if settings.recognise_ahead else None,

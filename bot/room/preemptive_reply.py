@@ -50,7 +50,7 @@ class _Ahead:
         )
 
 
-class HeadStart:
+class PreemptiveReply:
     """Stands before a room's prompts and its responder; to the replier it is both. One answer at a time.
 
     *Ownership*: `run` owns what is thought ahead; before it runs nothing is.

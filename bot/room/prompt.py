@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from bot.brain.quoting import Quoting
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
-    from bot.channel.participants import Company
-    from bot.memory.upkeep import Keeper
-    from bot.participation.part import Part
+    from bot.channel.participants import Participants
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.participation.part import Participation
     from bot.room.guild_policy import Terms
-    from bot.room.services import Means
+    from bot.room.services import RoomServices
     from compaction.session import SessionMemory
 
 
-class Prompting:
+class PromptBuilder:
     """Builds the contexts of one room's answers. `report` tells a trouble that costs no answer: where, and what."""
 
     def __init__(
         self,
-        means: Means,
+        means: RoomServices,
         *,
         guild_id: int,
         memory: SessionMemory,
-        company: Company,
-        keeper: Keeper | None,
+        company: Participants,
+        keeper: MemoryUpkeep | None,
         quoting: Quoting | None,
         toolbox: Toolbox,
-        part: Part,
+        part: Participation,
         report: Callable[[str, str], None],
     ) -> None:
         self._means = means

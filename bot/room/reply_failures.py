@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WANTED_TO_SAY = "I wanted to say:"
 
 
-class Excuses:
+class ReplyFailures:
     """One room's."""
 
     def __init__(self) -> None:

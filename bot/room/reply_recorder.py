@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.room.reply_failures import Excuses
+from bot.room.reply_failures import ReplyFailures
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from bot.brain.tools.exchanges import Exchanges
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.participation.part import Part
-    from bot.room.turn_recorder import Minutes
+    from bot.participation.part import Participation
+    from bot.room.turn_recorder import TurnRecorder
 
 log = structlog.get_logger()
 
 
-class Afterwards:
+class ReplyRecorder:
     """The answers of one room. `exchanges`: what tools were asked on the way of each."""
 
     def __init__(
         self,
         place: Place,
-        part: Part,
-        minutes: Minutes,
+        part: Participation,
+        minutes: TurnRecorder,
         *,
         exchanges: Exchanges,
         clock: Clock,
@@ -40,7 +40,7 @@ class Afterwards:
         self._exchanges = exchanges
         self._clock = clock
         self._observe = observe
-        self._excuses = Excuses()
+        self._excuses = ReplyFailures()
 
     async def take(self, reply: Reply) -> None:
         """Record what was heard of an answer, write what failed into the channel, and record what is read there."""

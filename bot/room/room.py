@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.memory.recall import Place as RecallPlace
+from bot.memory.recall import RecallScope
 from bot.room.conversation import Conversation
 from bot.room.tasks import lasting
 from compaction.errors import StoreError
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bot.channel.port import Link, Moved, Place
-    from bot.memory.upkeep import Keeper
-    from bot.participation.standing import Standing
-    from bot.room.services import Means
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.participation.standing import GuildParticipation
+    from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
     from bot.store.sessions import Opened
     from compaction.folding.events import CompactionEvent
@@ -49,7 +49,7 @@ class Room:
     stays open for the next room.
     """
 
-    def __init__(self, place: Place, means: Means) -> None:
+    def __init__(self, place: Place, means: RoomServices) -> None:
         self._place = place
         self._means = means
         self._clock = means.clock
@@ -59,7 +59,7 @@ class Room:
         self._moves: asyncio.Queue[Moved] = asyncio.Queue()
         self._opened_at = self._clock.monotonic()
         self._memory: SessionMemory | None = None
-        self._keeper: Keeper | None = None
+        self._keeper: MemoryUpkeep | None = None
         self._conversation: Conversation | None = None
 
     # -- what the supervisor asks ---------------------------------------------------------------------------
@@ -120,8 +120,10 @@ class Room:
 
     # -- life -----------------------------------------------------------------------------------------------
 
-    def _new_conversation(self, session_id: SessionId, memory: SessionMemory, standing: Standing) -> Conversation:
-        here = RecallPlace(session_id, self._place.guild_id, self._place.channel_id)
+    def _new_conversation(
+        self, session_id: SessionId, memory: SessionMemory, standing: GuildParticipation
+    ) -> Conversation:
+        here = RecallScope(session_id, self._place.guild_id, self._place.channel_id)
         return Conversation(
             self._place,
             self._means,

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.memory.recall import Place as RecallPlace
-    from bot.memory.upkeep import Keeper
-    from bot.participation.standing import Participation
+    from bot.memory.recall import RecallScope
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.participation.standing import GuildParticipations
     from bot.realtime.bridge import RealtimeTalk
     from bot.room.guild_policy import GuildPolicy
     from bot.screen.screens import Screens
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class RoomServices:
     """Everything that rooms share, and what makes what each has for itself."""
 
     sessions: Sessions
@@ -62,18 +62,18 @@ class Means:
     room: RoomSettings
     brain: BrainSettings
     # When the bot speaks, on each server, and what that may cost.
-    participation: Participation
+    participation: GuildParticipations
     listening: ListeningSettings
     asr: AsrSettings
     speaking: SpeakingSettings
     # What /status says it thinks with, for example `the language model gpt-4.1-mini`.
     mind: str
     # Who tends a session's memory beside the conversation; None: nobody does.
-    keeping: Callable[[SessionId, int, SessionMemory], Keeper | None] = lambda *_: None
+    keeping: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
     # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
-    quoting: Callable[[RecallPlace], Quoting | None] = lambda _: None
+    quoting: Callable[[RecallScope], Quoting | None] = lambda _: None
     # What a model may call while it answers, for a session in a place.
-    toolbox: Callable[[RecallPlace, Place], Toolbox] = lambda *_: Toolbox()
+    toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
     # The screens that people share with the bot; None: nobody can.
     screens: Screens | None = None
     # Judges what the bot wants to say before it is spoken; None: nobody does.

@@ -34,7 +34,7 @@ OWN_ID = "assistant"
 SAME_EFFECT_S = 10.0
 
 
-class Minutes:
+class TurnRecorder:
     """Writes one session's turns. Owned by its room; not thread-safe.
 
     `own_name`: what the bot is called in its own turns.

@@ -8,7 +8,7 @@ from bot.brain.tools.tool import ToolError
 from bot.screen.words import OPTED_OUT, Ending, ScreenError
 
 if TYPE_CHECKING:
-    from bot.participation.standing import Participation
+    from bot.participation.standing import GuildParticipations
     from bot.screen.room import RoomScreens
     from bot.screen.screens import Screens
     from bot.web.server import WebServer
@@ -19,7 +19,7 @@ NOT_HERE = "I am not in a voice channel here. Join one and use /join first."
 class WatchDesk:
     """One process's."""
 
-    def __init__(self, screens: Screens, web: WebServer, participation: Participation) -> None:
+    def __init__(self, screens: Screens, web: WebServer, participation: GuildParticipations) -> None:
         self._screens = screens
         self._web = web
         self._participation = participation

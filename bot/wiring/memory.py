@@ -9,7 +9,7 @@ from bot.brain.quoting import Quoting
 from bot.embedding.choice import chosen_embedder
 from bot.memory.indexer import Indexer
 from bot.memory.recall import Recall, RoomRecall
-from bot.memory.upkeep import Keeper
+from bot.memory.upkeep import MemoryUpkeep
 from bot.store.prompts import PromptShelf
 from bot.store.search import SqlRecallIndex
 from bot.store.tiers import SegmentShelf
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.clock import Clock
-    from bot.memory.access_log import AccessBook
+    from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
-    from bot.memory.recall import Place as RecallPlace
+    from bot.memory.recall import RecallScope
     from bot.room.guild_policy import GuildPolicy
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
@@ -41,7 +41,7 @@ async def open_recall(
     database: Database,
     store: TurnStore,
     clock: Clock,
-    accesses: AccessBook,
+    accesses: AccessLog,
 ) -> Recall:
     """Start memory search and what keeps it complete."""
     embedder = await stack.enter_async_context(
@@ -52,10 +52,10 @@ async def open_recall(
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
 
 
-def quoting_for(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallPlace], Quoting | None]:
+def quoting_for(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallScope], Quoting | None]:
     """Return what finds the quotes for a room's replies."""
 
-    def quoting(place: RecallPlace) -> Quoting | None:
+    def quoting(place: RecallScope) -> Quoting | None:
         if not settings.recall.enabled or not settings.recall.quotes:
             return None
         room = RoomRecall(recall, place, reach=settings.recall.scope)
@@ -69,14 +69,14 @@ def keepers(
     database: Database,
     store: TurnStore,
     people: PeopleBook,
-    accesses: AccessBook,
+    accesses: AccessLog,
     clock: Clock,
-) -> Callable[[SessionId, int, SessionMemory], Keeper]:
+) -> Callable[[SessionId, int, SessionMemory], MemoryUpkeep]:
     """Return what makes a room's keeper."""
     shelf, prompts = SegmentShelf(database), PromptShelf(database)
 
-    def keeping(session_id: SessionId, guild_id: int, memory: SessionMemory) -> Keeper:
-        return Keeper(
+    def keeping(session_id: SessionId, guild_id: int, memory: SessionMemory) -> MemoryUpkeep:
+        return MemoryUpkeep(
             session_id,
             guild_id,
             memory=memory,

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from bot.clock import Clock
-    from bot.participation.standing import Participation
+    from bot.participation.standing import GuildParticipations
     from bot.wiring.settings import BotSettings
 
 log = structlog.get_logger()
 
 
 async def open_screens(
-    stack: AsyncExitStack, settings: BotSettings, participation: Participation, clock: Clock
+    stack: AsyncExitStack, settings: BotSettings, participation: GuildParticipations, clock: Clock
 ) -> tuple[Screens, WatchDesk]:
     """Make them; the pages listen at once where they have a public address, else when somebody first needs them.
 

@@ -12,11 +12,11 @@ from bot.brain.instructions import Instructions
 from bot.brain.responder import ModelResponder
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.opening import open_budget, open_model
-from bot.memory.access_log import AccessBook
+from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
 from bot.realtime.bridge import talks
 from bot.room.guild_policy import GuildPolicy
-from bot.room.services import Means
+from bot.room.services import RoomServices
 from bot.store.database import open_database
 from bot.store.guilds import Guilds
 from bot.store.optouts import OptOuts
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from bot.llm.fallback import FallbackModel
     from bot.mcp.servers import McpServers
     from bot.mcp.settings import McpSettings
-    from bot.memory.recall import Place as RecallPlace
-    from bot.participation.standing import Participation
+    from bot.memory.recall import RecallScope
+    from bot.participation.standing import GuildParticipations
     from bot.screen.screens import Screens
     from bot.settings import LlmSettings
     from bot.store.database import Database
@@ -57,7 +57,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Shelves:
+class Stores:
     """Where everything that outlives the process stands."""
 
     database: Database
@@ -66,10 +66,10 @@ class Shelves:
     guilds: Guilds
     opt_outs: OptOuts
     people: PeopleBook
-    accesses: AccessBook
+    accesses: AccessLog
 
 
-async def open_shelves(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Shelves:
+async def open_shelves(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Stores:
     """Open the store. Raises `BotError` when it can't be used."""
     database = await stack.enter_async_context(
         open_database(
@@ -78,29 +78,29 @@ async def open_shelves(stack: AsyncExitStack, settings: BotSettings, clock: Cloc
             busy_timeout_s=settings.storage.busy_timeout_s,
         )
     )
-    return Shelves(
+    return Stores(
         database=database,
         sessions=Sessions(database, clock),
         turns=SqlTurnStore(database, clock),
         guilds=Guilds(database, clock),
         opt_outs=OptOuts(database, clock),
         people=PeopleBook(PeopleStore(database), settings.people),
-        accesses=AccessBook(SegmentShelf(database), clock),
+        accesses=AccessLog(SegmentShelf(database), clock),
     )
 
 
 async def open_means(
     stack: AsyncExitStack,
     settings: BotSettings,
-    shelves: Shelves,
+    shelves: Stores,
     *,
-    participation: Participation,
+    participation: GuildParticipations,
     screens: Screens,
     observe: events.Observer,
     zone: tzinfo,
     clock: Clock,
     health: Health,
-) -> Means:
+) -> RoomServices:
     """Open what every room is given, and let `health` know whom to ask whether it works.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
@@ -126,7 +126,7 @@ async def open_means(
         more=tuple if servers is None else servers.tools,
         screens=lambda place: screens.room(place.guild_id),
     )
-    return Means(
+    return RoomServices(
         sessions=shelves.sessions,
         open_memory=memories(turns, summariser, settings, policy, clock),
         recognizer=recognizer,
@@ -196,7 +196,7 @@ async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds:
 
 def _toolbox(
     settings: BotSettings, model: FallbackModel | None, toolset: Toolset
-) -> Callable[[RecallPlace, Place], Toolbox]:
+) -> Callable[[RecallScope, Place], Toolbox]:
     """Return what makes a room's toolbox: an empty one where nobody could call anything."""
     if model is None and not settings.realtime.enabled:
         return lambda *_: Toolbox()

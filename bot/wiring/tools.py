@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import Tool
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.memory.recall import Place as RecallPlace
-    from bot.memory.recall import Recall
+    from bot.memory.recall import Recall, RecallScope
 
 
 class Toolset:
@@ -49,7 +48,7 @@ class Toolset:
         self._more = more
         self._screens = screens
 
-    def toolbox(self, here: RecallPlace, place: Place) -> Toolbox:
+    def toolbox(self, here: RecallScope, place: Place) -> Toolbox:
         """Return the tools of a session in a place."""
         settings = self._settings
         if not settings.max_steps:

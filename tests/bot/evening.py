@@ -7,10 +7,10 @@ from random import Random
 from typing import TYPE_CHECKING, Self
 
 from bot.brain.context import build_context_messages
-from bot.memory.access_log import AccessBook
-from bot.memory.admin import Tending
+from bot.memory.access_log import AccessLog
+from bot.memory.admin import MemoryAdmin
 from bot.memory.people import PeopleBook
-from bot.memory.upkeep import Keeper
+from bot.memory.upkeep import MemoryUpkeep
 from bot.store.database import Database, open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptShelf
@@ -66,9 +66,9 @@ class Evening:
         self.facts: PeopleStore
         self.people: PeopleBook
         self.prompts: PromptShelf
-        self.accesses: AccessBook
+        self.accesses: AccessLog
         self.memory: SessionMemory
-        self.keeper: Keeper
+        self.keeper: MemoryUpkeep
 
     async def __aenter__(self) -> Self:
         self.database = await self._stack.enter_async_context(open_database(self._path, synchronous="normal"))
@@ -80,7 +80,7 @@ class Evening:
         self.facts = PeopleStore(self.database)
         self.people = PeopleBook(self.facts, self._people_settings)
         self.prompts = PromptShelf(self.database)
-        self.accesses = AccessBook(self.shelf, self.clock)
+        self.accesses = AccessLog(self.shelf, self.clock)
         self.memory = await self._stack.enter_async_context(
             SessionMemory.open(
                 self.session_id,
@@ -102,9 +102,9 @@ class Evening:
     ) -> None:
         await self._stack.aclose()
 
-    def new_keeper(self) -> Keeper:
+    def new_keeper(self) -> MemoryUpkeep:
         """Return a keeper as the next process would have it."""
-        return Keeper(
+        return MemoryUpkeep(
             self.session_id,
             GUILD,
             memory=self.memory,
@@ -120,7 +120,7 @@ class Evening:
 
     async def keeper_check(self) -> Check:
         """Have every cold segment compressed at once, as by hand."""
-        return await Tending(self.database, self.clock).check(
+        return await MemoryAdmin(self.database, self.clock).check(
             self.session_id, max_input_tokens=self.max_input_tokens, regardless=True
         )
 

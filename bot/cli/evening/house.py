@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.instructions import Instructions
 from bot.cli.evening.senses import LoudnessDetector, ToneVoice
-from bot.participation.standing import Participation
-from bot.room.services import Means
+from bot.participation.standing import GuildParticipations
+from bot.room.services import RoomServices
 from bot.wiring.memory import keepers, memories, open_recall, quoting_for
 from bot.wiring.services import open_shelves, policy_for
 from bot.wiring.settings import BotSettings
@@ -48,7 +48,7 @@ EVENING_SETTINGS: dict[str, object] = {
 @asynccontextmanager
 async def written_means(
     settings: Settings, recognizer: Recognizer, *, clock: Clock, observe: Observer
-) -> AsyncIterator[Means]:
+) -> AsyncIterator[RoomServices]:
     """Make everything that the room needs, and lend it; the database lives in a folder that ends with it."""
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     async with AsyncExitStack() as stack:
@@ -60,7 +60,7 @@ async def written_means(
         recall = await open_recall(stack, parts, database, store, clock, accesses)
         names = (parts.brain.name, *parts.brain.wake_names)
         policy = await policy_for(parts, None, shelves.guilds)
-        yield Means(
+        yield RoomServices(
             sessions=shelves.sessions,
             open_memory=memories(store, ExtractiveSummariser(), parts, policy, clock),
             recognizer=recognizer,
@@ -74,7 +74,7 @@ async def written_means(
             observe=observe,
             room=parts.room,
             brain=parts.brain,
-            participation=Participation(
+            participation=GuildParticipations(
                 shelves.guilds,
                 shelves.opt_outs,
                 parts.participation,

@@ -19,7 +19,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.participation.standing import Standing
+    from bot.participation.standing import GuildParticipation
 
 # Longer silences than a day are what `always` is for.
 MOST_MINUTES = 24 * 60
@@ -41,9 +41,9 @@ SILENCED_FOR_GOOD = (
 
 
 class TakingPart(Protocol):
-    """What the commands ask of the service; `bot.participation.standing.Participation` implements it."""
+    """What the commands ask of the service; `bot.participation.standing.GuildParticipations` implements it."""
 
-    async def standing(self, guild_id: int) -> Standing:
+    async def standing(self, guild_id: int) -> GuildParticipation:
         """Return how the bot stands on that server. Raises `StoreError`."""
 
     async def quiet(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot.brain.context import build_context_messages
 from bot.brain.embedded.recollection import recollect
 from bot.brain.quoting import Quoting, surely_sent
-from bot.memory.recall import Place, Recall, RoomRecall
+from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.settings import RecallSettings
 from compaction.errors import StoreError
 from compaction.model import Seq, TurnKind
@@ -49,7 +49,7 @@ def quoting(index: InMemoryRecallIndex, room: Room, **settings: float) -> Quotin
     recall = Recall(index, room.store)
     return Quoting(
         recall,
-        RoomRecall(recall, Place(EVENING, 1, 10)),
+        RoomRecall(recall, RecallScope(EVENING, 1, 10)),
         RecallSettings.model_validate(settings),
         max_input_tokens=20_000,
         zone=UTC,

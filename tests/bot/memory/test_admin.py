@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.memory.admin import Tending, TendingError, file_name
+from bot.memory.admin import MemoryAdmin, MemoryAdminError, file_name
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ async def test_a_session_is_found_by_how_it_begins(tmp_path: Path) -> None:
         clock = first.clock
     clock.advance(60.0)
     async with Evening(tmp_path / "a.db", name="20260101-two", clock=clock) as second:
-        tending = Tending(second.database, clock)
+        tending = MemoryAdmin(second.database, clock)
         assert await tending.named(None) == "20260101-two"
         assert await tending.named("20260101-o") == "20260101-one"
-        with pytest.raises(TendingError, match="2 sessions begin with 2026: 20260101-two, 20260101-one"):
+        with pytest.raises(MemoryAdminError, match="2 sessions begin with 2026: 20260101-two, 20260101-one"):
             await tending.named("2026")
-        with pytest.raises(TendingError, match="There is no session x"):
+        with pytest.raises(MemoryAdminError, match="There is no session x"):
             await tending.named("x")

@@ -14,7 +14,7 @@ from bot.brain.context import build_context_messages
 from bot.brain.instructions import Instructions
 from bot.brain.quoting import Quoting
 from bot.memory.explain import Explainer, Explanation
-from bot.memory.recall import Place, Recall, RoomRecall
+from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.replay import SESSION, replay
 from bot.memory.transcript import NoteLine, SaidLine
 from bot.realtime.items import Items
@@ -53,7 +53,7 @@ class Replies:
         self.lines: list[dict[str, object]] = []
         vectors = VectorShelf(evening.database)
         recall = Recall(SqlRecallIndex(evening.database, vectors), evening.store)
-        room = RoomRecall(recall, Place(evening.session_id, GUILD, CHANNEL))
+        room = RoomRecall(recall, RecallScope(evening.session_id, GUILD, CHANNEL))
         self._quoting = Quoting(
             recall, room, RecallSettings(wait_ms=2000), max_input_tokens=evening.max_input_tokens, zone=EAST
         )

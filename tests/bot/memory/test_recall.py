@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.memory.recall import MOST_TURNS, Place, Recall, RoomRecall
+from bot.memory.recall import MOST_TURNS, Recall, RecallScope, RoomRecall
 from compaction.errors import EmbeddingError, StoreError
 from compaction.memory.passage import Scope
 from compaction.memory.recall import TurnRef
@@ -140,7 +140,7 @@ async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     index.tell(MORNING, turn(0, "Lisbon was rainy."), guild_id=1, channel_id=10)
     index.tell(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
     index.tell(ELSEWHERE, turn(0, "Lisbon, another server."), guild_id=2, channel_id=20)
-    place = Place(EVENING, 1, 10)
+    place = RecallScope(EVENING, 1, 10)
 
     async def reached(reach: str, session: SessionId | None = None) -> int:
         room = RoomRecall(Recall(index, store), place, reach=reach)
@@ -152,7 +152,7 @@ async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     assert await reached("channel", MORNING) == 1
     assert await reached("channel", ELSEWHERE) == 0
     assert await reached("session", MORNING) == 0
-    alone = RoomRecall(Recall(index, store), Place(EVENING), reach="guild")
+    alone = RoomRecall(Recall(index, store), RecallScope(EVENING), reach="guild")
     assert len(await alone.memory_search("Lisbon")) == 1
 
 
@@ -160,7 +160,7 @@ async def test_a_room_finds_nothing_beyond_its_reach() -> None:
 async def test_turns_are_recalled_by_their_numbers() -> None:
     """Both ends counted in, bounded; nothing for a range that is none."""
     index, store = await evening(*(turn(seq, f"Number {seq}.") for seq in range(MOST_TURNS + 20)))
-    room = RoomRecall(Recall(index, store), Place(EVENING, 1, 10))
+    room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
     assert [each.seq for each in await room.recall_turns(3, 5)] == [3, 4, 5]
     assert len(await room.recall_turns(0, 10**12)) == MOST_TURNS
     assert await room.recall_turns(-1, 5) == ()

@@ -6,12 +6,12 @@ from bot.brain.decider import Decision, Reason, VoiceMode
 from bot.participation.figures import Figures
 from bot.participation.ledger import Ceiling, Ledger, Spent
 from bot.participation.silence import Silence
-from bot.participation.standing import Standing
+from bot.participation.standing import GuildParticipation
 
 
-def standing(ceiling: Ceiling | None = None) -> Standing:
+def standing(ceiling: Ceiling | None = None) -> GuildParticipation:
     """Return a server's."""
-    return Standing(10, VoiceMode.FREE, ("Roomtone",), Ledger(ceiling or Ceiling()))
+    return GuildParticipation(10, VoiceMode.FREE, ("Roomtone",), Ledger(ceiling or Ceiling()))
 
 
 def test_nothing_happened_yet() -> None:

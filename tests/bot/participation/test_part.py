@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.brain.decider import Reason, VoiceMode, Waiting
-from bot.channel.participants import Company
-from bot.participation.part import HUSHED, NOTICES_WAITING, Part, Working
+from bot.channel.participants import Participants
+from bot.participation.part import HUSHED, NOTICES_WAITING, Participation, Working
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import Participation
+from bot.participation.standing import GuildParticipations
 from tests.fakes.brain import until
 from tests.fakes.choices import FakeChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 
 if TYPE_CHECKING:
-    from bot.participation.standing import Standing
+    from bot.participation.standing import GuildParticipation
     from bot.room.hearing import SpokenText
 
 TEXTS = [
@@ -54,7 +54,7 @@ class Table:
     def __init__(self, most_calls: int) -> None:
         self.clock = FakeClock()
         self.place = FakePlace(people=[ADA, BO, OTHER_BOT])
-        self.participation = Participation(
+        self.participation = GuildParticipations(
             FakeChoices(),
             FakeOptOuts(),
             ParticipationSettings(max_calls_per_hour=most_calls),
@@ -63,15 +63,15 @@ class Table:
         )
         self.stopped = 0
 
-    async def begin(self) -> tuple[Part, Standing]:
+    async def begin(self) -> tuple[Participation, GuildParticipation]:
         """Return the part and its server's standing."""
         standing = await self.participation.standing(self.place.guild_id)
-        part = Part(
+        part = Participation(
             self.participation,
             standing,
             session_id="evening",
             place=self.place,
-            company=Company(self.place),
+            company=Participants(self.place),
             clock=self.clock,
             working=lambda: Working(Waiting.NOTHING, busy=False),
             discerning=lambda: True,

@@ -7,7 +7,7 @@ import pytest
 from bot.brain.decider import VoiceMode
 from bot.participation.settings import ParticipationSettings
 from bot.participation.silence import Silence
-from bot.participation.standing import NotHereError, Participation
+from bot.participation.standing import GuildParticipations, NotHereError
 from bot.store.guilds import GuildChoice
 from compaction.errors import StoreError
 from compaction.model import Mode
@@ -40,9 +40,11 @@ class House:
         self.clock = FakeClock()
         self.participation = self.again()
 
-    def again(self) -> Participation:
+    def again(self) -> GuildParticipations:
         """Return another process's."""
-        return Participation(self.choices, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock)
+        return GuildParticipations(
+            self.choices, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock
+        )
 
 
 @pytest.mark.asyncio

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY, Asker
-from bot.channel.participants import Company
+from bot.channel.participants import Participants
 from bot.room.asker import asker_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
@@ -17,8 +17,8 @@ TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (ASKS,))
 BOTH = replace(TURN, parts=(ASKS, OVER, TurnPart("1", "Ada", "Tell me.")))
 
 
-def _company(*people: object) -> Company:
-    return Company(FakePlace(people=people or (ADA, BO, OTHER_BOT)))  # type: ignore[arg-type]
+def _company(*people: object) -> Participants:
+    return Participants(FakePlace(people=people or (ADA, BO, OTHER_BOT)))  # type: ignore[arg-type]
 
 
 def test_who_spoke_alone_asked() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bot import events
-from bot.room.barge_in import TICK_S, Interruption
+from bot.room.barge_in import TICK_S, BargeInHandler
 from bot.settings import BrainSettings
 from tests.bot.brain.test_reply import FIRST, Bench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
@@ -32,7 +32,7 @@ class Room:
         self.bench = Bench(ScriptedResponder(REPLY))
         self.clock = FakeClock()
         self.voiced: dict[int, float] = {}
-        self.interruption = Interruption(
+        self.interruption = BargeInHandler(
             voiced_s=lambda: self.voiced,
             playback=self.bench.playback,
             replier=self.bench.replier,

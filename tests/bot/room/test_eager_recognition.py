@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.room.eager_recognition import BEHIND_S, LATER_S, Foresight
+from bot.room.eager_recognition import BEHIND_S, LATER_S, EagerRecognition
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.voice.recordings import silence
@@ -37,7 +37,7 @@ class Bench:
         self.guesses: list[tuple[str, bool]] = []
         self.gate = asyncio.Event()
         self.gate.set()
-        self.foresight: Foresight[str] = Foresight(
+        self.foresight: EagerRecognition[str] = EagerRecognition(
             judge=self,
             answer=lambda pause, probability: self.answers.append((pause.utterance.id, probability)),
             recognise=self._recognise if ahead else None,

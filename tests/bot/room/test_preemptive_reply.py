@@ -16,7 +16,7 @@ from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
-from bot.room.preemptive_reply import HeadStart, reads_finished
+from bot.room.preemptive_reply import PreemptiveReply, reads_finished
 from compaction.budget.messages import ToolCall
 from compaction.context.build import SessionContext
 from compaction.errors import StoreError
@@ -42,7 +42,7 @@ class Desk:
         self.called: list[str] = []
         tool = Tool("look", "Looks.", {"type": "object"}, self._look)
         self.toolbox = Toolbox([tool])
-        self.ahead = HeadStart(build_context=self._context, responder=self.responder, clock=FakeClock())
+        self.ahead = PreemptiveReply(build_context=self._context, responder=self.responder, clock=FakeClock())
 
     async def _look(self, arguments: Mapping[str, object]) -> str:
         self.called.append("look")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.brain.reply import Question, Reply
-from bot.room.reply_failures import Excuses
+from bot.room.reply_failures import ReplyFailures
 from compaction.model import Seq, Turn, TurnKind
 
 AWAY = "The voice is away. Start it."
@@ -27,7 +27,7 @@ def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Re
 
 def test_why_nothing_is_heard_is_told_once_and_the_words_each_time() -> None:
     """Until an answer was heard whole again; another reason is another sentence."""
-    excuses = Excuses()
+    excuses = ReplyFailures()
     assert excuses.of(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
     assert excuses.of(reply(failure=AWAY, unsaid="It is blue.")) == "I wanted to say: It is blue."
     assert excuses.of(reply()) == ""
@@ -39,6 +39,6 @@ def test_why_nothing_is_heard_is_told_once_and_the_words_each_time() -> None:
 
 def test_what_is_not_the_voices_fault_is_told_each_time() -> None:
     """Whoever asked has no answer, neither aloud nor in writing."""
-    excuses = Excuses()
+    excuses = ReplyFailures()
     for _ in range(2):
         assert excuses.of(reply(failure="The model is away. Start it.")) == "The model is away. Start it."

@@ -20,10 +20,10 @@ from bot.channel.port import Moved
 from bot.cli.evening.senses import LoudnessDetector
 from bot.llm.budget import Budget
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import Participation
+from bot.participation.standing import GuildParticipations
 from bot.room.guild_policy import GuildPolicy
 from bot.room.room import LOOK_AROUND_S, Room
-from bot.room.services import Means
+from bot.room.services import RoomServices
 from bot.settings import BrainSettings, RoomSettings
 from bot.store.database import open_database
 from bot.store.guilds import GuildChoice, Guilds
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from bot.brain.responder import Responder
     from bot.channel.port import Place
-    from bot.memory.recall import Place as RecallPlace
-    from bot.memory.upkeep import Keeper
+    from bot.memory.recall import RecallScope
+    from bot.memory.upkeep import MemoryUpkeep
     from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
@@ -81,23 +81,23 @@ class House:
         )
         self.discerning = False
         self.ailing = ""
-        self.toolbox: Callable[[RecallPlace, Place], Toolbox] = lambda *_: Toolbox()
-        self.keeping: Callable[[SessionId, int, SessionMemory], Keeper | None] = lambda *_: None
+        self.toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
+        self.keeping: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
 
     @cached_property
-    def participation(self) -> Participation:
+    def participation(self) -> GuildParticipations:
         """Return the standing of all servers, as it is set when first asked for."""
         names = BrainSettings().wake_names
-        return Participation(self.choices, self.opt_outs, self.participating, wake_names=names, clock=self.clock)
+        return GuildParticipations(self.choices, self.opt_outs, self.participating, wake_names=names, clock=self.clock)
 
     def room(self) -> Room:
         """Return a new room of the place."""
         return Room(self.place, self.means())
 
-    def means(self) -> Means:
+    def means(self) -> RoomServices:
         """Return what the rooms work with."""
         brain = BrainSettings()
-        return Means(
+        return RoomServices(
             sessions=self.sessions,
             open_memory=self._open_memory,
             recognizer=self.recognizer,

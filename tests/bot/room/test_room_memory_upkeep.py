@@ -10,10 +10,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.memory.access_log import AccessBook
+from bot.memory.access_log import AccessLog
 from bot.memory.explain import Explainer
 from bot.memory.people import PeopleBook
-from bot.memory.upkeep import Keeper
+from bot.memory.upkeep import MemoryUpkeep
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptShelf
@@ -56,8 +56,8 @@ class KeptHouse(House):
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
-    def _keeping(self, session_id: SessionId, guild_id: int, memory: SessionMemory) -> Keeper:
-        return Keeper(
+    def _keeping(self, session_id: SessionId, guild_id: int, memory: SessionMemory) -> MemoryUpkeep:
+        return MemoryUpkeep(
             session_id,
             guild_id,
             memory=memory,
@@ -65,7 +65,7 @@ class KeptHouse(House):
             shelf=self.shelf,
             people=self.people,
             prompts=PromptShelf(self.database),
-            accesses=AccessBook(self.shelf, self.clock),
+            accesses=AccessLog(self.shelf, self.clock),
             settings=TierSettings(),
             clock=self.clock,
             max_input_tokens=10_000,

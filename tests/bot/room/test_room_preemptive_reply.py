@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
-    from bot.room.services import Means
+    from bot.room.services import RoomServices
     from voice.audio import Pcm
 
 
@@ -44,7 +44,7 @@ async def a_judged_house(
         house.new_responder, house.discerning = lambda: responder, True
         plain = house.means
 
-        def means() -> Means:
+        def means() -> RoomServices:
             return replace(plain(), judge=Judge(probability), brain=BrainSettings(head_start=head_start))
 
         house.means = means  # type: ignore[method-assign]

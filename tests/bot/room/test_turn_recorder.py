@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.channel.port import Moved
-from bot.room.turn_recorder import Minutes
+from bot.room.turn_recorder import TurnRecorder
 from compaction.errors import StoreError
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
@@ -31,7 +31,9 @@ def test_a_turn_that_is_not_stored_is_still_the_one_that_was_said() -> None:
 
     async def main() -> None:
         async with Room(store=_Slow()) as room:
-            minutes = Minutes(room.memory, FakePlace(), own_name="Roomtone", clock=FakeClock(), observe=lambda _: None)
+            minutes = TurnRecorder(
+                room.memory, FakePlace(), own_name="Roomtone", clock=FakeClock(), observe=lambda _: None
+            )
             ada, bo = await asyncio.gather(minutes.moved(Moved(ADA, True)), minutes.moved(Moved(BO, True)))
             assert ada is not None
             assert bo is not None

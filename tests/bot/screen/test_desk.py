@@ -9,7 +9,7 @@ import pytest
 
 from bot.errors import SetupError
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import Participation
+from bot.participation.standing import GuildParticipations
 from bot.screen.desk import NOT_HERE, WatchDesk
 from bot.screen.words import ScreenError
 from bot.settings import WebSettings
@@ -28,9 +28,9 @@ GUILD = 10
 @asynccontextmanager
 async def desk(
     watching: Watching, settings: WebSettings | None = None
-) -> AsyncIterator[tuple[WatchDesk, Participation]]:
+) -> AsyncIterator[tuple[WatchDesk, GuildParticipations]]:
     """A desk with its pages."""
-    participation = Participation(
+    participation = GuildParticipations(
         FakeChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with WebServer(settings or WebSettings(port=0), watching.screens) as web:

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import Participation
+from bot.participation.standing import GuildParticipations
 from bot.wiring.screens import open_screens
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
@@ -30,7 +30,7 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchDesk]]:
     """Open them with these settings of the pages."""
     settings = Settings.model_validate({"web": web})
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
-    participation = Participation(
+    participation = GuildParticipations(
         FakeChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with AsyncExitStack() as stack:

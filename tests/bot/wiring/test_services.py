@@ -13,7 +13,7 @@ from bot import events
 from bot.brain.decider import VoiceMode
 from bot.cli.evening.senses import LoudnessDetector
 from bot.health import Health
-from bot.participation.standing import Participation
+from bot.participation.standing import GuildParticipations
 from bot.store.guilds import GuildChoice
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_means, open_shelves
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.room.services import Means
-    from bot.wiring.services import Shelves
+    from bot.room.services import RoomServices
+    from bot.wiring.services import Stores
 
 GUILD = 10
 
@@ -38,10 +38,10 @@ GUILD = 10
 class EquippedHouse(House):
     """A house whose rooms get what the bot's own get, but for ears and voice."""
 
-    equipment: Means
-    shelves: Shelves
+    equipment: RoomServices
+    shelves: Stores
 
-    def means(self) -> Means:
+    def means(self) -> RoomServices:
         """Return it."""
         return replace(
             self.equipment, recognizer=self.recognizer, detector=LoudnessDetector(), synthesizer=self.voice, judge=None
@@ -65,7 +65,7 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
     async with AsyncExitStack() as stack:
         shelves = await open_shelves(stack, parts, clock)
         house = EquippedHouse(shelves.sessions, shelves.turns, clock)
-        participation = Participation(
+        participation = GuildParticipations(
             shelves.guilds, shelves.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
         )
         screens, _ = await open_screens(stack, parts, participation, clock)

@@ -10,8 +10,7 @@ import pytest
 
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
-from bot.memory.recall import Place as RecallPlace
-from bot.memory.recall import Recall
+from bot.memory.recall import Recall, RecallScope
 from bot.wiring.tools import Toolset
 from compaction.budget.messages import ToolCall
 from tests.bot.brain.tools.test_links import MAP
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
 
 ADA = Asker(1, "Ada", "Roomtone, post the map.", present=True)
-HERE = RecallPlace(EVENING, 1, 10)
+HERE = RecallScope(EVENING, 1, 10)
 
 
 async def toolbox(place: FakePlace, settings: dict[str, object] | None = None, *, view: View | None = None) -> Toolbox:

@@ -10,7 +10,7 @@ import pytest
 
 from bot.brain.tools.memory import NOTHING, memory_tools
 from bot.brain.tools.tool import MAX_CHARS
-from bot.memory.recall import Place, Recall, RoomRecall
+from bot.memory.recall import Recall, RecallScope, RoomRecall
 from tests.bot.memory.test_recall import evening
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, SAID, T0, note, segment, turn
 
@@ -25,7 +25,7 @@ async def tools(*turns: Turn) -> tuple[Tool, Tool]:
     index.tell(MORNING, turn(0, "Lisbon was lovely."), guild_id=1, channel_id=10)
     index.tell(EVENING, note("n", "A map of the Algarve"), guild_id=1, channel_id=10)
     index.tell(EVENING, segment(0, 4, "They settle on Porto."), guild_id=1, channel_id=10)
-    room = RoomRecall(Recall(index, store), Place(EVENING, 1, 10))
+    room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
     search, recall = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0)
     return search, recall
 

@@ -20,7 +20,7 @@ from bot.discord.commands.participation import (
     named,
 )
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import Participation
+from bot.participation.standing import GuildParticipations
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
 from tests.bot.participation.test_standing import FakeVoice
@@ -31,13 +31,13 @@ from voice.transport.settings import TransportSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.participation.standing import Standing
+    from bot.participation.standing import GuildParticipation
 
 
 class Table:
     """A local Discord with our client in it, which has the commands, and what they change."""
 
-    def __init__(self, local: LocalDiscord, participation: Participation, standing: Standing) -> None:
+    def __init__(self, local: LocalDiscord, participation: GuildParticipations, standing: GuildParticipation) -> None:
         self.local = local
         self.participation = participation
         self.standing = standing
@@ -57,7 +57,7 @@ class Table:
 @asynccontextmanager
 async def online(choices: FakeChoices | None = None) -> AsyncIterator[Table]:
     """Start all of it; the bot is in a voice channel."""
-    participation = Participation(
+    participation = GuildParticipations(
         choices or FakeChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     command = partial(add_participation_commands, participation=participation)
