@@ -9,7 +9,7 @@ import httpx
 
 from benchmarks.errors import EndpointError
 from bot.models.catalogue import CHAT_QWEN
-from bot.models.shelf import ModelShelf
+from bot.models.directory import ModelShelf
 from rehearsal.errors import LanguageModelError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarks.errors import PeerError
 from benchmarks.localmodel import Endpoint, check_endpoint, find_model_file
 from benchmarks.peers.environment import PEERS, peer_python
-from bot.embedding.choice import chosen_embedder
+from bot.embedding.factory import chosen_embedder
 from bot.settings import LlmSettings
 from config.load import load
 from rehearsal.errors import LanguageModelError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from benchmarks.figures import part_of
 from benchmarks.reply.talk import ANSWER_S, Owed, Part, talks
 from bot.brain.decider import Said, Situation, decide
-from bot.brain.hushing import asks_for_silence
+from bot.brain.silence_requests import asks_for_silence
 from bot.brain.wakeword import is_addressed, without_name
 from bot.participation.engagement import Engagement
 from bot.participation.settings import ParticipationSettings

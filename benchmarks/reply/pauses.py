@@ -16,7 +16,7 @@ from benchmarks.figures import part_of
 from benchmarks.reply.material import voice_end_s
 from benchmarks.reply.spread import spread
 from bot.models.catalogue import TURN_SMART
-from bot.models.shelf import ModelShelf
+from bot.models.directory import ModelShelf
 from bot.wiring.listening import open_detector
 from rehearsal.people.clip import Clip, read_sound
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ

@@ -11,7 +11,7 @@ from benchmarks.reply.material import material
 from benchmarks.reply.pauses import Listener
 from benchmarks.screen.pictures import Text, jpeg, scene, written
 from bot.clock import SystemClock
-from bot.screen.reading import OcrAlone
+from bot.screen.readers import OcrAlone
 from bot.screen.share import Share
 from config.load import load
 from voice.screen.ocr import OcrReader

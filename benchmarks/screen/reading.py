@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import part_of_sum, percentile
 from benchmarks.screen.pictures import Text, chat, hud, jpeg, scene, written
 from bot.clock import SystemClock
-from bot.screen.reading import OcrAlone
+from bot.screen.readers import OcrAlone
 from bot.screen.share import Share
 from voice.screen.gate import WHOLE, Box
 from voice.screen.ocr import OcrReader

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.progress import Progress, elapsed_ms
-from bot.brain.speaking import Speaking
-from bot.brain.thinking import Thinking, new_thoughts
+from bot.brain.generation import Thinking, new_thoughts
+from bot.brain.reply_progress import Progress, elapsed_ms
+from bot.brain.speech_output import Speaking
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.instructions import AFTER_TOOLS, IN_WORDS_NOW
+from bot.brain.system_prompt import AFTER_TOOLS, IN_WORDS_NOW
 from bot.brain.tools.exchanges import Exchange
 from bot.brain.tools.settings import ToolsSettings
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, FinishReason, Role, Tools

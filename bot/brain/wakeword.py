@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from bot.brain.lexicon import UNSPACED
-from bot.brain.sounds import apart, sounds
+from bot.brain.phonetics import apart, sounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
-from bot.models.shelf import ModelShelf
+from bot.models.directory import ModelShelf
 from bot.store.examination import examine
 from compaction.errors import StoreError
 from voice.errors import OpusMissingError, RecogniserError

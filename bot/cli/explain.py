@@ -118,7 +118,7 @@ async def _overview(settings: Settings, session: str, log: Path) -> Overview:
 
 
 async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Explanation:
-    from bot.brain.instructions import Instructions
+    from bot.brain.system_prompt import Instructions
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin, MemoryAdminError

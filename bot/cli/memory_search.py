@@ -66,7 +66,7 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
     """Search the database of the settings, indexing first what an earlier version stored."""
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.embedding.choice import chosen_embedder
+    from bot.embedding.factory import chosen_embedder
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall
     from bot.store.indexing import catch_up

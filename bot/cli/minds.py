@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.realtime_mind import realtime_engines
 from bot.models.catalogue import VOICE_JOE
-from bot.models.shelf import ModelShelf
+from bot.models.directory import ModelShelf
 from rehearsal.runner.local_servers import Minds
 from voice.speaking.piper import PiperSynthesizer
 

@@ -15,7 +15,7 @@ from bot.cli.chat_choice import LanguageModelMind
 from bot.cli.chat_mind import words_for
 from bot.embedding.minilm import MODEL_NAME, minilm_embedder
 from bot.models.catalogue import EMBED_MINILM, VOICE_JOE
-from bot.models.shelf import ModelShelf
+from bot.models.directory import ModelShelf
 from rehearsal.servers import embeddings, speech, transcription
 from rehearsal.servers.chat import MODEL as CHAT_MODEL
 from rehearsal.servers.chat import ChatConduct, LocalChatServer

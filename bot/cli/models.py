@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bot.errors import ModelError
 from bot.models.catalogue import CATALOGUE, HELPFUL, NEEDED, find
-from bot.models.shelf import ModelShelf
+from bot.models.directory import ModelShelf
 from bot.models.sources import BundleSource, DirectorySource, HubSource
 from config.load import load
 

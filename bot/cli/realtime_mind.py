@@ -17,11 +17,11 @@ from bot.brain.embedded.chat import answer
 from bot.brain.embedded.evidence import Evidence, Origin, best_match
 from bot.brain.lexicon import is_question
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
-from bot.brain.skipping import SKIP, told
+from bot.brain.skip import SKIP, told
 from bot.brain.wakeword import without_call
 from bot.cli.ear import Ear
 from bot.models.catalogue import VOICE_JOE
-from bot.models.shelf import ModelShelf
+from bot.models.directory import ModelShelf
 from compaction.language.wording import sentences
 from rehearsal.servers.realtime_conduct import Asked, Called, Engines
 from voice.audio import LISTEN_RATE_HZ

@@ -70,7 +70,7 @@ async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, m
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from bot.brain.instructions import Instructions
+    from bot.brain.system_prompt import Instructions
     from bot.clock import SystemClock
     from bot.memory.replay import replay
     from bot.store.database import open_database

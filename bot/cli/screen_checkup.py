@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.cli.checkup import Finding, Status
-from bot.screen.reading import uses_model
+from bot.screen.readers import uses_model
 
 if TYPE_CHECKING:
     from bot.settings import WebSettings

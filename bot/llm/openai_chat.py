@@ -15,9 +15,9 @@ import httpx
 import openai
 import structlog
 
+from bot.llm.endpoint_errors import translated
 from bot.llm.port import NO_TOOLS, ChatModelError, Ended, FinishReason, Role, Usage
 from bot.llm.tool_calls import CallPiece, StreamedCalls
-from bot.llm.trouble import translated
 from bot.llm.written_calls import WrittenCalls
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.llm.trouble import translated
+from bot.llm.endpoint_errors import translated
 from voice.endpoint import address, open_client
 
 if TYPE_CHECKING:

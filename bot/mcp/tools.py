@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.marking import defused
 from bot.brain.tools.schema import schema_problem
 from bot.brain.tools.tool import Tool
+from bot.brain.tools.untrusted_text import defused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.decider import Decision, Reason, Said, Situation, decide
-from bot.brain.hushing import asks_for_silence, asks_to_talk
+from bot.brain.silence_requests import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import is_addressed, without_name
 from bot.participation.engagement import Engagement
 from bot.participation.figures import Figures

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any, TypeAlias
 
-    from bot.brain.instructions import Instructions
-    from bot.brain.quoting import Quoting
+    from bot.brain.recall_quotes import Quoting
     from bot.brain.reply import Question
+    from bot.brain.system_prompt import Instructions
     from bot.brain.tools.permission import Asker
     from bot.clock import Clock
     from bot.room.hearing import SpokenText

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import tzinfo
 
-    from bot.brain.instructions import Instructions
     from bot.brain.realtime_instructions import RealtimeInstructions
+    from bot.brain.system_prompt import Instructions
     from bot.brain.tools.tool import Tool
     from compaction.model import Seq
     from compaction.payload import PayloadPart

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from bot.brain.skipping import begins_with_skip, may_become_skip
+from bot.brain.skip import begins_with_skip, may_become_skip
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable

@@ -25,7 +25,7 @@ from bot.room.prompt import PromptBuilder
 from bot.room.reply_recorder import ReplyRecorder
 from bot.room.tasks import lasting
 from bot.room.turn_recorder import TurnRecorder
-from bot.screen.commenting import Commenting
+from bot.screen.commentary import Commenting
 from voice.asr.glossary import choose_glossary
 from voice.listening.ears import Ears
 from voice.speaking.playback import Playback
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bot.brain.decider import Decision
-    from bot.brain.quoting import Quoting
+    from bot.brain.recall_quotes import Quoting
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import Moved, Place
     from bot.memory.upkeep import MemoryUpkeep

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.context import build_context_messages
-from bot.brain.skipping import told
+from bot.brain.skip import told
 from bot.room.asker import asker_of
 from compaction.errors import StoreError
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.brain.context import ModelContext
-    from bot.brain.quoting import Quoting
+    from bot.brain.recall_quotes import Quoting
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants

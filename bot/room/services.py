@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot import events
-    from bot.brain.instructions import Instructions
-    from bot.brain.quoting import Quoting
+    from bot.brain.recall_quotes import Quoting
     from bot.brain.responder import Responder
+    from bot.brain.system_prompt import Instructions
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.memory.recall import RecallScope

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.tool import ToolError
+from bot.screen.messages import OPTED_OUT, Ending, ScreenError, beginning, recap, surface_of
 from bot.screen.share import MisbehavedError, Share
-from bot.screen.words import OPTED_OUT, Ending, ScreenError, beginning, recap, surface_of
 from compaction.errors import CompactionError
 from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
 from voice.screen.notes import Why
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Person, Place
     from bot.clock import Clock
-    from bot.screen.reading import Readers
+    from bot.screen.readers import Readers
     from compaction.model import SessionId, Turn
     from compaction.session import SessionMemory
     from voice.screen.notes import ScreenNote

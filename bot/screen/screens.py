@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.screen.messages import TOLD, Ending, ScreenError
 from bot.screen.room import RoomScreens
-from bot.screen.words import TOLD, Ending, ScreenError
 from bot.web.port import LineClosedError, NotAdmittedError, Welcome
 from voice.screen.token import LinkRefusedError, Links, Refusal, new_key
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.screen.reading import Readers
+    from bot.screen.readers import Readers
     from bot.screen.room import Sharer
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bot.clock import Clock
-    from bot.screen.reading import Readers
+    from bot.screen.readers import Readers
     from voice.screen.frame import Frame
     from voice.screen.settings import ScreenSettings
 

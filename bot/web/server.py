@@ -15,7 +15,7 @@ import structlog
 from aiohttp import web
 
 from bot.errors import SetupError
-from bot.web.guard import FORWARDED_FOR, Proxies, ProxyError, Site, security_headers
+from bot.web.security import FORWARDED_FOR, Proxies, ProxyError, Site, security_headers
 from bot.web.socket import new_socket, serve
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.models.catalogue import TURN_SMART, VAD_SILERO
-from bot.models.shelf import ModelShelf
+from bot.models.directory import ModelShelf
 from voice.listening.turn import SmartTurn, SmartTurnJudge, TurnModelError
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
 

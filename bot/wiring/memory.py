@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.brain.quoting import Quoting
-from bot.embedding.choice import chosen_embedder
+from bot.brain.recall_quotes import Quoting
+from bot.embedding.factory import chosen_embedder
 from bot.memory.indexer import Indexer
 from bot.memory.recall import Recall, RoomRecall
 from bot.memory.upkeep import MemoryUpkeep

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import SetupError
-from bot.screen.desk import WatchDesk
-from bot.screen.reading import chosen_readers, told
+from bot.screen.readers import chosen_readers, told
 from bot.screen.screens import Screens
+from bot.screen.watch_service import WatchDesk
 from bot.web.server import WebServer
 
 if TYPE_CHECKING:

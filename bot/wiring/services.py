@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.embedded.chat import EmbeddedResponder
-from bot.brain.instructions import Instructions
 from bot.brain.responder import ModelResponder
+from bot.brain.system_prompt import Instructions
 from bot.brain.tools.toolbox import Toolbox
-from bot.llm.opening import open_budget, open_model
+from bot.llm.factory import open_budget, open_model
 from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
 from bot.realtime.bridge import talks

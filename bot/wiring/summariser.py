@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.errors import SetupError
-from bot.llm.opening import open_model
+from bot.llm.factory import open_model
 from compaction.settings import BudgetSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
 

@@ -10,7 +10,7 @@ import structlog
 
 from bot.health import Ailment
 from bot.models.catalogue import VOICE_JOE
-from bot.models.shelf import ModelShelf
+from bot.models.directory import ModelShelf
 from voice.errors import SynthesisError
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.piper import PiperSynthesizer

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.clock import SystemClock
-from bot.screen.reading import chosen_readers
+from bot.screen.readers import chosen_readers
 from bot.screen.screens import Screens
 from bot.settings import LlmSettings, WebSettings
 from bot.web.server import WebServer

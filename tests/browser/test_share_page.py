@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import bot.screen.share as share_module
-from bot.screen.words import Ending
+from bot.screen.messages import Ending
 from compaction.context.build import build_payload
 from compaction.model import NoteReason
 from compaction.notes import LIVE_NOTES

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.exchanges import Exchanges
-from bot.brain.tools.marking import as_data
 from bot.brain.tools.permission import NOBODY, refusal
 from bot.brain.tools.schema import read_arguments
 from bot.brain.tools.tool import ToolError
+from bot.brain.tools.untrusted_text import as_data
 from bot.llm.port import ToolOffer
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.brain.embedded.chat import EmbeddedResponder
-from bot.brain.instructions import Instructions
+from bot.brain.system_prompt import Instructions
 from bot.cli.evening.senses import LoudnessDetector, ToneVoice
 from bot.participation.standing import GuildParticipations
 from bot.room.services import RoomServices

@@ -14,7 +14,7 @@ from bot.brain.context import ModelContext, build_context_messages
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.embedded.evidence import Origin
 from bot.brain.embedded.recollection import recollect
-from bot.brain.instructions import Instructions
+from bot.brain.system_prompt import Instructions
 from bot.brain.tools.exchanges import Exchange
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import build_context_messages
-from bot.brain.instructions import Instructions
 from bot.brain.responder import ModelResponder
+from bot.brain.system_prompt import Instructions
 from bot.brain.tools.attachments import attachment_tool
 from bot.brain.tools.links import link_tool
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.tools.tool import Permission, Tool
 from bot.brain.tools.toolbox import Toolbox
-from bot.llm.opening import open_model
+from bot.llm.factory import open_model
 from bot.llm.port import Role
 from bot.settings import LlmSettings
 from compaction.model import Note, NoteId

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.brain.decider import Reason
 from bot.brain.realtime_instructions import MAX_CHARS, SUMMARY_HEAD, build_realtime_instructions
-from bot.brain.skipping import told
+from bot.brain.skip import told
 from compaction.context.build import SessionContext
 from compaction.language.wording import ends_a_sentence
 from compaction.model import Mode, Note, NoteId, Seq

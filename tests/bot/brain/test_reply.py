@@ -11,7 +11,7 @@ import pytest
 from bot.brain.context import ModelContext
 from bot.brain.reply import BROKEN_OFF, TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
-from bot.brain.speaking import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
+from bot.brain.speech_output import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
 from bot.llm.port import ChatModelError
 from compaction.context.build import SessionContext
 from compaction.errors import ContextOverflowError, StoreError
@@ -254,7 +254,7 @@ async def test_hushed_in_the_middle_only_what_was_heard_is_kept() -> None:
 @pytest.mark.asyncio
 async def test_sound_that_nobody_pulls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dead voice connection takes no frames: the answer ends, and says so."""
-    monkeypatch.setattr("bot.brain.speaking.PLAYBACK_SLACK_S", 0.01)
+    monkeypatch.setattr("bot.brain.speech_output.PLAYBACK_SLACK_S", 0.01)
     bench = Bench(ScriptedResponder("Hm."))
     async with bench.running():
         bench.replier.ask(FIRST)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bot.brain.responder import CutOffError
-from bot.brain.speaking import MODEL_FAILED
+from bot.brain.speech_output import MODEL_FAILED
 from bot.llm.port import ChatModelError
 from compaction.errors import ContextOverflowError
 from tests.bot.brain.test_reply import FIRST, SECOND, Bench

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.instructions import AFTER_TOOLS, IN_WORDS_NOW
 from bot.brain.responder import CutOffError, ModelResponder
+from bot.brain.system_prompt import AFTER_TOOLS, IN_WORDS_NOW
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import Tool

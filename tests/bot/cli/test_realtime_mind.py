@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.brain.decider import Reason
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
-from bot.brain.skipping import told
+from bot.brain.skip import told
 from bot.cli.realtime_mind import answered, words_for
 from rehearsal.servers.realtime_conduct import Asked, Called
 from voice.realtime.protocol import BROKEN_OFF

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.llm.budget import Budget
 from bot.llm.budgeted import BudgetedModel
-from bot.llm.opening import open_model
+from bot.llm.factory import open_model
 from bot.llm.port import (
     NO_TOOLS,
     ChatMessage,

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.health import sentences
 from bot.llm.breaker import FIRST_REST_S
-from bot.llm.opening import open_model
+from bot.llm.factory import open_model
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, Role
 from bot.settings import LlmSettings
 from compaction.errors import CompletionError, ContextOverflowError

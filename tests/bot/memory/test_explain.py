@@ -11,8 +11,8 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from bot.brain.context import build_context_messages
-from bot.brain.instructions import Instructions
-from bot.brain.quoting import Quoting
+from bot.brain.recall_quotes import Quoting
+from bot.brain.system_prompt import Instructions
 from bot.memory.explain import Explainer, Explanation
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.replay import SESSION, replay

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from bot import events
-from bot.brain.instructions import Instructions
 from bot.brain.reply import Question
+from bot.brain.system_prompt import Instructions
 from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from bot.brain.instructions import Instructions
+from bot.brain.system_prompt import Instructions
 from bot.realtime.items import Items
 from bot.store.forgetting import Forgetting
 from compaction.model import Seq

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.skipping import is_skip
+from bot.brain.skip import is_skip
 from bot.realtime.skip import unless_silent
 from voice.realtime.port import ReplyPiece
 

@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
-from bot.brain.instructions import Instructions
-from bot.brain.speaking import TOO_MUCH
+from bot.brain.speech_output import TOO_MUCH
+from bot.brain.system_prompt import Instructions
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import Moved
 from bot.cli.evening.senses import LoudnessDetector

@@ -12,7 +12,7 @@ import pytest
 
 from bot import events
 from bot.brain.decider import Reason
-from bot.brain.skipping import told
+from bot.brain.skip import told
 from bot.llm.budget import Budget
 from bot.participation.settings import ParticipationSettings
 from bot.realtime.bridge import RealtimeTalk

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.tools.tool import ToolError
+from bot.screen.messages import Ending, ScreenError
 from bot.screen.room import ABSENT_S, LOOK_S
-from bot.screen.words import Ending, ScreenError
 from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until

@@ -9,7 +9,7 @@ import pytest
 
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
-from bot.screen.words import Ending, ScreenError
+from bot.screen.messages import Ending, ScreenError
 from bot.web.port import LineClosedError, NotAdmittedError
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO

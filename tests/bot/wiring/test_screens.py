@@ -21,8 +21,8 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.screen.desk import WatchDesk
     from bot.screen.screens import Screens
+    from bot.screen.watch_service import WatchDesk
 
 
 @asynccontextmanager

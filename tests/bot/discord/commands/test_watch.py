@@ -10,7 +10,7 @@ import pytest
 
 from bot.discord.client import connected
 from bot.discord.commands.watch import LOCAL, NOT_A_MODERATOR, add_watch_commands, ended, quoted
-from bot.screen.words import ScreenError
+from bot.screen.messages import ScreenError
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
 from voice.transport.settings import TransportSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.screen.words import ANY_SURFACE, RECAP_CHARS, TOLD, Ending, recap, surface_of
+from bot.screen.messages import ANY_SURFACE, RECAP_CHARS, TOLD, Ending, recap, surface_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import ToolError
-from bot.screen.words import OPTED_OUT, Ending, ScreenError
+from bot.screen.messages import OPTED_OUT, Ending, ScreenError
 
 if TYPE_CHECKING:
     from bot.participation.standing import GuildParticipations

@@ -10,7 +10,7 @@ import structlog
 from bot.embedding.minilm import minilm_embedder
 from bot.errors import ModelError
 from bot.models.catalogue import EMBED_MINILM
-from bot.models.shelf import ModelShelf
+from bot.models.directory import ModelShelf
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.decider import Reason
-from bot.brain.skipping import SKIP, is_skip, told, unless_skipped
+from bot.brain.skip import SKIP, is_skip, told, unless_skipped
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

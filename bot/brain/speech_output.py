@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.progress import elapsed_ms
+from bot.brain.reply_progress import elapsed_ms
 from compaction.errors import ContextOverflowError
 from voice.errors import SynthesisError
 from voice.speaking.moderation import ModerationError, WordList
@@ -21,8 +21,8 @@ from voice.speaking.spoken import Spoken
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bot.brain.progress import Progress
-    from bot.brain.thinking import Thought
+    from bot.brain.generation import Thought
+    from bot.brain.reply_progress import Progress
     from bot.clock import Clock
     from voice.speaking.moderation import Moderator
     from voice.speaking.playback import Piece, Playback

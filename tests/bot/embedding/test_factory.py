@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.embedding.choice import chosen_embedder
+from bot.embedding.factory import chosen_embedder
 from bot.errors import ModelError
 from bot.llm.openai_embeddings import OpenAIEmbeddings
 from bot.settings import LlmSettings, ModelsSettings, RecallSettings

@@ -11,7 +11,7 @@ import pytest
 
 from bot.errors import ModelError, ModelSourceError
 from bot.models.catalogue import ModelEntry, ModelFile, ModelKind
-from bot.models.shelf import BY_HAND, ModelShelf
+from bot.models.directory import BY_HAND, ModelShelf
 from bot.models.sources import BundleSource, DirectorySource
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.web.guard import Proxies, ProxyError, Site, security_headers
+from bot.web.security import Proxies, ProxyError, Site, security_headers
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.brain.context import build_context_messages
 from bot.brain.embedded.recollection import recollect
-from bot.brain.quoting import Quoting, surely_sent
+from bot.brain.recall_quotes import Quoting, surely_sent
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.settings import RecallSettings
 from compaction.errors import StoreError

@@ -10,8 +10,8 @@ import pytest
 from bot.errors import SetupError
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import GuildParticipations
-from bot.screen.desk import NOT_HERE, WatchDesk
-from bot.screen.words import ScreenError
+from bot.screen.messages import ScreenError
+from bot.screen.watch_service import NOT_HERE, WatchDesk
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from tests.bot.screen.watching import PICTURES, Watching, until

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.progress import Progress
-from bot.brain.speaking import NOT_PLAYED, PLAYBACK_SLACK_S, Speaking
-from bot.brain.thinking import new_thoughts
+from bot.brain.generation import new_thoughts
+from bot.brain.reply_progress import Progress
+from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, Speaking
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.virtual_time import run_virtually
 from voice.speaking.playback import CUSHION_FRAMES, Playback
 
 if TYPE_CHECKING:
-    from bot.brain.thinking import Thought
+    from bot.brain.generation import Thought
 
 SENTENCE = "one two three four five six seven eight."
 

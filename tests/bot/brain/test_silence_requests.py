@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.hushing import asks_for_silence, asks_to_talk
+from bot.brain.silence_requests import asks_for_silence, asks_to_talk
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.commentary import STALE_S
-from bot.screen.commenting import LOOK_S, Commenting
+from bot.screen.commentary import LOOK_S, Commenting
 from compaction.model import Note, NoteId, NoteReason
 from tests.fakes.clock import FakeClock
 from voice.screen.settings import ScreenSettings

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
-from bot.brain.progress import elapsed_ms
+from bot.brain.reply_progress import elapsed_ms
 from bot.brain.responder import CutOffError
-from bot.brain.skipping import unless_skipped
+from bot.brain.skip import unless_skipped
 from bot.llm.port import ChatModelError
 from compaction.errors import ContextOverflowError
 from voice.speaking.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
     from bot.brain.context import ModelContext
-    from bot.brain.progress import Progress
+    from bot.brain.reply_progress import Progress
     from bot.brain.responder import Responder
     from bot.clock import Clock
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.errors import SetupError
-from bot.screen.reading import FIRST_REST_S, ModelFirst, OcrAlone, chosen_readers, told
+from bot.screen.readers import FIRST_REST_S, ModelFirst, OcrAlone, chosen_readers, told
 from bot.settings import LlmSettings
 from tests.bot.screen.watching import until
 from tests.fakes.clock import FakeClock

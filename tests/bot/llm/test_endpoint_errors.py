@@ -6,7 +6,7 @@ import httpx
 import openai
 import pytest
 
-from bot.llm.trouble import translated
+from bot.llm.endpoint_errors import translated
 
 WORDS = "I live in Zanzibar"
 

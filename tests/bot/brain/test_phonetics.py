@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.sounds import apart, sounds
+from bot.brain.phonetics import apart, sounds
 
 
 @pytest.mark.parametrize(
