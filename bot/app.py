@@ -140,7 +140,7 @@ def _rolling_context(settings: BotSettings, guilds: Guilds) -> AddCommands:
 
 def _ailing(metronome: Metronome) -> list[Ailment]:
     what, instead = "the process that sends my voice", "I send it myself, less evenly when I am busy"
-    return [] if metronome.resting is None else [Ailment(what, instead, metronome.resting)]
+    return [] if metronome.outage is None else [Ailment(what, instead, metronome.outage)]
 
 
 async def _rejoin(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from voice.rest import Resting
+from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ class Ailment:
 
     what: str
     instead: str
-    resting: Resting
+    outage: Outage
 
 
 class Health:
@@ -39,7 +39,7 @@ class Health:
 
     def missing(self, what: str, *, instead: str, problem: str) -> None:
         """Take note of something that is not there, and will not be until the bot is started again."""
-        ailment = Ailment(what, instead, Resting(self._clock.monotonic(), None, problem))
+        ailment = Ailment(what, instead, Outage(self._clock.monotonic(), None, problem))
         self.watch(lambda: [ailment])
 
     def told(self) -> str:
@@ -50,11 +50,11 @@ class Health:
 
 def sentences(ailment: Ailment, now: float) -> str:
     """Return one ailment as people are told of it. `now`: monotonic seconds."""
-    resting = ailment.resting
-    again = "" if resting.until is None else f", and I try it again {_soon(resting.until - now)}"
+    outage = ailment.outage
+    again = "" if outage.retry_at is None else f", and I try it again {_soon(outage.retry_at - now)}"
     what = ailment.what[:1].upper() + ailment.what[1:]
-    told = f"{what} has not worked for {_about(now - resting.since)}; {ailment.instead}{again}."
-    return f"{told} {resting.problem}".rstrip()
+    told = f"{what} has not worked for {_about(now - outage.since)}; {ailment.instead}{again}."
+    return f"{told} {outage.problem}".rstrip()
 
 
 def _soon(seconds: float) -> str:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.health import Ailment
-from bot.llm.breaker import Breaker
 from bot.llm.port import NO_TOOLS, ChatModelError, Ended
 from compaction.errors import CompletionError
+from voice.circuit_breaker import CircuitBreaker
 from voice.speaking.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ MODELS_SHARE = 0.8
 # A summary that is cancelled after less was not waited for in vain: its session ended.
 STALLED_S = 5.0
 STALLED = "It did not finish a summary in time."
+# How long a failing model is not asked: at first, and at most after repeated failures.
+FIRST_OPEN_S = 15.0
+LONGEST_OPEN_S = 300.0
 
 
 class FallbackModel:
@@ -45,8 +48,8 @@ class FallbackModel:
 
     def __init__(self, models: Sequence[BudgetedModel], *, within_s: float, clock: Clock) -> None:
         self._models = tuple(models)
-        self._breakers = tuple(Breaker() for _ in self._models)
-        self._summarising = tuple(Breaker() for _ in self._models)
+        self._breakers = tuple(_breaker() for _ in self._models)
+        self._summarising = tuple(_breaker() for _ in self._models)
         self._within_s = within_s
         self._clock = clock
 
@@ -87,24 +90,24 @@ class FallbackModel:
                     raise
                 log.warning("model_failed_over", model=model.model, next_model=left[0][0].model, problem=str(error))
                 continue
-            if not breaker.well:
+            if breaker.failures:
                 log.info("model_well_again", model=model.model)
-            breaker.worked()
+            breaker.record_success()
             return
 
     def ailments(self) -> list[Ailment]:
         """Return which models fail, and who answers instead."""
         both = list(zip(self._models, self._breakers, strict=True))
-        well = [model.model for model, breaker in both if breaker.resting is None]
+        well = [model.model for model, breaker in both if breaker.outage is None]
         found = []
         for number, (model, breaker) in enumerate(both):
-            if (resting := breaker.resting) is None:
+            if (outage := breaker.outage) is None:
                 continue
             instead = f"{well[0]} answers" if well else "no other answers either"
             if not well and number == 0:
                 # Where none is well the first is asked whatever it did: see `_worth_asking`.
-                instead, resting = f"{instead}, and each question tries it again", replace(resting, until=None)
-            found.append(Ailment(f"the language model {model.model}", instead, resting))
+                instead, outage = f"{instead}, and each question tries it again", replace(outage, retry_at=None)
+            found.append(Ailment(f"the language model {model.model}", instead, outage))
         return found
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
@@ -119,7 +122,7 @@ class FallbackModel:
             try:
                 answer = await model.complete(request)
             except CompletionError as error:
-                breaker.failed(self._clock.monotonic(), for_good=not error.retryable, problem=str(error))
+                breaker.record_failure(self._clock.monotonic(), str(error), permanent=not error.retryable)
                 first_error = first_error or error
                 if number + 1 < len(asked):
                     next_model = asked[number + 1][0].model
@@ -127,34 +130,34 @@ class FallbackModel:
             except asyncio.CancelledError:
                 # The caller's deadline, mostly: there is no time left for another, but the next try begins with it.
                 if self._clock.monotonic() - begun >= STALLED_S:
-                    breaker.failed(self._clock.monotonic(), for_good=True, problem=STALLED)
+                    breaker.record_failure(self._clock.monotonic(), STALLED, permanent=True)
                 raise
             else:
-                breaker.worked()
+                breaker.record_success()
                 return answer
         assert first_error is not None, "one model at least is asked"
         raise first_error
 
-    def _worth_asking(self) -> list[tuple[BudgetedModel, Breaker]]:
+    def _worth_asking(self) -> list[tuple[BudgetedModel, CircuitBreaker]]:
         """Return the models that are well enough, best first; the best where none is."""
         now = self._clock.monotonic()
         all_of_them = list(zip(self._models, self._breakers, strict=True))
         return [each for each in all_of_them if each[1].admits(now)] or all_of_them[:1]
 
-    def _worth_asking_for_summaries(self) -> list[tuple[BudgetedModel, Breaker]]:
+    def _worth_asking_for_summaries(self) -> list[tuple[BudgetedModel, CircuitBreaker]]:
         """Return the same for summaries: what is too much for a model there says nothing about replies."""
         now = self._clock.monotonic()
         found = [
             (model, own)
             for model, reply, own in zip(self._models, self._breakers, self._summarising, strict=True)
-            if reply.resting is None and own.admits(now)
+            if reply.outage is None and own.admits(now)
         ]
         return found or [(self._models[0], self._summarising[0])]
 
-    def _failed(self, model: BudgetedModel, breaker: Breaker, error: ChatModelError) -> None:
-        rest_s = breaker.failed(self._clock.monotonic(), for_good=not error.retryable, problem=str(error))
-        if rest_s and len(self._models) > 1:
-            log.warning("model_rests", model=model.model, rest_s=rest_s, problem=str(error))
+    def _failed(self, model: BudgetedModel, breaker: CircuitBreaker, error: ChatModelError) -> None:
+        open_s = breaker.record_failure(self._clock.monotonic(), str(error), permanent=not error.retryable)
+        if open_s and len(self._models) > 1:
+            log.warning("model_circuit_opened", model=model.model, open_s=open_s, problem=str(error))
 
     async def _held(self, stream: AsyncGenerator[Streamed, None], model: str) -> AsyncGenerator[Streamed, None]:
         """Yield a stream from where something of it can be spoken, or it has ended. Raises `ChatModelError`."""
@@ -182,3 +185,7 @@ class FallbackModel:
                 yield piece
             async for piece in stream:
                 yield piece
+
+
+def _breaker() -> CircuitBreaker:
+    return CircuitBreaker(open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S)

@@ -58,7 +58,7 @@ async def chosen_recognizer(
 
 
 def _ailing(recognizer: FallbackRecognizer, what: str) -> list[Ailment]:
-    return [] if recognizer.resting is None else [Ailment(what, "the local one hears", recognizer.resting)]
+    return [] if recognizer.outage is None else [Ailment(what, "the local one hears", recognizer.outage)]
 
 
 async def _local(stack: AsyncExitStack, settings: AsrSettings) -> Recognizer:

@@ -67,7 +67,7 @@ async def chosen_voice(
 
 
 def _ailing(voice: FallbackSynthesizer, what: str, instead: str) -> list[Ailment]:
-    return [] if voice.resting is None else [Ailment(what, instead, voice.resting)]
+    return [] if voice.outage is None else [Ailment(what, instead, voice.outage)]
 
 
 def _wants_endpoint(settings: SpeakingSettings) -> bool:

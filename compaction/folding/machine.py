@@ -285,7 +285,10 @@ class Machine:
 
     def _pause_s(self, failures: int) -> float:
         """Return the pause after so many failures: doubled each time up to the limit, with up to half of it taken
-        off at random, so that the rooms of one bot don't come back to a recovering model all at once."""
+        off at random, so that the rooms of one bot don't come back to a recovering model all at once.
+
+        This is a retry backoff of one session's stored state, not the circuit breaker of `voice`: this package imports
+        nothing of ours, and a fold can wait."""
         settings = self._settings
         # The exponent is bounded: 2.0 ** 2000 is an OverflowError.
         full = min(settings.retry_max_s, settings.retry_base_s * 2.0 ** min(failures - 1, 30))

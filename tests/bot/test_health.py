@@ -6,7 +6,7 @@ import pytest
 
 from bot.health import Ailment, Health, sentences
 from tests.fakes.clock import FakeClock
-from voice.rest import Resting
+from voice.circuit_breaker import Outage
 
 PROBLEM = "The voice kokoro at http://a/v1 cannot be reached. Check speaking.base_url and that the server is running."
 
@@ -24,7 +24,7 @@ PROBLEM = "The voice kokoro at http://a/v1 cannot be reached. Check speaking.bas
 )
 def test_an_ailment_in_plain_words(since: float, until: float | None, told: str) -> None:
     """What, since when, what happens instead, when it is tried again, what to do."""
-    ailment = Ailment("the voice kokoro", "Bea speaks", Resting(since, until, PROBLEM))
+    ailment = Ailment("the voice kokoro", "Bea speaks", Outage(since, until, PROBLEM))
     assert sentences(ailment, 1000.0) == f"The voice kokoro {told} {PROBLEM}"
 
 
@@ -45,6 +45,6 @@ def test_everything_that_ails_is_told() -> None:
     health.watch(list)
     health.watch(lambda: found)
     assert health.told() == ""
-    found += [Ailment(what, "I wait", Resting(0.0, None, "")) for what in ("one", "another")]
+    found += [Ailment(what, "I wait", Outage(0.0, None, "")) for what in ("one", "another")]
     clock.advance(3.0)
     assert health.told() == "One has not worked for 3 seconds; I wait. Another has not worked for 3 seconds; I wait."

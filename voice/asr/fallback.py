@@ -1,7 +1,6 @@
-"""Two recognisers as one: where the first fails the second hears, and the first is left alone for a while.
+"""Two recognisers as one: where the first fails, the second takes the utterance.
 
-What somebody said is heard late rather than not at all. After some failures in a row nobody waits for the first any
-more, until it had time to recover; then one utterance tries it again.
+After some failures in a row a circuit breaker keeps utterances away from the first; later one utterance tries it again.
 """
 
 from __future__ import annotations
@@ -11,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from voice.circuit_breaker import CircuitBreaker, CircuitState
 from voice.errors import RecogniserError, RecogniserOverloadedError
-from voice.rest import FAILURES_IN_A_ROW, REST_S, Rest, Resting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from voice.asr.port import Recognition, Recognizer
     from voice.audio import Pcm
+    from voice.circuit_breaker import Outage
 
 _log: Any = structlog.get_logger()
 
@@ -31,23 +31,17 @@ class FallbackRecognizer:
         first: Recognizer,
         second: Recognizer,
         *,
-        failures_in_a_row: int = FAILURES_IN_A_ROW,
-        rest_s: float = REST_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._first = first
         self._second = second
-        self._rest = Rest(
-            failures_in_a_row=failures_in_a_row,
-            rest_s=rest_s,
-            monotonic=monotonic,
-            on_try=lambda: _log.info("recogniser_tried_again"),
-        )
+        self._monotonic = monotonic
+        self._breaker = CircuitBreaker()
 
     @property
-    def resting(self) -> Resting | None:
-        """Return since when and why the first is left alone; None if it is not."""
-        return self._rest.resting
+    def outage(self) -> Outage | None:
+        """Return the first recogniser's outage; None while it is used."""
+        return self._breaker.outage
 
     async def recognize(
         self,
@@ -59,18 +53,21 @@ class FallbackRecognizer:
         interim: bool = False,
     ) -> Recognition:
         """See `Recognizer.recognize`. Raises the second's error when both fail."""
-        if self._rest.begin():
+        if self._breaker.admits(self._monotonic()):
+            if self._breaker.state is CircuitState.HALF_OPEN:
+                _log.info("recogniser_tried_again")
             try:
                 heard = await self._first.recognize(
                     pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim
                 )
             except RecogniserOverloadedError:
-                # It is busy, not broken; the guess goes, as under any load.
+                # It is busy, not broken: the interim guess is dropped, as under any load.
                 raise
             except RecogniserError as error:
-                _log.warning("remote_recogniser_failed", problem=str(error), failures=self._rest.failed(str(error)))
+                self._breaker.record_failure(self._monotonic(), str(error))
+                _log.warning("remote_recogniser_failed", problem=str(error), failures=self._breaker.failures)
             else:
-                self._rest.succeeded()
+                self._breaker.record_success()
                 return heard
         return await self._second.recognize(
             pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim

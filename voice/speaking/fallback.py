@@ -1,8 +1,7 @@
-"""Two voices as one: when the first fails, the second says the sentence, and the first is left alone for a while.
+"""Two voices as one: when the first fails, the second speaks the sentence.
 
-A person who waits for an answer hears another voice rather than nothing; a sentence that broke off is finished by it,
-as near to the word as the first voice's pace tells. After some failures in a row nobody waits
-for the first any more, until it had time to recover; then one sentence tries it again.
+If the first breaks off within a sentence, the second speaks the rest; the first voice's usual pace tells where that
+begins. After some failures in a row a circuit breaker keeps sentences away from the first; later one tries it again.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from voice.circuit_breaker import CircuitBreaker, CircuitState
 from voice.errors import SynthesisError
-from voice.rest import FAILURES_IN_A_ROW, REST_S, Rest, Resting
 from voice.speaking.pace import Pace, words_after
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    from voice.circuit_breaker import Outage
     from voice.speaking.port import Sound, Synthesizer
 
 _log = structlog.get_logger()
@@ -33,41 +33,38 @@ class FallbackSynthesizer:
         first: Synthesizer,
         second: Synthesizer,
         *,
-        failures_in_a_row: int = FAILURES_IN_A_ROW,
-        rest_s: float = REST_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._first = first
         self._second = second
-        self._rest = Rest(
-            failures_in_a_row=failures_in_a_row,
-            rest_s=rest_s,
-            monotonic=monotonic,
-            on_try=lambda: _log.info("voice_tried_again"),
-        )
+        self._monotonic = monotonic
+        self._breaker = CircuitBreaker()
         self._pace = Pace()
 
     @property
-    def resting(self) -> Resting | None:
-        """Return since when and why the first is left alone; None if it is not."""
-        return self._rest.resting
+    def outage(self) -> Outage | None:
+        """Return the first voice's outage; None while it is used."""
+        return self._breaker.outage
 
     async def stream(self, text: str) -> AsyncGenerator[Sound, None]:
-        """Yield `text` spoken by either; where the first breaks off, the second says the rest.
+        """Yield `text` as sound from either voice; where the first breaks off, the second speaks the rest.
 
         Raises `SynthesisError` with the reasons of both when both fail.
         """
         spoken_s = 0.0
-        if self._rest.begin():
+        if self._breaker.admits(self._monotonic()):
+            if self._breaker.state is CircuitState.HALF_OPEN:
+                _log.info("voice_tried_again")
             try:
                 async with aclosing(self._first.stream(text)) as stream:
                     async for sound in stream:
                         spoken_s += sound.duration_s
                         yield sound
             except SynthesisError as error:
-                _log.warning("voice_failed", problem=str(error), failures=self._rest.failed(str(error)))
+                self._breaker.record_failure(self._monotonic(), str(error))
+                _log.warning("voice_failed", problem=str(error), failures=self._breaker.failures)
             else:
-                self._rest.succeeded()
+                self._breaker.record_success()
                 self._pace.learn(text, spoken_s)
                 return
         share = self._pace.share(text, spoken_s) if spoken_s else 0.0
@@ -76,5 +73,5 @@ class FallbackSynthesizer:
                 async for sound in stream:
                     yield sound
         except SynthesisError as error:
-            reasons = filter(None, dict.fromkeys((self._rest.problem, str(error))))
+            reasons = filter(None, dict.fromkeys((self._breaker.problem, str(error))))
             raise SynthesisError(" ".join(reasons), spoken_share=share + (1.0 - share) * error.spoken_share) from error

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from voice.rest import Resting
+from voice.circuit_breaker import Outage
 from voice.transport import metronome_process as process
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Metronome:
         # Held for one message at most, and while a new process is told of the lines.
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._resting: Resting | None = None
+        self._outage: Outage | None = None
         self._keeper = threading.Thread(target=self._keep, args=(worker,), name="metronome-keeper", daemon=True)
         self._keeper.start()
 
@@ -88,9 +88,9 @@ class Metronome:
         return self._worker is not None
 
     @property
-    def resting(self) -> Resting | None:
+    def outage(self) -> Outage | None:
         """Return since when there is no process and when there is to be one again; None while there is one."""
-        return self._resting
+        return self._outage
 
     def line(self, sock: socket.socket) -> Line:
         """Lend a connected UDP socket; what is sent over the line leaves through it."""
@@ -175,14 +175,14 @@ class Metronome:
         """Return a new process that knows the lines; None if there is to be none."""
         since = time.monotonic()
         while (wait_s := restarts.wait_s(lived_s)) is not None:
-            self._resting = Resting(since, since + wait_s, ENDED)
+            self._outage = Outage(since, since + wait_s, ENDED)
             if self._closing.wait(wait_s):
                 return None
             worker = _started()
             if worker is not None:
                 return worker if self._put_in(worker) else None
             lived_s = 0.0
-        self._resting = Resting(since, None, GIVEN_UP)
+        self._outage = Outage(since, None, GIVEN_UP)
         _log.error("metronome_given_up", problem=GIVEN_UP)
         return None
 
@@ -191,7 +191,7 @@ class Metronome:
         with self._lock:
             wanted = not self._closing.is_set()
             if wanted:
-                self._worker, self._resting = worker, None
+                self._worker, self._outage = worker, None
                 for line in self._lines.values():
                     self._lend(line)
         if wanted:

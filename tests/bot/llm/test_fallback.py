@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.health import sentences
-from bot.llm.breaker import FIRST_REST_S
 from bot.llm.factory import open_model
+from bot.llm.fallback import FIRST_OPEN_S, FallbackModel
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, Role
 from bot.settings import LlmSettings
 from compaction.errors import CompletionError, ContextOverflowError
@@ -25,7 +25,6 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.llm.fallback import FallbackModel
     from bot.llm.port import Tools
 
 FIRST, SECOND = "The first one answers. It says more.", "The second one answers."
@@ -120,12 +119,12 @@ async def test_one_that_fails_rests_and_comes_back() -> None:
                 assert await models.answer() == SECOND
             assert models.asked == (2, 4)
             models.first.conduct.mode = ChatMode.ANSWER
-            models.clock.advance(FIRST_REST_S)
+            models.clock.advance(FIRST_OPEN_S)
             assert await models.answer() == FIRST
             assert await models.answer() == FIRST
         assert models.asked == (4, 4)
         events = [line["event"] for line in logs]
-        assert events.count("model_rests") == 1
+        assert events.count("model_circuit_opened") == 1
         assert events.count("model_well_again") == 1
 
 
@@ -182,11 +181,11 @@ async def test_summaries_are_asked_of_the_next_too() -> None:
         assert models.asked == (3, 3)
         assert models.model.ailments() == []
         models.second.conduct.mode = ChatMode.WRONG_KEY
-        models.clock.advance(FIRST_REST_S)
+        models.clock.advance(FIRST_OPEN_S)
         with pytest.raises(CompletionError, match="status 500") as caught:
             await models.model.complete(SUMMARY)
         assert caught.value.retryable
-        models.clock.advance(10 * FIRST_REST_S)
+        models.clock.advance(10 * FIRST_OPEN_S)
         models.first.conduct.mode = ChatMode.ANSWER
         assert (await models.model.complete(SUMMARY)).text == FIRST
 

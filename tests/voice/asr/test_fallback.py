@@ -16,7 +16,7 @@ def both(*first: str | RecogniserError) -> tuple[FallbackRecognizer, FakeRecogni
     """Return a pair whose first answers so, both of its parts, and its clock."""
     clock = [0.0]
     one, two = FakeRecognizer(first, otherwise="from afar"), FakeRecognizer(otherwise="from here")
-    return FallbackRecognizer(one, two, rest_s=60, monotonic=lambda: clock[0]), one, two, clock
+    return FallbackRecognizer(one, two, monotonic=lambda: clock[0]), one, two, clock
 
 
 @pytest.mark.asyncio

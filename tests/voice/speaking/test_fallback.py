@@ -6,8 +6,8 @@ import pytest
 
 from tests.fakes.brain import FakeVoice
 from voice.audio import DISCORD_FRAME_SAMPLES
+from voice.circuit_breaker import Outage
 from voice.errors import SynthesisError
-from voice.rest import Resting
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.port import whole
 
@@ -21,9 +21,7 @@ class Bench:
     def __init__(self) -> None:
         self.first, self.second = FakeVoice(), FakeVoice()
         self.now = 100.0
-        self.voice = FallbackSynthesizer(
-            self.first, self.second, failures_in_a_row=2, rest_s=60.0, monotonic=lambda: self.now
-        )
+        self.voice = FallbackSynthesizer(self.first, self.second, monotonic=lambda: self.now)
 
     async def say(self, text: str, *, fails: bool) -> str:
         """Say it, and return who did."""
@@ -77,7 +75,7 @@ async def test_when_both_fail_both_say_why() -> None:
     bench.now += 61.0
     with pytest.raises(SynthesisError, match=r"^The voice is hoarse\. Give it tea\.$"):
         await whole(bench.voice, "x")
-    assert bench.voice.resting == Resting(100.0, 221.0, "The voice is hoarse. Give it tea.")
+    assert bench.voice.outage == Outage(100.0, 221.0, "The voice is hoarse. Give it tea.")
 
 
 @pytest.mark.asyncio

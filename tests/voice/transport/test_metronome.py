@@ -126,7 +126,7 @@ def test_ended_it_is_started_again_and_knows_its_lines() -> None:
             killed(running)
             gone.close()
             again(running)
-            assert running.resting is None
+            assert running.outage is None
             line.send(word, at=0.0)
             gone.send(b"nothing", at=0.0)
             gone = running.line(other)
@@ -149,8 +149,8 @@ def test_one_that_ends_over_and_over_is_left() -> None:
         assert not running.alive
         line.send(b"lost", at=0.0)
         line.close()
-        assert running.resting is not None
-        assert (running.resting.until, running.resting.problem) == (None, GIVEN_UP)
+        assert running.outage is not None
+        assert (running.outage.retry_at, running.outage.problem) == (None, GIVEN_UP)
 
 
 def test_it_is_not_started_again_once_it_is_closed() -> None:

@@ -1,0 +1,110 @@
+"""When a circuit breaker opens, who makes the trial call, and how long it stays open."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voice.circuit_breaker import FAILURE_THRESHOLD, OPEN_S, TRIAL_S, CircuitBreaker, CircuitState, Outage
+
+FIRST_OPEN_S = 15.0
+LONGEST_OPEN_S = 300.0
+
+# A step is (time, what happens, what it returns). `ask` is `admits`; `fail` and `fail for good` are failures.
+FIXED = [
+    (0.0, "ask", True),
+    (0.0, "fail", 0.0),
+    (0.0, "ask", True),
+    (5.0, "fail", OPEN_S),
+    (64.9, "ask", False),
+    (65.0, "ask", True),
+    (65.0, "ask", False),
+    (66.0, "fail", OPEN_S),
+    (126.0, "ask", True),
+    (126.0, "succeed", None),
+    (126.0, "ask", True),
+    (126.0, "ask", True),
+    (127.0, "fail", 0.0),
+    (128.0, "succeed", None),
+    (129.0, "fail", 0.0),
+]
+GROWING = [
+    (0.0, "fail for good", 15.0),
+    (15.0, "ask", True),
+    (15.0, "fail", 30.0),
+    (45.0, "ask", True),
+    # The trial never reports: another is admitted.
+    (45.0 + TRIAL_S, "ask", True),
+    (70.0, "fail for good", 60.0),
+    (130.0, "fail", 120.0),
+    (250.0, "fail", 240.0),
+    (490.0, "fail", 300.0),
+    (790.0, "fail", 300.0),
+    (1090.0, "ask", True),
+    (1090.0, "succeed", None),
+    (1091.0, "fail", 0.0),
+    (1092.0, "fail", 15.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("breaker", "steps"),
+    [
+        (CircuitBreaker(), FIXED),
+        (CircuitBreaker(open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S), GROWING),
+    ],
+    ids=["fixed", "growing"],
+)
+def test_what_each_step_returns(breaker: CircuitBreaker, steps: list[tuple[float, str, float | bool | None]]) -> None:
+    """Open after two failures in a row; then one trial call; closed after a success."""
+    for number, (now, what, expected) in enumerate(steps):
+        match what:
+            case "ask":
+                assert breaker.admits(now) == expected, number
+            case "succeed":
+                breaker.record_success()
+            case _:
+                open_s = breaker.record_failure(now, "It is away.", permanent=what == "fail for good")
+                assert open_s == expected, number
+
+
+def test_the_outage_lasts_until_a_trial_succeeds() -> None:
+    """It begins with the first failure in a row and carries the last one's sentence."""
+    breaker = CircuitBreaker(open_s=FIRST_OPEN_S)
+    states, outages = [breaker.state], [breaker.outage]
+    breaker.record_failure(1.0, "It is slow.")
+    outages.append(breaker.outage)
+    assert (breaker.problem, breaker.failures) == ("It is slow.", 1)
+    breaker.record_failure(3.0, "It is away.")
+    states.append(breaker.state)
+    assert breaker.outage == Outage(1.0, 3.0 + FIRST_OPEN_S, "It is away.")
+    assert breaker.admits(3.0 + FIRST_OPEN_S)
+    states.append(breaker.state)
+    assert breaker.outage == Outage(1.0, 3.0 + FIRST_OPEN_S + TRIAL_S, "It is away.")
+    breaker.record_success()
+    outages.append(breaker.outage)
+    assert outages == [None, None, None]
+    assert (breaker.problem, breaker.failures) == ("", 0)
+    states.append(breaker.state)
+    assert states == [CircuitState.CLOSED, CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED]
+
+
+@given(steps=st.lists(st.sampled_from(["fail", "succeed", "ask"]), max_size=40))
+def test_it_always_admits_again(steps: list[str]) -> None:
+    """After the longest open time a call goes through, and it never opens before the threshold."""
+    breaker, now, in_a_row = CircuitBreaker(open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S), 0.0, 0
+    for step in steps:
+        now += 1.0
+        if step == "fail":
+            in_a_row += 1
+            open_s = breaker.record_failure(now, "It is away.")
+            assert (open_s > 0.0) == (in_a_row >= FAILURE_THRESHOLD)
+            assert open_s <= LONGEST_OPEN_S
+        elif step == "succeed":
+            in_a_row = 0
+            breaker.record_success()
+            assert breaker.admits(now)
+        else:
+            breaker.admits(now)
+    assert breaker.admits(now + LONGEST_OPEN_S + TRIAL_S)

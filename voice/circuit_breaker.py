@@ -1,0 +1,115 @@
+"""A circuit breaker: stop calling a service that keeps failing, then try it again with one call.
+
+Pure: times are handed in, as monotonic seconds. Libraries (purgatory, aiobreaker, pybreaker) read the clock themselves
+and wrap the call, which does not fit streams that fail over halfway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+# One failure may be a hiccup. After two in a row nobody should wait for a third.
+FAILURE_THRESHOLD = 2
+OPEN_S = 60.0
+# While one trial call is under way, the others are refused: so long at most, should it never report its outcome.
+TRIAL_S = 20.0
+
+
+class CircuitState(Enum):
+    """Whether calls go through: all (closed), none (open), or one trial call (half-open)."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A service that is not called at present, or a part that is missing.
+
+    `since`: when the first failure in a row happened. `retry_at`: when it is tried again; None if the next call tries
+    it, or nothing ever will. Both in monotonic seconds. `problem`: a plain sentence with the remedy.
+    """
+
+    since: float
+    retry_at: float | None
+    problem: str
+
+
+class CircuitBreaker:
+    """One service's failures in a row. Not thread-safe.
+
+    It opens after `failure_threshold` failures in a row, for `open_s` seconds; each failed trial doubles that, up to
+    `longest_open_s` (by default it does not grow).
+    """
+
+    def __init__(
+        self,
+        *,
+        failure_threshold: int = FAILURE_THRESHOLD,
+        open_s: float = OPEN_S,
+        longest_open_s: float = 0.0,
+    ) -> None:
+        self._failure_threshold = failure_threshold
+        self._open_s = open_s
+        self._longest_open_s = max(open_s, longest_open_s)
+        self._next_open_s = open_s
+        self._state = CircuitState.CLOSED
+        self._failures = 0
+        self._since = 0.0
+        self._retry_at = 0.0
+        self._problem = ""
+
+    @property
+    def state(self) -> CircuitState:
+        """Return the state after the last call; an open breaker becomes half-open in `admits`."""
+        return self._state
+
+    @property
+    def failures(self) -> int:
+        """Return how many calls failed since the last success."""
+        return self._failures
+
+    @property
+    def problem(self) -> str:
+        """Return the last failure's sentence, empty after a success."""
+        return self._problem
+
+    @property
+    def outage(self) -> Outage | None:
+        """Return the outage, or None while the breaker is closed. It lasts until a trial call succeeds."""
+        return None if self._state is CircuitState.CLOSED else Outage(self._since, self._retry_at, self._problem)
+
+    def admits(self, now: float) -> bool:
+        """Return whether to make a call now. When the open time is over, one caller gets True and makes the trial."""
+        if self._state is CircuitState.CLOSED:
+            return True
+        if now < self._retry_at:
+            return False
+        self._state = CircuitState.HALF_OPEN
+        self._retry_at = now + TRIAL_S
+        return True
+
+    def record_success(self) -> None:
+        """Close the breaker and forget the failures."""
+        self._state = CircuitState.CLOSED
+        self._failures, self._problem = 0, ""
+        self._next_open_s = self._open_s
+
+    def record_failure(self, now: float, problem: str, *, permanent: bool = False) -> float:
+        """Count a failure and return for how many seconds the breaker is open now; 0 if it stays closed.
+
+        `problem`: a plain sentence with the remedy. `permanent`: trying again cannot help, so it opens at once.
+        """
+        if not self._failures:
+            self._since = now
+        self._failures += 1
+        self._problem = problem
+        if self._state is CircuitState.CLOSED and self._failures < self._failure_threshold and not permanent:
+            return 0.0
+        open_s = self._next_open_s
+        self._next_open_s = min(2.0 * open_s, self._longest_open_s)
+        self._state = CircuitState.OPEN
+        self._retry_at = now + open_s
+        return open_s
