@@ -179,3 +179,25 @@ class CompactionState:
     def covered_through_turn(self) -> int:
         """Return the highest folded seq, or -1 before the first landing."""
         return self.cursor - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedSentence:
+    """One sentence of the summary, who said it (empty where nobody did) and when (epoch seconds), and what it
+    stands on: `refs` are facts as `segment_id#index`, empty for a gist."""
+
+    text: str
+    segment_ids: tuple[SegmentId, ...]
+    turn_seqs: tuple[Seq, ...]
+    slot: Slot
+    speaker: str
+    at: float
+    refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedSummary:
+    """The summary as it is injected, and its sentences in order: `text` is theirs, joined by spaces."""
+
+    text: str
+    sentences: tuple[RenderedSentence, ...]

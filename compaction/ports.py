@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from compaction.memory.passage import Passage, PassageId, Scope
     from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
 
 
@@ -121,45 +120,3 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
         """Return one unit vector a text, in order. `urgent`: somebody waits, so it goes before what nobody waits
         for. The caller sets the deadline (asyncio.timeout)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How common terms are: `passages` with each of them, out of about `total`. Terms nobody used are absent."""
-
-    passages: Mapping[str, int]
-    total: int
-
-
-class RecallIndex(Protocol):
-    """Where passages (turns, notes, segments) are found again. Raises `StoreError` on any failure."""
-
-    async def count(self, terms: Sequence[str]) -> Counts:
-        """Return how many passages have each term in their own words or beside them."""
-
-    async def full_text(
-        self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
-    ) -> Sequence[PassageId]:
-        """Return the passages with any of the terms, best first by BM25, neighbours counting half.
-
-        `newest`: look at about so many of the newest alone.
-        """
-
-    async def newest(
-        self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
-    ) -> Sequence[PassageId]:
-        """Return what was said last in the scope, newest first.
-
-        `terms`: with all of these in their own words. `announcing`: only turns that say that something changed.
-        """
-
-    async def alike(
-        self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
-    ) -> Sequence[tuple[PassageId, float]]:
-        """Return the passages whose embeddings by `model` are most like `vector`, with their cosine, best first."""
-
-    async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
-        """Return these passages in this order; those that are gone are missing."""
-
-    async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
-        """Return the passages of these turns, in order of seq."""

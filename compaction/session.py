@@ -39,9 +39,8 @@ if TYPE_CHECKING:
 
     from compaction.budget.rolling import Evicted
     from compaction.folding.events import CompactionEvent
-    from compaction.model import CompactionState, Note, Segment, SessionId, TurnKind, TurnPart
+    from compaction.model import CompactionState, Note, RenderedSummary, Segment, SessionId, TurnKind, TurnPart
     from compaction.ports import TurnStore
-    from compaction.summary.ledger import RenderedSummary
     from compaction.summary.port import Summariser
 
 # A bot that never speaks builds no context, so nobody would ask; beyond so many unfolded turns a new turn asks.

@@ -19,7 +19,7 @@ import tiktoken
 from bot.llm.tokenizer_files import read_tokenizer
 from bot.models.catalogue import TOKENIZER_OPENAI, TOKENIZER_QWEN
 from bot.models.directory import ModelShelf
-from compaction.budget.families import Family, family_of
+from compaction.budget.estimator import Family, family_of
 
 if TYPE_CHECKING:
     from compaction.tokens import Tokenizer

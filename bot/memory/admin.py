@@ -17,7 +17,7 @@ from bot.store.tiers import SegmentShelf
 from bot.store.turns import SqlTurnStore
 from compaction.context.build import SessionContext, build_payload
 from compaction.memory.export_format import Queue, queue_of
-from compaction.memory.segments import record_of
+from compaction.memory.segment_record import record_of
 from compaction.memory.tiers import Check, Kept, Subjects, Tier, check, mentions
 from compaction.model import Mode, Seq, SessionId
 from compaction.summary.ledger import render
@@ -25,7 +25,7 @@ from compaction.summary.ledger import render
 if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.database import Database
-    from compaction.memory.segments import SegmentRecord
+    from compaction.memory.segment_record import SegmentRecord
     from compaction.model import SegmentId
 
 

@@ -31,9 +31,9 @@ from compaction.model import Seq, Turn
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from compaction.memory.passage import Passage
+    from compaction.memory.passage import Passage, RecallIndex
     from compaction.model import SessionId
-    from compaction.ports import Embedder, RecallIndex, TurnStore
+    from compaction.ports import Embedder, TurnStore
 
 log = structlog.get_logger()
 

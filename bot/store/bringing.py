@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bot.store.database import Database
     from compaction.memory.export_format import Queue
-    from compaction.memory.segments import SegmentRecord
+    from compaction.memory.segment_record import SegmentRecord
 
 SUMMARISER = "import"
 

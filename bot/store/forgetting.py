@@ -27,8 +27,8 @@ from compaction.language.echo import names_any, repeats, runs_of
 from compaction.language.elliptic import REACH_TURNS
 from compaction.language.sentence_cache import empty_sentence_caches
 from compaction.language.wording import plain
-from compaction.memory.cleaning import cleaned, retold_anew
-from compaction.memory.segments import record_of
+from compaction.memory.forgetting import cleaned, retold_anew
+from compaction.memory.segment_record import record_of
 from compaction.model import Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from bot.store.passagerows import passages_of
 from bot.store.tags import ARCHIVED_TAG, all_of, any_of, clauses_of, match_expression, place_tags
-from compaction.memory.passage import PassageId
-from compaction.ports import Counts
+from compaction.memory.passage import Counts, PassageId
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ _RANK = "bm25(1.0, 0.5, 0.5, 0.0)"
 
 
 class SqlRecallIndex:
-    """`compaction.ports.RecallIndex` on an open `Database`. Safe for all tasks of one loop."""
+    """`compaction.memory.passage.RecallIndex` on an open `Database`. Safe for all tasks of one loop."""
 
     def __init__(self, database: Database, vectors: VectorShelf) -> None:
         self._database = database

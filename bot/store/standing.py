@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func
 
 from bot.store.kept import segment_tiers
-from compaction.memory.segments import RecordMetadata, SegmentRecord, compression_ratio
+from compaction.memory.segment_record import RecordMetadata, SegmentRecord, compression_ratio
 from compaction.memory.tiers import Kept
 
 if TYPE_CHECKING:

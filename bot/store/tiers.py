@@ -19,7 +19,7 @@ from bot.store.standing import record_values, standing_of
 from bot.store.summaries import render_anew
 from bot.store.tags import ARCHIVED_TAG
 from compaction.memory.passage import PassageKind
-from compaction.memory.segments import more_relevant, relevance_of
+from compaction.memory.segment_record import more_relevant, relevance_of
 from compaction.memory.tiers import Kept
 from compaction.model import SegmentId, SessionId, TurnKind
 

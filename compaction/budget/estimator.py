@@ -5,7 +5,9 @@ A count is never corrected downward: a bill below it may be a cache's doing, and
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compaction.tokens import estimate_text_tokens, message_tokens
@@ -93,3 +95,35 @@ class Estimator:
         changed = learnt != self.calibration
         self.calibration = learnt
         return changed
+
+
+class Family(StrEnum):
+    """A vocabulary shared by several models; the value is its public name.
+
+    Only public vocabularies are listed. Claude's is not public: what pip offers is Claude 2's, and later models count
+    differently. Their tokens are estimated and calibrated by what the provider reports.
+    """
+
+    O200K = "o200k_base"
+    CL100K = "cl100k_base"
+    QWEN = "qwen"
+
+
+# Tried in order, on the last part of the name in lower case. Sources: tiktoken's model table; Qwen's model cards
+# (Qwen 1 to 3 share one vocabulary, 3.5 has another).
+_NAMES: tuple[tuple[re.Pattern[str], Family], ...] = (
+    (re.compile(r"^(ft:)?(gpt-4o|gpt-4\.[15]|chatgpt-4o|gpt-5|gpt-oss)"), Family.O200K),
+    (re.compile(r"^o[134](-|$)"), Family.O200K),
+    (re.compile(r"^(ft:)?(gpt-4|gpt-3\.5|gpt-35)(-|$)"), Family.CL100K),
+    (re.compile(r"^text-embedding-(3|ada)"), Family.CL100K),
+    (re.compile(r"^(qwen([123]|1\.5|2\.5)?([^0-9.]|$)|qwq)"), Family.QWEN),
+)
+
+
+def family_of(model: str) -> Family | None:
+    """Return the vocabulary of the model of that name, or None when it is not a known one.
+
+    A provider's prefix (`openai/`), a path and a tag (`:7b`) don't matter: `ollama/qwen2.5:7b` is a Qwen.
+    """
+    name = model.strip().lower().replace("\\", "/").rsplit("/", 1)[-1]
+    return next((family for pattern, family in _NAMES if pattern.match(name)), None)

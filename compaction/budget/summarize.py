@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 
 from compaction.budget.tool_outputs import is_placeholder, summarize_tool_output
 from compaction.errors import CompletionError
-from compaction.folding.segments import folded_segment
-from compaction.folding.window import BATCH_SIZE
 from compaction.language.wording import plain, sentences, whole_sentences
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
@@ -25,6 +23,7 @@ from compaction.summary.extractive import extract, gist_of
 from compaction.summary.grounding import ground_of, ungrounded
 from compaction.summary.ledger import Ledger
 from compaction.summary.port import Fold, FoldRequest
+from compaction.summary.segments import folded_segment
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from compaction.ports import Completion
 
 MAX_SUMMARY_CHARS = 1_200
+# Turns folded together, as many as a session folds at once (`folding.window`).
+_BATCH_TURNS = 10
 _PROMPT = "truncated.v1.txt"
 _SEPARATOR = "\n=====\n"
 # What already stands for something else.
@@ -129,8 +130,8 @@ def _ledger(messages: Sequence[Message]) -> Ledger:
             kind = TurnKind.ASSISTANT if message.role == "assistant" else TurnKind.SPEECH
             turns.append(Turn(Seq(len(turns)), kind, at, at, parts))
     ledger = Ledger()
-    for start in range(0, len(turns), BATCH_SIZE):
-        batch = tuple(turns[start : start + BATCH_SIZE])
+    for start in range(0, len(turns), _BATCH_TURNS):
+        batch = tuple(turns[start : start + _BATCH_TURNS])
         known = ledger.known_facts()
         facts = extract(batch, start=Seq(start), known=known)
         if facts:

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
-    from compaction.model import Note
-    from compaction.summary.ledger import RenderedSummary
+    from compaction.model import Note, RenderedSummary
 
 # Under pressure these newest turns are the last to go.
 NEWEST_TURNS = 10

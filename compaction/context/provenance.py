@@ -13,9 +13,9 @@ from compaction.context.build import SessionContext, build_payload
 from compaction.memory.passage import source_text
 from compaction.memory.people import told_part
 from compaction.memory.quotes import Cited, quote_part, read_ref
-from compaction.model import Mode, Note, Seq, Turn
+from compaction.model import Mode, Note, RenderedSentence, RenderedSummary, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, as_sent, part, payload_digest
-from compaction.summary.ledger import Ledger, RenderedSentence, RenderedSummary, sentences_of
+from compaction.summary.ledger import Ledger, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from compaction.errors import CompletionError, StoreError, SummaryRefusedError
 from compaction.folding.events import Failed, Started, log_fields
-from compaction.folding.requests import batch_again, context_before, due_batch, just_before
-from compaction.folding.segments import closing_segment, folded_segment, repaired_segment
+from compaction.folding.fold_requests import batch_again, context_before, due_batch, just_before
 from compaction.folding.signals import (
     Asked,
     AwaitRun,
@@ -37,6 +36,7 @@ from compaction.folding.signals import (
 from compaction.language.sentence_cache import empty_sentence_caches
 from compaction.model import Strategy
 from compaction.summary.ledger import Ledger
+from compaction.summary.segments import closing_segment, folded_segment, repaired_segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,10 +48,9 @@ if TYPE_CHECKING:
     from compaction.folding.outbox import Outbox
     from compaction.folding.signals import Signal
     from compaction.folding.state import Run, SessionState
-    from compaction.model import Mode, Note, NoteId, Segment, SegmentId, SessionId
+    from compaction.model import Mode, Note, NoteId, RenderedSummary, Segment, SegmentId, SessionId
     from compaction.ports import Landing, StoredMemory
     from compaction.settings import CompactionSettings
-    from compaction.summary.ledger import RenderedSummary
     from compaction.summary.port import Fold, FoldRequest, Summariser
     from compaction.timeline import Timeline
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from compaction.memory.segments import RecordMetadata, SegmentRecord
+from compaction.memory.segment_record import RecordMetadata, SegmentRecord
 from compaction.model import SegmentId, SessionId
 
 if TYPE_CHECKING:

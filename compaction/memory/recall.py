@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from compaction.language.correction import AS_MUCH, asks, denies, replaces, takes_back
 from compaction.language.terms import folded, terms
-from compaction.language.testimony import claims, statements
 from compaction.memory.passage import PassageKind, source_kind
+from compaction.memory.passage_statements import claims, statements
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compaction.language.wording import concepts
-from compaction.memory.segments import SegmentRecord, record_of
+from compaction.memory.segment_record import SegmentRecord, record_of
 from compaction.model import Segment, SegmentId, Slot, TurnKind
 
 if TYPE_CHECKING:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from compaction.language.claims import claim_of
 from compaction.language.wording import as_sentence, durability, sentences, slot_of, whole_sentences
-from compaction.model import Fact, Segment, SegmentId, Seq, Slot
+from compaction.model import Fact, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq, Slot
 from compaction.summary.port import MAX_FACT_CHARS, KnownFact
 from compaction.summary.selection import Candidate, Choice, rank, varied
 
@@ -46,28 +45,6 @@ _SHORTLIST = 150
 # A correction may name a fact among the newest so many.
 _KNOWN_FACTS = 200
 _NOTHING = "Nothing was said that needs keeping."
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedSentence:
-    """One sentence of the summary, who said it (empty where nobody did) and when (epoch seconds), and what it
-    stands on: `refs` are facts as `segment_id#index`, empty for a gist."""
-
-    text: str
-    segment_ids: tuple[SegmentId, ...]
-    turn_seqs: tuple[Seq, ...]
-    slot: Slot
-    speaker: str
-    at: float
-    refs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedSummary:
-    """The summary as it is injected, and its sentences in order: `text` is theirs, joined by spaces."""
-
-    text: str
-    sentences: tuple[RenderedSentence, ...]
 
 
 class Ledger:

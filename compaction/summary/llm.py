@@ -23,13 +23,12 @@ from compaction.summary.extractive import (
     says_something,
     told_by_people,
 )
-from compaction.summary.fold_prompt import MODEL_FACTS, LedgerPrompts
+from compaction.summary.fold_prompts import MODEL_FACTS, LedgerPrompts, RetellingPrompts
 from compaction.summary.grounding import Ground, ground_of, speaking_part, turn_ground, ungrounded, without_speaker
 from compaction.summary.own_words import correcting_itself
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.summary.prompt_texts import PromptTexts
 from compaction.summary.recursive import Retelling, is_transcript
-from compaction.summary.recursive_prompt import RetellingPrompts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -15,16 +15,16 @@ from compaction.errors import SummaryRefusedError
 from compaction.language.wording import as_sentence, sentences, whole_sentences, words
 from compaction.summary.answer import read_paragraph
 from compaction.summary.extractive import extract
+from compaction.summary.fold_prompts import ASKED_CHARS
 from compaction.summary.grounding import ground_of, turn_ground, ungrounded
 from compaction.summary.ledger import MAX_SUMMARY_CHARS
 from compaction.summary.port import Fold
-from compaction.summary.recursive_prompt import ASKED_CHARS
 
 if TYPE_CHECKING:
     from compaction.ports import Completion
+    from compaction.summary.fold_prompts import RetellingPrompts
     from compaction.summary.grounding import Ground
     from compaction.summary.port import FoldRequest
-    from compaction.summary.recursive_prompt import RetellingPrompts
 
 # Of a paragraph's characters, what must have a source for the rest to stand for the turns.
 _LEAST_GROUNDED = 0.5

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from compaction.language.claims import Claim
-    from compaction.summary.ledger import RenderedSentence
+    from compaction.model import RenderedSentence
 
 # Two sentences that share this much of what they are about say the same; the newer one stays.
 _SAME = 0.75

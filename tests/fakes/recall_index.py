@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from compaction.language.correction import announces
 from compaction.language.terms import terms
 from compaction.memory.passage import (
+    Counts,
     Passage,
     PassageId,
     Scope,
@@ -21,7 +22,6 @@ from compaction.memory.passage import (
     speaker_matches,
 )
 from compaction.model import Seq, SessionId, Turn
-from compaction.ports import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

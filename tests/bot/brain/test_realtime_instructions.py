@@ -12,9 +12,8 @@ from bot.brain.realtime_instructions import MAX_CHARS, SUMMARY_HEAD, build_realt
 from bot.brain.skip import told
 from compaction.context.build import SessionContext
 from compaction.language.wording import ends_a_sentence
-from compaction.model import Mode, Note, NoteId, Seq
+from compaction.model import Mode, Note, NoteId, RenderedSummary, Seq
 from compaction.payload import PartKind, coverage
-from compaction.summary.ledger import RenderedSummary
 
 SUMMARY = "Ada leads the raid on Friday. Bo brings the potions. They meet at nine."
 

@@ -26,7 +26,7 @@ from tests.fakes.recall_index import InMemoryRecallIndex
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.ports import Counts
+    from compaction.memory.passage import Counts
     from compaction.summary.port import FoldRequest
 
 FACT = "The spare key hangs behind the blue boiler."

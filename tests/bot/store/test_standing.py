@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.store.standing import Accesses, Standing, record_values, record_with, standing_of
-from compaction.memory.segments import record_of
+from compaction.memory.segment_record import record_of
 from compaction.memory.tiers import Kept
 from tests.compaction.summary.test_ledger import batch, fact
 

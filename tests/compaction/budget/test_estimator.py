@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.budget.estimator import Calibration, Estimator
+from compaction.budget.estimator import Calibration, Estimator, Family, family_of
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
 
 BILLS = st.lists(st.tuples(st.integers(0, 50_000), st.integers(0, 60_000)), max_size=12)
@@ -89,3 +90,38 @@ def test_calibration_never_falls_and_covers_what_it_saw(bills: list[tuple[int, i
     room = known.room(limit)
     assert room == 0 or known.billed(room) <= limit
     assert known.billed(room + 1) >= min(limit, known.billed(1))
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [
+        ("gpt-4.1-mini", Family.O200K),
+        ("gpt-4o", Family.O200K),
+        ("openai/gpt-5-nano", Family.O200K),
+        ("gpt-oss:20b", Family.O200K),
+        ("o3-mini", Family.O200K),
+        ("o1", Family.O200K),
+        ("ft:gpt-4o-mini:us", Family.O200K),
+        ("gpt-4", Family.CL100K),
+        ("gpt-4-turbo", Family.CL100K),
+        ("gpt-3.5-turbo-0125", Family.CL100K),
+        ("qwen2.5:7b", Family.QWEN),
+        ("Qwen/Qwen3-8B", Family.QWEN),
+        ("/models/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", Family.QWEN),
+        ("C:\\models\\Qwen-7B-Chat.gguf", Family.QWEN),
+        ("qwen", Family.QWEN),
+        # Another vocabulary, or none that is public.
+        ("qwen3.5-9b", None),
+        ("qwen4-1b", None),
+        ("claude-sonnet-4-5", None),
+        ("gemma3:4b", None),
+        ("o2-something", None),
+        ("gpt-44", None),
+        ("my-gpt-4o", None),
+        ("", None),
+    ],
+)
+def test_a_name_leads_to_its_family(model: str, family: Family | None) -> None:
+    """Prefixes, paths and tags don't matter; an unknown name has no family, because a guess is safer than another's
+    vocabulary."""
+    assert family_of(model) is family

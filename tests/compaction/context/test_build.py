@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from compaction.context.build import FORGOTTEN, MAX_TURN_CHARS, SessionContext, build_payload, clock_text, turn_text
 from compaction.errors import ContextOverflowError
-from compaction.model import Mode, Note, Seq, Slot, Turn, TurnKind, TurnPart
+from compaction.model import Mode, Note, RenderedSentence, RenderedSummary, Seq, Slot, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart, coverage, part
-from compaction.summary.ledger import RenderedSentence, RenderedSummary
 from tests.compaction.turn_store_contract import T0, note, turn
 
 SYSTEM = ["You take part in a conversation."]

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from compaction.folding.events import Landed, Started
 from compaction.folding.machine import REPAIR_ATTEMPTS
-from compaction.folding.segments import repaired_segment
 from compaction.model import Fact, Seq, Slot, Strategy
 from compaction.settings import CompactionSettings
 from compaction.summary.ledger import Ledger, render
 from compaction.summary.port import Fold
+from compaction.summary.segments import repaired_segment
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import segment as stored_segment
 from tests.fakes.completion import Mood, MoodyModel

@@ -13,8 +13,7 @@ from compaction.model import Fact, Note, NoteId, Segment, SegmentId, Seq, Sessio
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.memory.passage import PassageId, Source
-    from compaction.ports import RecallIndex
+    from compaction.memory.passage import PassageId, RecallIndex, Source
 
 EVENING, MORNING, ELSEWHERE = SessionId("evening"), SessionId("the morning; after"), SessionId("elsewhere")
 T0 = 1_760_000_000.0

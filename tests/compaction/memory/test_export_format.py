@@ -18,7 +18,7 @@ from compaction.memory.export_format import (
     read_record,
     record_json,
 )
-from compaction.memory.segments import RecordMetadata, SegmentRecord, record_of
+from compaction.memory.segment_record import RecordMetadata, SegmentRecord, record_of
 from compaction.memory.tiers import Kept
 from compaction.model import SegmentId, SessionId
 from tests.compaction.memory.test_tiers import NOW, fact, segment

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.memory.segments import record_of
+from compaction.memory.segment_record import record_of
 from compaction.memory.tiers import (
     ARCHIVE_AFTER_TURNS,
     COLD_AFTER_TURNS,

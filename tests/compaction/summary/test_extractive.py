@@ -7,13 +7,13 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.folding.segments import folded_segment
 from compaction.language.claims import claim_of
 from compaction.language.wording import ends_a_sentence
 from compaction.model import Seq, Slot, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import FACTS_CHARS, ExtractiveSummariser, extract, gist_of
 from compaction.summary.ledger import Ledger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
+from compaction.summary.segments import folded_segment
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 
 BATCH = (

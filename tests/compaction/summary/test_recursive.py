@@ -12,10 +12,10 @@ from compaction.language.wording import ends_a_sentence
 from compaction.model import Seq, Strategy
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.fold_prompts import CAP_TOKENS
 from compaction.summary.ledger import MAX_SUMMARY_CHARS
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import Fold, FoldRequest
-from compaction.summary.recursive_prompt import CAP_TOKENS
 from tests.compaction.turn_store_contract import note, turn
 
 TURNS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compaction.language.testimony import claims, statements
 from compaction.memory.passage import Passage, PassageId
+from compaction.memory.passage_statements import claims, statements
 from compaction.model import Turn, TurnKind, TurnPart
 from tests.compaction.memory.recall_index_contract import EVENING, turn
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.folding.state import Run
-    from compaction.model import Note, SegmentId, Strategy, Turn
-    from compaction.summary.ledger import Ledger, RenderedSummary
+    from compaction.model import Note, RenderedSummary, SegmentId, Strategy, Turn
+    from compaction.summary.ledger import Ledger
     from compaction.timeline import Timeline
 
 

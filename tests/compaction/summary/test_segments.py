@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compaction.folding.segments import closing_segment, folded_segment
 from compaction.model import Segment, Seq
 from compaction.summary.extractive import extract
 from compaction.summary.port import Fold, FoldRequest
+from compaction.summary.segments import closing_segment, folded_segment
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 
 TURNS = tuple(turn(seq, "We rent the cabin in Braemar.") for seq in range(10, 20))

@@ -6,10 +6,9 @@ import json
 
 from compaction.language.claims import claim_of
 from compaction.model import Fact, Seq, Slot
-from compaction.summary.fold_prompt import LedgerPrompts, notes_text
+from compaction.summary.fold_prompts import LedgerPrompts, RetellingPrompts, notes_text
 from compaction.summary.port import FoldRequest, KnownFact
 from compaction.summary.prompt_texts import PromptTexts
-from compaction.summary.recursive_prompt import RetellingPrompts
 from tests.compaction.turn_store_contract import T0, note, turn
 
 TURNS = (turn(20, "We rent the cabin. " * 200), turn(21, "The gate code is 7023.", speaker="Bob"))

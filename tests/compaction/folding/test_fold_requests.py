@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.folding.requests import batch_again, context_before, due_batch, just_before
+from compaction.folding.fold_requests import batch_again, context_before, due_batch, just_before
 from compaction.folding.state import Run
 from compaction.language.elliptic import REACH_TURNS
 from compaction.model import RunId, SegmentId, Seq, Strategy

@@ -7,7 +7,7 @@ from dataclasses import fields
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.memory.segments import (
+from compaction.memory.segment_record import (
     MAX_TOPIC_CHARS,
     SegmentRecord,
     accessed,
