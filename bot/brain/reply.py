@@ -91,7 +91,7 @@ class Replier:
     """Carries out answers one after the other. `run` is its task, owned by the room.
 
     `build_context` makes what the responder is given; `on_reply` gets each finished answer (also one of which
-    nothing was heard). *Cancellation* of `run` falls silent at once; `hush` first, to keep what was heard.
+    nothing was heard). *Cancellation* of `run` stops speech at once; call `shut_down` first, to record what was heard.
     """
 
     def __init__(
@@ -132,11 +132,11 @@ class Replier:
         self._idle = asyncio.Event()
         self._idle.set()
         self._scope: asyncio.Timeout | None = None
-        self._hushed = False
+        self._shut_down = False
         # Whether the answer in the works has been broken off, and whether none is that still has to be recorded.
         self._interrupted = False
-        self._settled = asyncio.Event()
-        self._settled.set()
+        self._recorded = asyncio.Event()
+        self._recorded.set()
         self._progress: Progress | None = None
 
     @property
@@ -154,25 +154,25 @@ class Replier:
         """Return whether an answer is in the works that has begun to be spoken."""
         return self._progress is not None and bool(self._progress.pieces)
 
-    def interrupt(self) -> None:
-        """Break the answer in the works off: nothing more of it is thought or heard. What waits is answered next."""
+    def interrupt_current(self) -> None:
+        """Stop the reply in progress at once; the waiting question is answered next. For barge-in."""
         if self._scope is None or self._interrupted:
             return
         self._interrupted = True
-        self._settled.clear()
+        self._recorded.clear()
         self._playback.stop()
         self._scope.reschedule(asyncio.get_running_loop().time())
 
-    def silence(self) -> None:
-        """Break the answer in the works off and forget what waits."""
+    def cancel_all(self) -> None:
+        """Stop the reply in progress at once and discard the waiting question. For a request to be silent."""
         self._waiting = None
-        self.interrupt()
+        self.interrupt_current()
 
-    async def settled(self, *, within_s: float) -> None:
-        """Wait until an answer that was broken off is recorded, so that what is said next comes after it."""
+    async def wait_until_recorded(self, *, within_s: float) -> None:
+        """Wait until an interrupted reply is recorded, for `within_s` at most, so that the next turn follows it."""
         try:
             async with asyncio.timeout(within_s):
-                await self._settled.wait()
+                await self._recorded.wait()
         except TimeoutError:
             log.warning("reply_not_recorded", within_s=within_s)
 
@@ -183,9 +183,10 @@ class Replier:
         self._asked.set()
         return superseded
 
-    async def hush(self, *, within_s: float) -> None:
-        """Fall silent, drop what waits, and let the interrupted answer be recorded, for `within_s` at most."""
-        self._hushed = True
+    async def shut_down(self, *, within_s: float) -> None:
+        """Stop the reply in progress, answer nothing more, and wait until the reply is recorded, for `within_s` at
+        most. Call it once, before cancelling `run`."""
+        self._shut_down = True
         self._waiting = None
         if self._scope is not None:
             self._scope.reschedule(asyncio.get_running_loop().time())
@@ -202,10 +203,10 @@ class Replier:
             self._asked.clear()
             question, self._waiting = self._waiting, None
             try:
-                if question is not None and not self._hushed:
+                if question is not None and not self._shut_down:
                     await self._on_reply(await self._answer(question))
             finally:
-                self._settled.set()
+                self._recorded.set()
                 if self._waiting is None:
                     self._idle.set()
 
@@ -320,7 +321,7 @@ class Replier:
 
     @property
     def _broken_off(self) -> bool:
-        return self._hushed or self._interrupted
+        return self._shut_down or self._interrupted
 
 
 def _being_cancelled() -> bool:

@@ -102,7 +102,7 @@ class BargeInHandler:
                 self._playback.resume()
                 log.debug("reply_resumed")
             case Act.STOP:
-                self._replier.interrupt()
+                self._replier.interrupt_current()
                 log.info("reply_interrupted")
             case _:
                 assert_never(act)

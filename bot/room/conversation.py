@@ -50,9 +50,9 @@ log = structlog.get_logger()
 
 # An ending conversation's time for its last words to become turns, and for the reply it breaks off to be recorded.
 LAST_WORDS_S = 6.0
-HUSH_S = 2.0
+SHUT_DOWN_S = 2.0
 # What is said over a reply waits so long for the broken-off reply to become a turn before it.
-SETTLE_S = 1.0
+RECORD_S = 1.0
 
 
 class Conversation:
@@ -152,7 +152,7 @@ class Conversation:
     async def finish(self) -> None:
         """Let what was just said become turns, and what was just being said be recorded as far as it was heard."""
         self._finishing = True
-        await self._replier.hush(within_s=HUSH_S)
+        await self._replier.shut_down(within_s=SHUT_DOWN_S)
         await self._hearing.finish([person.id for person in self._place.company()], within_s=LAST_WORDS_S)
 
     # -- what the room asks and tells -------------------------------------------------------------------------
@@ -256,7 +256,7 @@ class Conversation:
 
     async def _on_moment(self, moment: tuple[SpokenText, ...]) -> None:
         """Record what was said, decide whether to answer, and write the turn's one log line."""
-        await self._replier.settled(within_s=SETTLE_S)
+        await self._replier.wait_until_recorded(within_s=RECORD_S)
         moment = tuple(spoken for spoken in moment if not self._part.excludes(spoken.user_id))
         if not moment:
             return
@@ -333,7 +333,7 @@ class Conversation:
         self._replier.ask(question)
 
     def _fall_silent(self) -> None:
-        self._replier.silence()
+        self._replier.cancel_all()
 
     def _think_aloud(self, decision: Decision) -> bool:
         """Ask for a thought of the bot's own, on nobody's behalf, after what was said last; False if nothing was."""

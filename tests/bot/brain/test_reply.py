@@ -237,7 +237,7 @@ async def test_what_is_cancelled_inside_costs_one_answer() -> None:
 
 
 @pytest.mark.asyncio
-async def test_hushed_in_the_middle_only_what_was_heard_is_kept() -> None:
+async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
     """The reply says how far it came, in whole words, marked as interrupted; the waiting question is dropped."""
     bench = Bench(ScriptedResponder("One two three four five six seven eight."))
     async with bench.running():
@@ -245,7 +245,7 @@ async def test_hushed_in_the_middle_only_what_was_heard_is_kept() -> None:
         await until(lambda: bool(bench.playback.speaking))
         bench.listener.pull(4 * FRAMES_A_WORD)
         bench.replier.ask(SECOND)
-        await bench.replier.hush(within_s=1.0)
+        await bench.replier.shut_down(within_s=1.0)
     assert len(bench.replies) == 1
     reply = bench.replies[0]
     assert (reply.text, reply.interrupted, reply.failure) == ("One two three four", True, None)
@@ -285,8 +285,8 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
         await until(lambda: bench.replier.sounding)
         bench.listener.pull(4)
         bench.replier.ask(SECOND)
-        bench.replier.interrupt()
-        await bench.replier.settled(within_s=1.0)
+        bench.replier.interrupt_current()
+        await bench.replier.wait_until_recorded(within_s=1.0)
         (reply,) = bench.replies
         assert (reply.text, reply.interrupted, reply.failure) == ("One two", True, None)
         responder.pieces = ("Yes.",)
@@ -304,13 +304,13 @@ async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None
         bench.replier.ask(FIRST)
         await until(lambda: bench.replier.sounding)
         bench.listener.pull(6)
-        bench.replier.interrupt()
-        bench.replier.interrupt()
+        bench.replier.interrupt_current()
+        bench.replier.interrupt_current()
         reply = await bench.next_reply()
         assert (reply.text, reply.interrupted, reply.failure) == ("One two three", True, None)
         await until(lambda: not bench.replier.busy)
-        bench.replier.interrupt()
-        await bench.replier.settled(within_s=1.0)
+        bench.replier.interrupt_current()
+        await bench.replier.wait_until_recorded(within_s=1.0)
 
 
 @pytest.mark.asyncio

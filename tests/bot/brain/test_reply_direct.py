@@ -71,7 +71,7 @@ async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
         await until(lambda: bench.replier.sounding)
         await until(lambda: len(bench.replier._progress.pieces) > 1 if bench.replier._progress else False)
         bench.listener.pull(75)
-        bench.replier.interrupt()
+        bench.replier.interrupt_current()
         reply = await bench.next_reply()
     assert (reply.text, reply.interrupted) == ("One", True)
     assert speaker.told == [(1.5, False)]

@@ -69,11 +69,11 @@ async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
     responder = ScriptedResponder("Yes. ", thinking)
     bench = Bench(responder)
     async with bench.listener.listening(), bench.running():
-        bench.replier.silence()
+        bench.replier.cancel_all()
         bench.replier.ask(FIRST)
         await until(lambda: bool(bench.listener.frames))
         bench.replier.ask(SECOND)
-        bench.replier.silence()
+        bench.replier.cancel_all()
         assert bench.replier.waiting is None
         await bench.next_reply()
         await until(lambda: not bench.replier.busy)
