@@ -13,6 +13,55 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from compaction.model import Note, Turn
     from compaction.payload import PayloadPart
+    from voice.asr.port import Recognition
+    from voice.listening.utterance import Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenText:
+    """One utterance and its text. Times are monotonic seconds.
+
+    `begun_at`: when recognition began; if it began `ahead` of the end of speech, when that end became certain.
+    """
+
+    utterance: Utterance
+    recognition: Recognition
+    begun_at: float
+    text_at: float
+    ahead: bool = False
+
+    @property
+    def stages_ms(self) -> dict[str, float | bool]:
+        """Return the duration of each stage since the acoustic end, in milliseconds, for a log line."""
+        utterance = self.utterance
+        stages = {
+            "endpoint_ms": utterance.closed_at - utterance.ended_at,
+            "queue_ms": self.begun_at - utterance.closed_at,
+            "recognise_ms": self.text_at - self.begun_at,
+            "compute_ms": self.recognition.compute_s,
+            "end_to_text_ms": self.text_at - utterance.ended_at,
+        }
+        return {"ahead": self.ahead} | {name: round(1000 * seconds, 1) for name, seconds in stages.items()}
+
+    @property
+    def user_id(self) -> int:
+        """Return the speaker."""
+        return self.utterance.user_id
+
+    @property
+    def text(self) -> str:
+        """Return the recognised text."""
+        return self.recognition.text
+
+    @property
+    def started_at(self) -> float:
+        """Return the acoustic start."""
+        return self.utterance.started_at
+
+    @property
+    def ended_at(self) -> float:
+        """Return the acoustic end."""
+        return self.utterance.ended_at
 
 
 @dataclass(frozen=True, slots=True)

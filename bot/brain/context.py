@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.toolbox import Toolbox, ToolUse
+    from bot.guild import PromptPolicy
     from bot.llm.port import ToolOffer
-    from bot.room.guild_policy import Terms
     from compaction.context.build import SessionContext
     from compaction.memory.quotes import Quote
     from compaction.model import Seq, Turn
@@ -76,7 +76,7 @@ def build_context_messages(
     zone: tzinfo,
     quotes: Sequence[Quote] = (),
     participants: Sequence[PayloadPart] = (),
-    terms: Terms | None = None,
+    policy: PromptPolicy | None = None,
     toolbox: Toolbox | None = None,
     asker: Asker = NOBODY,
     may_skip: bool = False,
@@ -84,13 +84,13 @@ def build_context_messages(
     """Return what a model is sent to answer `current`, and log `model_context_built`.
 
     System prompts, what is known of the people present (`participants`), the summary, the window word for word, live
-    notes, recalled quotes, the current turn: within `max_input_tokens`. `terms`: how they are counted and what is put
+    notes, recalled quotes, the current turn: within `max_input_tokens`. `policy`: how they are counted and what is put
     in the place of what has no room. `toolbox`: what may be called on behalf of `asker`. `may_skip`: the model was told
     that it may say nothing. This is where the session
     asks itself whether a batch is due for folding; that
     happens in the background and never delays the answer. Raises `ContextOverflowError`.
     """
-    count = estimate_text_tokens if terms is None else terms.count
+    count = estimate_text_tokens if policy is None else policy.count_tokens
     tools = None if toolbox is None else toolbox.use(asker)
     if tools is not None:
         tools.offers = _affordable(tools.offers, max_input_tokens // OFFERS_SHARE, count)
@@ -113,11 +113,11 @@ def build_context_messages(
         participants=participants,
         zone=zone,
         searchable=any(offer.name == MEMORY_SEARCH for offer in offers),
-        count=None if terms is None else terms.count,
+        count=None if policy is None else policy.count_tokens,
     )
     parts = build()
-    if terms is not None and terms.condense and session.mode is not Mode.ROLLING:
-        condensed = _condensed(left_out_turns(session, parts), zone, terms)
+    if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
+        condensed = _condensed(left_out_turns(session, parts), zone, policy)
         parts = build(condensed=condensed) if condensed else parts
     whole = (*parts, *(_exchanged(told, count) for told in exchanged.values()))
     memory.sent(session, whole, zone=zone)
@@ -128,7 +128,7 @@ def build_context_messages(
         messages=placed([(_message(part), _turn_in(part)) for part in parts], exchanged),
         now=now,
         quotes=tuple(quotes),
-        enforced=terms is None or terms.enforced,
+        enforced=policy is None or policy.enforced,
         tools=tools,
         may_skip=may_skip,
     )
@@ -163,10 +163,10 @@ def _turn_in(part: PayloadPart) -> Seq | None:
     return part.seq_from if part.kind is PartKind.TURN else None
 
 
-def _condensed(turns: Sequence[Turn], zone: tzinfo, terms: Terms) -> tuple[PayloadPart, ...]:
+def _condensed(turns: Sequence[Turn], zone: tzinfo, policy: PromptPolicy) -> tuple[PayloadPart, ...]:
     """Return what stands beside the note for turns that had no room: their best sentences, or nothing."""
     said = [Message("user", turn_text(turn, zone), timestamp=turn.started_at) for turn in turns]
     text = summarize_by_rules(said, SummarizeOptions(max_summary_chars=CONDENSED_CHARS)) if said else ""
     if not text:
         return ()
-    return (as_sent(part("system", PartKind.SUMMARY, f"Of what is left out below: {text}", count=terms.count)),)
+    return (as_sent(part("system", PartKind.SUMMARY, f"Of what is left out below: {text}", count=policy.count_tokens)),)

@@ -12,18 +12,11 @@ from enum import Enum, StrEnum, auto
 from bot.brain.addressing import calls_one_of, goes_on, wants_no_answer, word_count
 from bot.brain.lexicon import is_question
 from bot.brain.wakeword import is_addressed, is_called
+from bot.guild import VoiceMode
 from voice.listening.coalesce import is_effect
 
 # 'What?' and 'Why not?' are asked of whoever spoke last.
 ROOM_QUESTION_WORDS = 4
-
-
-class VoiceMode(StrEnum):
-    """When the bot takes part in company. Each includes the one before."""
-
-    NAME = "name"  # when it is called by name, also alone with somebody
-    ENGAGED = "engaged"  # and when somebody goes on talking with it, and alone with one person
-    FREE = "free"  # and when somebody asks the room
 
 
 class Reason(StrEnum):

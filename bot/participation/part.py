@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from bot.channel.participants import Participants
     from bot.channel.port import Place
     from bot.clock import Clock
+    from bot.events import SpokenText
     from bot.participation.standing import GuildParticipation, GuildParticipations
-    from bot.room.hearing import SpokenText
 
 log = structlog.get_logger()
 
@@ -111,7 +111,7 @@ class Participation:
     @property
     def silenced(self) -> bool:
         """Return whether the bot has been told to hold its tongue."""
-        return self._standing.silence.holds(self._session_id, now=self._clock.now())
+        return self._standing.silence.applies(self._session_id, now=self._clock.now())
 
     def excludes(self, user_id: int) -> bool:
         """Return whether a person is not to be heard. Called from other threads too."""
@@ -196,15 +196,15 @@ class Participation:
             return
         request = without_name(text, self.wake_names)
         silence = self._standing.silence
-        held_for_now = silence.holds_for_now(self._session_id, now=self._clock.now())
+        held_for_now = silence.applies_for_now(self._session_id, now=self._clock.now())
         if asks_for_silence(request):
-            self._standing.silence = silence.for_now(self._session_id)
+            self._standing.silence = silence.silence_session(self._session_id)
             self._engagement.ends_for_all()
             self._stop()
             if not held_for_now:
                 self._notice(HUSHED, silenced_by=user_id)
         elif named and held_for_now and asks_to_talk(request):
-            self._standing.silence = silence.lifted(by_moderator=False)
+            self._standing.silence = silence.lift(by_moderator=False)
             self._notice(TALKING, silenced_by=user_id)
 
     def judge(self, moment: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:

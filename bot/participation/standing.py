@@ -11,32 +11,21 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.decider import VoiceMode
 from bot.errors import BotError
+from bot.guild import Silence, VoiceMode
 from bot.participation.ledger import Ceiling, Ledger
-from bot.participation.silence import Silence
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from bot.clock import Clock
+    from bot.guild import GuildChoices
     from bot.participation.settings import ParticipationSettings
-    from bot.store.guilds import GuildChoice
 
 log = structlog.get_logger()
 
 
 class NotHereError(BotError):
     """The bot is in no voice channel of that server, so there is nothing to silence for now."""
-
-
-class Choices(Protocol):
-    """Where servers' choices are kept; `bot.store.guilds` has them. Raises `StoreError`."""
-
-    async def choice(self, guild_id: int) -> GuildChoice:
-        """Return what the guild has chosen."""
-
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
-        """Store what the guild chooses from now on."""
 
 
 class OptOutShelf(Protocol):
@@ -80,7 +69,7 @@ class GuildParticipations:
 
     def __init__(
         self,
-        choices: Choices,
+        choices: GuildChoices,
         opt_outs: OptOutShelf,
         settings: ParticipationSettings,
         *,
@@ -127,13 +116,13 @@ class GuildParticipations:
         if standing.voice is None:
             raise NotHereError("I am not in a voice channel here.")
         until = None if minutes is None else self._clock.now() + 60 * minutes
-        silence = standing.silence.for_now(standing.voice.session_id, until=until)
+        silence = standing.silence.silence_session(standing.voice.session_id, until=until)
         await self._silence(standing, silence, by=by, how="command")
 
     async def quiet_always(self, guild_id: int, *, by: int) -> None:
         """Silence the bot there until a moderator lets it talk. Raises `StoreError`."""
         standing = await self.standing(guild_id)
-        await self._silence(standing, standing.silence.for_good(), by=by, how="moderator")
+        await self._silence(standing, standing.silence.silence_always(), by=by, how="moderator")
 
     async def keep_silence(self, standing: GuildParticipation, *, by: int) -> None:
         """Store what a room was told aloud, which holds already. Raises `StoreError`."""
@@ -143,7 +132,7 @@ class GuildParticipations:
     async def talk(self, guild_id: int, *, by: int, moderator: bool) -> bool:
         """Let the bot talk there; return whether it may now. Raises `StoreError`."""
         standing = await self.standing(guild_id)
-        standing.silence = standing.silence.lifted(by_moderator=moderator)
+        standing.silence = standing.silence.lift(by_moderator=moderator)
         log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=standing.silence.always)
         await self._store(standing, by=by)
         return not standing.silence.always

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bot.brain.system_prompt import Instructions
     from bot.brain.tools.permission import Asker
     from bot.clock import Clock
-    from bot.room.hearing import SpokenText
+    from bot.events import SpokenText
     from compaction.model import Turn
     from compaction.session import SessionMemory
     from voice.asr.port import Recognition, Recognizer

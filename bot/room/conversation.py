@@ -19,7 +19,7 @@ from bot.channel.participants import Participants
 from bot.participation.part import Participation, Working
 from bot.room.asker import asker_of
 from bot.room.barge_in import BargeInHandler
-from bot.room.hearing import Hearing, SpokenText
+from bot.room.hearing import Hearing
 from bot.room.preemptive_reply import PreemptiveReply, reads_finished
 from bot.room.prompt import PromptBuilder
 from bot.room.reply_recorder import ReplyRecorder
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bot.brain.recall_quotes import Quoting
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import Moved, Place
+    from bot.events import SpokenText
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.standing import GuildParticipation
     from bot.realtime.bridge import RealtimeTalk

@@ -5,17 +5,17 @@ A choice that can't be read never stops a reply: the settings hold then, and the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.store.guilds import GuildChoice
+from bot.guild import GuildChoice, PromptPolicy
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
+    from bot.guild import GuildChoices
     from bot.llm.budget import Budget
     from compaction.model import Mode
 
@@ -23,26 +23,6 @@ log = structlog.get_logger()
 
 # More than any model takes: for calls that are sent as they are.
 NO_LIMIT_TOKENS = 1 << 40
-
-
-class Choices(Protocol):
-    """Where guilds' choices are; `bot.store.guilds` has them. Raises `StoreError`."""
-
-    async def choice(self, guild_id: int) -> GuildChoice:
-        """Return what the guild has chosen."""
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """On what terms a prompt is built: the session's mode, how many tokens it may cost by `count`, and whether that
-    is enforced. `condense`: a summary of what is left out is put in. `instructions`: the server's own, or empty."""
-
-    mode: Mode
-    max_input_tokens: int
-    enforced: bool
-    count: Callable[[str], int]
-    condense: bool
-    instructions: str = ""
 
 
 class GuildPolicy:
@@ -53,7 +33,7 @@ class GuildPolicy:
 
     def __init__(
         self,
-        choices: Choices,
+        choices: GuildChoices,
         budget: Budget,
         *,
         mode: Mode,
@@ -71,18 +51,18 @@ class GuildPolicy:
         choice = await self._choice(guild_id)
         return self._mode if choice.mode is None else choice.mode
 
-    async def terms(self, guild_id: int) -> Terms:
-        """Return on what terms the next prompt in the guild is built."""
+    async def prompt_policy(self, guild_id: int) -> PromptPolicy:
+        """Return how the guild's next prompt is built."""
         choice = await self._choice(guild_id)
         settings = self._budget.settings
         enforced = settings.enabled if choice.budget_enabled is None else choice.budget_enabled
         room = self._budget.room(max_output_tokens=self._max_output_tokens)
-        return Terms(
+        return PromptPolicy(
             mode=self._mode if choice.mode is None else choice.mode,
             max_input_tokens=room if enforced else NO_LIMIT_TOKENS,
             enforced=enforced,
-            count=self._budget.count,
-            condense=settings.summarize_on_truncate,
+            count_tokens=self._budget.count,
+            summarise_dropped=settings.summarize_on_truncate,
             instructions=_joined(self._instructions.get(str(guild_id), ""), choice.persona or ""),
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 import structlog
 
 from bot import events
+from bot.events import SpokenText
 from bot.room.eager_recognition import EagerRecognition
 from bot.room.tasks import lasting
 from voice.asr.guards import Before, GuardReason, breaks_off, judge, letter_count
@@ -56,53 +57,6 @@ LEAD = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
 PACE_WEIGHT = 0.3
 # Moments that may wait for being recorded and thought about. Turns are never dropped: hearing waits.
 MOMENTS_WAITING = 64
-
-
-@dataclass(frozen=True, slots=True)
-class SpokenText:
-    """What one utterance became. Times are monotonic seconds.
-
-    `begun_at`: when the recogniser was asked, or the end of the speech became sure if it had been asked `ahead`.
-    """
-
-    utterance: Utterance
-    recognition: Recognition
-    begun_at: float
-    text_at: float
-    ahead: bool = False
-
-    @property
-    def stages_ms(self) -> dict[str, float | bool]:
-        """Return what each stage took, for a log line, in milliseconds from the acoustic end on."""
-        utterance = self.utterance
-        stages = {
-            "endpoint_ms": utterance.closed_at - utterance.ended_at,
-            "queue_ms": self.begun_at - utterance.closed_at,
-            "recognise_ms": self.text_at - self.begun_at,
-            "compute_ms": self.recognition.compute_s,
-            "end_to_text_ms": self.text_at - utterance.ended_at,
-        }
-        return {"ahead": self.ahead} | {name: round(1000 * seconds, 1) for name, seconds in stages.items()}
-
-    @property
-    def user_id(self) -> int:
-        """Return who said it."""
-        return self.utterance.user_id
-
-    @property
-    def text(self) -> str:
-        """Return what was said."""
-        return self.recognition.text
-
-    @property
-    def started_at(self) -> float:
-        """Return when it began, acoustically."""
-        return self.utterance.started_at
-
-    @property
-    def ended_at(self) -> float:
-        """Return when it ended, acoustically."""
-        return self.utterance.ended_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the model is given to answer one question: memory, people and quotes of one session, on the guild's terms."""
+"""What the model is given to answer one question: memory, people and quotes of one session, on the guild's policy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
+    from bot.guild import PromptPolicy
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.part import Participation
-    from bot.room.guild_policy import Terms
     from bot.room.services import RoomServices
     from compaction.session import SessionMemory
 
@@ -54,27 +54,27 @@ class PromptBuilder:
 
     async def server(self) -> str:
         """Return what holds on this server besides, as the operator and its moderators word it; empty if nothing."""
-        terms = await self._terms()
-        return "" if terms is None else terms.instructions
+        policy = await self._prompt_policy()
+        return "" if policy is None else policy.instructions
 
     async def context(self, question: Question) -> ModelContext:
         """Return what is sent to answer `question`. Raises `CompactionError`."""
         means = self._means
-        terms = await self._terms()
+        policy = await self._prompt_policy()
         self._let_go_of_forgotten()
         quotes = () if self._quoting is None else await self._quoting.quotes(question.turn, self._memory)
         context = build_context_messages(
             self._memory,
             question.turn,
-            system=(self._instructions(terms), *self.besides(question)),
-            max_input_tokens=means.max_input_tokens if terms is None else terms.max_input_tokens,
+            system=(self._instructions(policy), *self.besides(question)),
+            max_input_tokens=means.max_input_tokens if policy is None else policy.max_input_tokens,
             now=means.clock.now(),
             zone=means.zone,
             quotes=quotes,
             participants=()
             if self._keeper is None
             else self._keeper.participants(self._part.heard(self._company.present())),
-            terms=terms,
+            policy=policy,
             toolbox=self._toolbox,
             asker=asker_of(question, self._company),
             may_skip=question.may_skip,
@@ -91,9 +91,9 @@ class PromptBuilder:
             self._overtaken = self._memory.overtaken
             self._toolbox.exchanges.clear()
 
-    def _instructions(self, terms: Terms | None) -> str:
+    def _instructions(self, policy: PromptPolicy | None) -> str:
         """Return what the model is told in every answer on this server."""
-        guild = "" if terms is None else terms.instructions
+        guild = "" if policy is None else policy.instructions
         return self._means.instructions.text(tools=bool(self._toolbox.tools()), guild=guild)
 
     def besides(self, question: Question) -> tuple[str, ...]:
@@ -103,14 +103,14 @@ class PromptBuilder:
         skipping = told(question.reason) if question.may_skip and question.reason is not None else ""
         return tuple(text for text in (called, skipping) if text)
 
-    async def _terms(self) -> Terms | None:
-        """Return on what terms the guild's prompts are built, and go over to its mode if that has changed."""
+    async def _prompt_policy(self) -> PromptPolicy | None:
+        """Return on what policy the guild's prompts are built, and go over to its mode if that has changed."""
         if self._means.policy is None:
             return None
-        terms = await self._means.policy.terms(self._guild_id)
+        policy = await self._means.policy.prompt_policy(self._guild_id)
         try:
-            await self._memory.choose(terms.mode)
+            await self._memory.choose(policy.mode)
         except StoreError as error:
             # The old mode goes on; the next reply tries again.
             self._report("memory_mode", str(error))
-        return terms
+        return policy

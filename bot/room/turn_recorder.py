@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bot.brain.reply import Reply
     from bot.channel.port import Moved, Place
     from bot.clock import Clock
-    from bot.room.hearing import SpokenText
+    from bot.events import SpokenText
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()

@@ -6,13 +6,11 @@ One small row a guild, read once and then known; whoever changes it goes through
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, String, Table, select, update
 
-from bot.brain.decider import VoiceMode
-from bot.participation.silence import Silence
+from bot.guild import GuildChoice, Silence, VoiceMode
 from bot.store.base import metadata
 from compaction.errors import StoreError
 from compaction.model import Mode
@@ -64,19 +62,6 @@ VOICE_COLUMNS = (
 
 # The database's seventh step. Frozen as shipped.
 PERSONA_STEP = ("ALTER TABLE guild_settings ADD COLUMN persona VARCHAR",)
-
-
-@dataclass(frozen=True, slots=True)
-class GuildChoice:
-    """What a guild has chosen; None where it leaves it to the settings."""
-
-    mode: Mode | None = None
-    budget_enabled: bool | None = None
-    voice_mode: VoiceMode | None = None
-    wake_names: tuple[str, ...] | None = None
-    silence: Silence = field(default_factory=Silence)
-    # How the bot is there, in the moderators' words.
-    persona: str | None = None
 
 
 class Guilds:

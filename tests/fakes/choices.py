@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.store.guilds import GuildChoice
+from bot.guild import GuildChoice
 from compaction.errors import StoreError
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import discord
 from discord import app_commands
 
-from bot.brain.decider import VoiceMode
 from bot.errors import BotError
+from bot.guild import VoiceMode
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Everybody may read it; who may manage the server may change it. It takes effect 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import discord
 import structlog
@@ -15,23 +15,13 @@ from discord import app_commands
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from bot.store.guilds import GuildChoice
+    from bot.guild import GuildChoices
 
 log = structlog.get_logger()
 
 # As much as every prompt of the server can do without.
 MOST_CHARS = 1_500
 DEFAULT = "default"
-
-
-class GuildChoices(Protocol):
-    """Where choices are kept; `bot.store.guilds` implements it. Raises `StoreError`."""
-
-    async def choice(self, guild_id: int) -> GuildChoice:
-        """Return what the guild has chosen."""
-
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
-        """Store what the guild chooses."""
 
 
 def add_persona(tree: app_commands.CommandTree[Any], *, choices: GuildChoices) -> None:

@@ -6,7 +6,7 @@ Everybody may ask; who may manage the server may change it. It takes effect at t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
 from discord import app_commands
@@ -17,7 +17,7 @@ from compaction.model import Mode
 if TYPE_CHECKING:
     import discord
 
-    from bot.store.guilds import GuildChoice
+    from bot.guild import GuildChoice, GuildChoices
 
 log = structlog.get_logger()
 
@@ -27,16 +27,6 @@ _TOLD = {
     Mode.OFF: "off: I see the last 50 turns and nothing older",
 }
 DEFAULT = "default"
-
-
-class GuildChoices(Protocol):
-    """Where choices are kept; `bot.store.guilds` implements it. Raises `StoreError`."""
-
-    async def choice(self, guild_id: int) -> GuildChoice:
-        """Return what the guild has chosen."""
-
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
-        """Store what the guild chooses."""
 
 
 @dataclass(frozen=True, slots=True)

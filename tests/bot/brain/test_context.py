@@ -18,9 +18,9 @@ from bot.brain.system_prompt import Instructions
 from bot.brain.tools.exchanges import Exchange
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox
+from bot.guild import PromptPolicy
 from bot.llm.budget import MEMORY_SEARCH, Budget
 from bot.llm.port import Role, Tools
-from bot.room.guild_policy import Terms
 from compaction.budget.messages import ToolCall
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
@@ -54,7 +54,9 @@ class Talk:
         part = TurnPart(speaker.casefold(), speaker, text)
         return await self.memory.append(kind, (part,), started_at=self.at - 3, ended_at=self.at)
 
-    def context(self, current: Turn, *, max_input_tokens: int = 10_000, terms: Terms | None = None) -> ModelContext:
+    def context(
+        self, current: Turn, *, max_input_tokens: int = 10_000, policy: PromptPolicy | None = None
+    ) -> ModelContext:
         """Return what a model is sent to answer `current`."""
         return build_context_messages(
             self.memory,
@@ -63,7 +65,7 @@ class Talk:
             max_input_tokens=max_input_tokens,
             now=self.at,
             zone=UTC,
-            terms=terms,
+            policy=policy,
         )
 
 
@@ -108,9 +110,9 @@ async def test_what_cannot_fit_is_an_error() -> None:
             talk.context(question, max_input_tokens=100)
 
 
-def terms(**changes: object) -> Terms:
-    """On what terms a prompt is built, a token being a character."""
-    usual = Terms(Mode.SUMMARY, 10_000, enforced=True, count=len, condense=False)
+def prompt_policy(**changes: object) -> PromptPolicy:
+    """Return how a prompt is built, a token being a character."""
+    usual = PromptPolicy(Mode.SUMMARY, 10_000, enforced=True, count_tokens=len, summarise_dropped=False)
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
@@ -119,7 +121,7 @@ async def test_a_prompt_is_counted_as_its_model_counts() -> None:
     """What is sent knows what it is, so that the budget can choose; whether it is enforced goes along."""
     async with a_talk() as talk:
         question = await talk.say("Bo", "Roomtone, where is the key?")
-        context = talk.context(question, terms=terms(enforced=False))
+        context = talk.context(question, policy=prompt_policy(enforced=False))
         guessed = talk.context(question)
     assert [part.tokens for part in context.parts] == [6 + len(part.content) for part in context.parts]
     assert [message.kind for message in context.messages] == [PartKind.SYSTEM, PartKind.CURRENT]
@@ -133,8 +135,8 @@ async def test_what_has_no_room_can_be_condensed() -> None:
         for number in range(30):
             await talk.say("Ada", f"The gate code of house number {number} is {4_000 + number}.")
         question = await talk.say("Bo", "Roomtone, where is the key?")
-        plain = talk.context(question, max_input_tokens=1_200, terms=terms())
-        context = talk.context(question, max_input_tokens=1_200, terms=terms(condense=True))
+        plain = talk.context(question, max_input_tokens=1_200, policy=prompt_policy())
+        context = talk.context(question, max_input_tokens=1_200, policy=prompt_policy(summarise_dropped=True))
         summed = sum(part.tokens for part in context.parts)
         total = talk.memory.total_turns
     assert [part.kind for part in plain.parts[:2]] == [PartKind.SYSTEM, PartKind.EVICTION_NOTE]

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.decider import Decision, Reason, Said, Situation, VoiceMode, Waiting, decide
+from bot.brain.decider import Decision, Reason, Said, Situation, Waiting, decide
+from bot.guild import VoiceMode
 
 NAMES = ("Roomtone", "Room tone")
 COMPANY = Situation(people=3, wake_names=NAMES, others=("Ben Okafor", "Chloe", "Juke"))

@@ -13,12 +13,12 @@ from structlog.testing import capture_logs
 from bot.brain.context import build_context_messages
 from bot.brain.recall_quotes import Quoting
 from bot.brain.system_prompt import Instructions
+from bot.guild import PromptPolicy
 from bot.memory.explain import Explainer, Explanation
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.replay import SESSION, replay
 from bot.memory.transcript import NoteLine, SaidLine
 from bot.realtime.items import Items
-from bot.room.guild_policy import Terms
 from bot.settings import RecallSettings
 from bot.store.database import open_database
 from bot.store.forgetting import Forgetting
@@ -234,7 +234,7 @@ async def test_what_was_condensed_is_shown_as_it_was_sent(tmp_path: Path) -> Non
         for number in range(30):
             await evening.say(f"The gate code of house number {number} is {4_000 + number}.", "Cy")
         question = await evening.say("Where is the key?", "Bob")
-        terms = Terms(Mode.SUMMARY, 1_200, enforced=True, count=len, condense=True)
+        policy = PromptPolicy(Mode.SUMMARY, 1_200, enforced=True, count_tokens=len, summarise_dropped=True)
         with capture_logs() as logs:
             sent = build_context_messages(
                 evening.memory,
@@ -243,7 +243,7 @@ async def test_what_was_condensed_is_shown_as_it_was_sent(tmp_path: Path) -> Non
                 max_input_tokens=1_200,
                 now=evening.clock.now(),
                 zone=EAST,
-                terms=terms,
+                policy=policy,
             )
         evening.keeper.sent(sent.parts)
         await evening.keeper.tend()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.brain.decider import Decision, Reason, VoiceMode
+from bot.brain.decider import Decision, Reason
+from bot.guild import Silence, VoiceMode
 from bot.participation.figures import Figures
 from bot.participation.ledger import Ceiling, Ledger, Spent
-from bot.participation.silence import Silence
 from bot.participation.standing import GuildParticipation
 
 

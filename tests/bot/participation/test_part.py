@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.decider import Reason, VoiceMode, Waiting
+from bot.brain.decider import Reason, Waiting
 from bot.channel.participants import Participants
+from bot.guild import VoiceMode
 from bot.participation.part import HUSHED, NOTICES_WAITING, Participation, Working
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import GuildParticipations
@@ -21,8 +22,8 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 
 if TYPE_CHECKING:
+    from bot.events import SpokenText
     from bot.participation.standing import GuildParticipation
-    from bot.room.hearing import SpokenText
 
 TEXTS = [
     "Roomtone, what was it?",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.brain.decider import VoiceMode
+from bot.guild import GuildChoice, Silence, VoiceMode
 from bot.participation.settings import ParticipationSettings
-from bot.participation.silence import Silence
 from bot.participation.standing import GuildParticipations, NotHereError
-from bot.store.guilds import GuildChoice
 from compaction.errors import StoreError
 from compaction.model import Mode
 from tests.fakes.choices import FakeChoices, FakeOptOuts

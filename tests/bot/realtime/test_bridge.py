@@ -17,8 +17,8 @@ from bot.brain.system_prompt import Instructions
 from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import Tool
 from bot.brain.tools.toolbox import Toolbox
+from bot.events import SpokenText
 from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeTalk, talks
-from bot.room.hearing import SpokenText
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import Recalled

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bot.guild import GuildChoice
 from bot.llm.budget import Budget
 from bot.room.guild_policy import NO_LIMIT_TOKENS, GuildPolicy
-from bot.store.guilds import GuildChoice
 from compaction.errors import StoreError
 from compaction.model import Mode
 from compaction.settings import BudgetSettings
@@ -27,6 +27,10 @@ class Chosen:
             raise StoreError("The disk is full. Make room.")
         return self.made if guild_id == 1 else GuildChoice()
 
+    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+        """Fail: nothing is chosen here."""
+        raise AssertionError
+
 
 def policy(choice: GuildChoice, settings: BudgetSettings = SETTINGS) -> GuildPolicy:
     """A policy whose settings say `summary`."""
@@ -43,40 +47,40 @@ async def test_a_server_has_instructions_of_its_own() -> None:
         max_output_tokens=300,
         instructions={"1": "Speak German."},
     )
-    assert (await policy.terms(1)).instructions == "Speak German.\nYou are a dry innkeeper."
-    assert (await policy.terms(3)).instructions == ""
+    assert (await policy.prompt_policy(1)).instructions == "Speak German.\nYou are a dry innkeeper."
+    assert (await policy.prompt_policy(3)).instructions == ""
 
 
 @pytest.mark.asyncio
 async def test_the_settings_hold_where_nothing_is_chosen() -> None:
     """Mode, budget, and how it is counted."""
-    terms = await policy(GuildChoice(Mode.OFF, False)).terms(3)
-    assert (terms.mode, terms.enforced, terms.max_input_tokens) == (Mode.SUMMARY, True, ROOM)
-    assert (terms.condense, terms.count("word")) == (False, 2)
+    prompt = await policy(GuildChoice(Mode.OFF, False)).prompt_policy(3)
+    assert (prompt.mode, prompt.enforced, prompt.max_input_tokens) == (Mode.SUMMARY, True, ROOM)
+    assert (prompt.summarise_dropped, prompt.count_tokens("word")) == (False, 2)
 
 
 @pytest.mark.asyncio
 async def test_a_choice_holds_in_its_guild() -> None:
     """Also against settings that are off."""
     off = SETTINGS.model_copy(update={"enabled": False})
-    terms = await policy(GuildChoice(Mode.ROLLING, True), off).terms(1)
-    assert (terms.mode, terms.enforced, terms.max_input_tokens) == (Mode.ROLLING, True, ROOM)
+    prompt = await policy(GuildChoice(Mode.ROLLING, True), off).prompt_policy(1)
+    assert (prompt.mode, prompt.enforced, prompt.max_input_tokens) == (Mode.ROLLING, True, ROOM)
     assert await policy(GuildChoice(Mode.ROLLING)).mode(1) is Mode.ROLLING
-    terms = await policy(GuildChoice(budget_enabled=False)).terms(1)
-    assert (terms.mode, terms.enforced, terms.max_input_tokens) == (Mode.SUMMARY, False, NO_LIMIT_TOKENS)
+    prompt = await policy(GuildChoice(budget_enabled=False)).prompt_policy(1)
+    assert (prompt.mode, prompt.enforced, prompt.max_input_tokens) == (Mode.SUMMARY, False, NO_LIMIT_TOKENS)
 
 
 @pytest.mark.asyncio
 async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
     """A reply goes on."""
     assert await policy(GuildChoice(Mode.OFF)).mode(2) is Mode.SUMMARY
-    assert (await policy(GuildChoice(Mode.OFF)).terms(2)).enforced
+    assert (await policy(GuildChoice(Mode.OFF)).prompt_policy(2)).enforced
 
 
 @pytest.mark.asyncio
 async def test_a_dearer_model_leaves_less_room() -> None:
-    """What its bills have shown is in the terms."""
+    """What its bills have shown is in the prompt."""
     budget = Budget(SETTINGS)
     budget.estimator.learn(count=2_000, reported=3_000)
     dear = GuildPolicy(Chosen(GuildChoice()), budget, mode=Mode.SUMMARY, max_output_tokens=300)
-    assert (await dear.terms(1)).max_input_tokens == 4_000
+    assert (await dear.prompt_policy(1)).max_input_tokens == 4_000

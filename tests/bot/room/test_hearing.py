@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot import events
 from bot.cli.evening.senses import LoudnessDetector
 from bot.room import hearing
-from bot.room.hearing import LEAD, TICK_S, Hearing, SpokenText
+from bot.room.hearing import LEAD, TICK_S, Hearing
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
@@ -23,6 +23,7 @@ from voice.listening.settings import ListeningSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.events import SpokenText
     from voice.audio import Pcm
 
 ADA, BO = 1, 2

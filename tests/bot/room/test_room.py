@@ -18,6 +18,7 @@ from bot.brain.system_prompt import Instructions
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import Moved
 from bot.cli.evening.senses import LoudnessDetector
+from bot.guild import GuildChoice
 from bot.llm.budget import Budget
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import GuildParticipations
@@ -26,7 +27,7 @@ from bot.room.room import LOOK_AROUND_S, Room
 from bot.room.services import RoomServices
 from bot.settings import BrainSettings, RoomSettings
 from bot.store.database import open_database
-from bot.store.guilds import GuildChoice, Guilds
+from bot.store.guilds import Guilds
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError

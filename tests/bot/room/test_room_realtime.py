@@ -13,13 +13,14 @@ import pytest
 from bot import events
 from bot.brain.decider import Reason
 from bot.brain.skip import told
+from bot.guild import GuildChoice
 from bot.llm.budget import Budget
 from bot.participation.settings import ParticipationSettings
 from bot.realtime.bridge import RealtimeTalk
 from bot.room.guild_policy import GuildPolicy
 from bot.room.room import Room
 from bot.store.database import open_database
-from bot.store.guilds import GuildChoice, Guilds
+from bot.store.guilds import Guilds
 from compaction.model import Mode
 from compaction.settings import BudgetSettings
 from tests.bot.room.test_room import settle

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.decider import VoiceMode
-from bot.participation.silence import Silence
+from bot.guild import GuildChoice, Silence, VoiceMode
 from bot.store.database import open_database
-from bot.store.guilds import GuildChoice, Guilds
+from bot.store.guilds import Guilds
 from compaction.errors import StoreError
 from compaction.model import Mode
 from tests.fakes.clock import FakeClock

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot import events
-from bot.brain.decider import VoiceMode
 from bot.cli.evening.senses import LoudnessDetector
+from bot.guild import GuildChoice, VoiceMode
 from bot.health import Health
 from bot.participation.standing import GuildParticipations
-from bot.store.guilds import GuildChoice
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_means, open_shelves
 from bot.wiring.settings import BotSettings
@@ -102,9 +101,9 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
         assert [event.answer_to for event in built if isinstance(event, events.ContextBuilt)][-1] == 1
         system = str(server.calls[-1].messages[0]["content"])
         assert system.index("Call everybody captain.") < system.index("Speak like a pirate.")
-        terms = house.equipment.policy
-        assert terms is not None
-        assert (await terms.terms(GUILD)).mode is Mode.ROLLING
+        policy = house.equipment.policy
+        assert policy is not None
+        assert (await policy.prompt_policy(GUILD)).mode is Mode.ROLLING
 
 
 @pytest.mark.asyncio

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import discord
 import pytest
 
-from bot.brain.decider import VoiceMode
 from bot.discord.client import connected
 from bot.discord.commands.participation import (
     MODES,
@@ -19,6 +18,7 @@ from bot.discord.commands.participation import (
     is_moderator,
     named,
 )
+from bot.guild import VoiceMode
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import GuildParticipations
 from rehearsal.discord.server import LocalDiscord
@@ -75,9 +75,9 @@ async def test_anybody_silences_it_for_now() -> None:
     """Until /talk, or for some minutes."""
     async with online() as table:
         assert await table.say(BEN, "quiet") == "I am silent until /talk or the end of this session. I go on listening."
-        assert table.standing.silence.holds("evening", now=0.0)
+        assert table.standing.silence.applies("evening", now=0.0)
         assert await table.say(BEN, "talk") == "I may speak again."
-        assert not table.standing.silence.holds("evening", now=0.0)
+        assert not table.standing.silence.applies("evening", now=0.0)
         assert (await table.say(BEN, "quiet", **{"for": 20})).startswith("I am silent for 20 minutes, or until /talk.")
         assert table.standing.silence.until is not None
         table.standing.voice = None
@@ -143,7 +143,7 @@ async def test_a_store_that_fails_is_told() -> None:
         assert await table.say(BEN, "quiet") == (
             "That holds for now and could not be stored. The disk is full. Make room."
         )
-        assert table.standing.silence.holds("evening", now=0.0)
+        assert table.standing.silence.applies("evening", now=0.0)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import pytest
 
 from bot.discord.client import connected
 from bot.discord.commands.persona import add_persona, told
+from bot.guild import GuildChoice
 from bot.store.database import open_database
-from bot.store.guilds import GuildChoice, Guilds
+from bot.store.guilds import Guilds
 from compaction.errors import StoreError
 from compaction.model import Mode
 from rehearsal.discord.server import LocalDiscord
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.discord.commands.persona import GuildChoices
+    from bot.guild import GuildChoices
 
 
 @asynccontextmanager

@@ -10,8 +10,9 @@ import pytest
 
 from bot.discord.client import connected
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context, chosen, told
+from bot.guild import GuildChoice
 from bot.store.database import open_database
-from bot.store.guilds import GuildChoice, Guilds
+from bot.store.guilds import Guilds
 from compaction.errors import StoreError
 from compaction.model import Mode
 from rehearsal.discord.server import LocalDiscord
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.discord.commands.rolling_context import GuildChoices
+    from bot.guild import GuildChoices
 
 DEFAULTS = MemoryDefaults(mode=Mode.SUMMARY, budget_enabled=True, max_input_tokens=28_672, searchable=True)
 

@@ -1,0 +1,97 @@
+"""What a guild (a Discord server) can choose: how sessions remember, when the bot speaks, and whether it is silenced.
+
+Values, and the port of the store that keeps them. Who combines a choice with the settings: `bot.room.guild_policy` for
+prompts, `bot.participation.guild_participation` for speech.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from compaction.model import Mode
+
+
+class VoiceMode(StrEnum):
+    """When the bot takes part in company. Each mode includes the one before."""
+
+    NAME = "name"  # when it is called by name, also alone with somebody
+    ENGAGED = "engaged"  # and when somebody goes on talking with it, and alone with one person
+    FREE = "free"  # and when somebody asks the room
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Whether the bot may speak on a guild. `always`: a moderator silenced it, and only a moderator can undo that.
+
+    `session_id`: anybody silenced it for that session, and only until `until` (UTC epoch seconds) if that is set.
+    """
+
+    always: bool = False
+    session_id: str | None = None
+    until: float | None = None
+
+    def applies(self, session_id: str | None, *, now: float) -> bool:
+        """Return whether the bot is silent in that session. `now`: UTC epoch seconds."""
+        return self.always or self.applies_for_now(session_id, now=now)
+
+    def applies_for_now(self, session_id: str | None, *, now: float) -> bool:
+        """Return whether the bot is silenced in that session for a time; ignores `always`."""
+        if self.session_id is None or self.session_id != session_id:
+            return False
+        return self.until is None or now < self.until
+
+    def silence_session(self, session_id: str, *, until: float | None = None) -> Silence:
+        """Return a copy that silences the session until it ends, or until `until`."""
+        return replace(self, session_id=session_id, until=until)
+
+    def silence_always(self) -> Silence:
+        """Return a copy that silences the whole guild."""
+        return replace(self, always=True)
+
+    def lift(self, *, by_moderator: bool) -> Silence:
+        """Return a copy without the session's silence, and without the guild's if a moderator lifts it."""
+        return Silence(always=self.always and not by_moderator)
+
+
+@dataclass(frozen=True, slots=True)
+class GuildChoice:
+    """What a guild has chosen. None: the settings apply."""
+
+    mode: Mode | None = None
+    budget_enabled: bool | None = None
+    voice_mode: VoiceMode | None = None
+    wake_names: tuple[str, ...] | None = None
+    silence: Silence = field(default_factory=Silence)
+    # The bot's character, in the moderators' words.
+    persona: str | None = None
+
+
+class GuildChoices(Protocol):
+    """The store of the guilds' choices. `bot.store.guilds.Guilds` implements it. Raises `StoreError`."""
+
+    async def choice(self, guild_id: int) -> GuildChoice:
+        """Return what the guild has chosen."""
+
+    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+        """Replace the guild's choice. `by`: the member who chose."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPolicy:
+    """How the next prompt of a guild is built.
+
+    `max_input_tokens`: its limit, as `count_tokens` counts, if `enforced`. `summarise_dropped`: turns that do not fit
+    are summarised in the prompt. `instructions`: the operator's and the moderators' for this guild, or empty.
+    """
+
+    mode: Mode
+    max_input_tokens: int
+    enforced: bool
+    count_tokens: Callable[[str], int]
+    summarise_dropped: bool
+    instructions: str = ""
