@@ -1,6 +1,7 @@
-"""When somebody means: '21:04', '45 minutes ago', 'yesterday 20:00', '2026-01-31T21:04'. Pure.
+"""Times as people write and say them. Pure; the time zone is handed in.
 
-The people's clock is what counts, so the zone is handed in, and a time of day is the last one that has been.
+`parse_moment` reads '21:04', '45 minutes ago', 'yesterday 20:00' or '2026-01-31T21:04'. `format_ago` and
+`format_time_range` write a time so that it can be spoken: 'about forty minutes ago'.
 """
 
 from __future__ import annotations
@@ -21,19 +22,29 @@ _CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-3])[:.h](?P<minute>[0-5]\d)")
 # Larger plain numbers are epoch seconds: those of 1973 and later.
 _LEAST_EPOCH_S = 100_000_000.0
 
+_ONES = "zero one two three four five six seven eight nine"
+_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_SMALL = f"{_ONES} {_TEENS}".split()
+_TENS = {2: "twenty", 3: "thirty", 4: "forty", 5: "fifty"}
+# From here on minutes are rounded to fives, as people do.
+ROUND_FROM_MINUTES = 10
 
-class MomentUnknownError(BotError):
-    """Nobody can tell which moment is meant: whoever wrote it must write it otherwise."""
+
+class TimeNotUnderstoodError(BotError):
+    """The text is not a time that `parse_moment` reads; the message says how to write one."""
 
 
-def moment(text: str, *, now: float, zone: tzinfo) -> float:
-    """Return which moment is meant, in UTC epoch seconds. `now` likewise. Raises `MomentUnknownError`."""
+def parse_moment(text: str, *, now: float, zone: tzinfo) -> float:
+    """Return the time that `text` names, in UTC epoch seconds, as is `now`. A time of day is the last such time.
+
+    Raises `TimeNotUnderstoodError`.
+    """
     wanted = " ".join(text.strip().casefold().split())
     for read in (_epoch, _iso, _ago, _of_day):
         found = read(wanted, now, zone)
         if found is not None:
             return found
-    raise MomentUnknownError(
+    raise TimeNotUnderstoodError(
         f"{text.strip()[:40]!r} is not a time I know. Write it like 21:04, 45m (minutes ago), 2 hours ago, yesterday "
         "20:00, 2026-01-31 or 2026-01-31T21:04."
     )
@@ -90,3 +101,53 @@ def _of_day(text: str, now: float, zone: tzinfo) -> float | None:
         # '23:10' at half past midnight was yesterday.
         at -= timedelta(days=1)
     return at.timestamp()
+
+
+def format_ago(seconds: float) -> str:
+    """Return a time span as people say it: 'just now', 'about forty minutes ago'."""
+    if seconds < 50:
+        return "just now"
+    minutes = max(1, round(seconds / 60))
+    if minutes > ROUND_FROM_MINUTES:
+        minutes = 5 * round(minutes / 5)
+    if minutes == 1:
+        return "about a minute ago"
+    if minutes < 60:
+        return f"about {spell_number(minutes)} minutes ago"
+    half_hours = round(seconds / 1800)
+    hours, half = divmod(half_hours, 2)
+    if half and hours == 1:
+        return "about an hour and a half ago"
+    if half:
+        return f"about {spell_number(hours)} and a half hours ago"
+    return "about an hour ago" if hours == 1 else f"about {spell_number(hours)} hours ago"
+
+
+def spell_number(value: int) -> str:
+    """Return a whole number from 0 to 59 in words, larger ones in digits."""
+    if value < 20:
+        return _SMALL[value]
+    if value >= 60:
+        return str(value)
+    tens, ones = divmod(value, 10)
+    return _TENS[tens] + (f"-{_SMALL[ones]}" if ones else "")
+
+
+def format_time_range(since: float, until: float, *, now: float, zone: tzinfo | None) -> str:
+    """Return a time range of epoch seconds as 'Earlier this evening, between 19:02 and 19:08'.
+
+    `zone` None means the machine's own.
+    """
+    start, end, today = (datetime.fromtimestamp(at, zone) for at in (since, until, now))
+    day = _part_of_day(start) if start.date() == today.date() else "yesterday"
+    if (today.date() - start.date()).days > 1:
+        day = f"on {start.day} {start:%B}"
+    if start.strftime("%H:%M") == end.strftime("%H:%M"):
+        return f"Earlier {day}, at {start:%H:%M}"
+    return f"Earlier {day}, between {start:%H:%M} and {end:%H:%M}"
+
+
+def _part_of_day(moment: datetime) -> str:
+    if moment.hour < 12:
+        return "this morning"
+    return "this afternoon" if moment.hour < 17 else "this evening"

@@ -109,10 +109,10 @@ def _check_device(settings: AsrSettings) -> Finding:
 
 
 async def _check_language_models(settings: Settings) -> list[Finding]:
-    from bot.llm.reach import served_models
+    from bot.llm.factory import list_served_models
 
-    first = await check_language_model(settings.llm, served_models)
-    behind = [await check_language_model(each, served_models) for each in settings.llm.fallbacks()]
+    first = await check_language_model(settings.llm, list_served_models)
+    behind = [await check_language_model(each, list_served_models) for each in settings.llm.fallbacks()]
     # Without one of these the bot runs all the same.
     softened = [
         replace(each, name="fallback model", status=Status.WARNING if each.status is Status.MISSING else each.status)
@@ -124,9 +124,9 @@ async def _check_language_models(settings: Settings) -> list[Finding]:
 async def _check_mcp(settings: Settings) -> list[Finding]:
     if not settings.mcp.servers:
         return []
-    from bot.mcp.visit import offered_tools
+    from bot.mcp.servers import list_server_tools
 
-    return [await check_mcp_server(server, offered_tools) for server in settings.mcp.servers]
+    return [await check_mcp_server(server, list_server_tools) for server in settings.mcp.servers]
 
 
 def _show(findings: Sequence[Finding]) -> None:

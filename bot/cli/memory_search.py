@@ -34,7 +34,7 @@ def command(
     """Find what was said, on all servers of this bot: the best first, and what holds before what it replaced."""
     from bot.cli.here import local_zone
     from bot.clock import SystemClock
-    from bot.time_phrases import MomentUnknownError, moment
+    from bot.time_phrases import TimeNotUnderstoodError, parse_moment
     from compaction.memory.passage import Scope
     from compaction.model import SessionId
     from config.load import load
@@ -43,12 +43,12 @@ def command(
     try:
         scope = Scope(
             speaker=speaker,
-            since=None if since is None else moment(since, now=now, zone=zone),
-            until=None if until is None else moment(until, now=now, zone=zone),
+            since=None if since is None else parse_moment(since, now=now, zone=zone),
+            until=None if until is None else parse_moment(until, now=now, zone=zone),
             session_id=None if session is None else SessionId(session),
             archived=archived,
         )
-    except MomentUnknownError as error:
+    except TimeNotUnderstoodError as error:
         raise typer.BadParameter(str(error)) from error
     found = asyncio.run(_search(load(), query, scope, limit))
     if as_json:

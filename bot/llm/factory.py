@@ -1,4 +1,4 @@
-"""Opens the configured language model, behind its budget. Nobody else makes one."""
+"""Builds the configured language model with its budget, and asks an endpoint which models it serves."""
 
 from __future__ import annotations
 
@@ -63,3 +63,21 @@ async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings
 
     # Reading a vocabulary takes some tenths of a second.
     return Budget(budget, await asyncio.to_thread(read))
+
+
+async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) -> tuple[str, ...]:
+    """Return the names of the models that the endpoint serves. Raises `ChatModelError` with the remedy.
+
+    It is the cheapest call that proves address and key right.
+    """
+    from bot.llm.endpoint_errors import translated
+    from voice.endpoint import address, open_client
+
+    key = settings.api_key.get_secret_value() if settings.api_key else ""
+    async with open_client(settings.base_url, key, timeout_s=timeout_s) as client:
+        try:
+            async with asyncio.timeout(timeout_s):
+                page = await client.models.list()
+                return tuple(model.id for model in page.data)
+        except Exception as error:
+            raise translated(error, model=settings.model, where=address(settings.base_url), key=key) from error

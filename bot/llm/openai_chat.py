@@ -17,8 +17,7 @@ import structlog
 
 from bot.llm.endpoint_errors import translated
 from bot.llm.port import NO_TOOLS, ChatModelError, Ended, FinishReason, Role, Usage
-from bot.llm.tool_calls import CallPiece, StreamedCalls
-from bot.llm.written_calls import WrittenCalls
+from bot.llm.tool_calls import CallPiece, StreamedCalls, WrittenCalls
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
 from voice.endpoint import CONNECT_TIMEOUT_S, address, open_client

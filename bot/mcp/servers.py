@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.mcp.connection import McpConnection
+from bot.clock import SystemClock
+from bot.errors import BotError
+from bot.mcp.connection import McpConnection, plain
 from bot.mcp.tools import tools_of
 
 if TYPE_CHECKING:
@@ -15,10 +18,16 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import Tool
     from bot.clock import Clock
     from bot.mcp.connection import TheirTool
-    from bot.mcp.settings import McpSettings
+    from bot.mcp.settings import McpServerSettings, McpSettings
 
 # A server's process is asked to go, told to go, and killed, in so many seconds.
 CLOSE_TIMEOUT_S = 10.0
+# How long `roomtone doctor` waits. The bot itself waits longer, for a program may have to be downloaded first.
+DOCTOR_TIMEOUT_S = 20.0
+
+
+class McpError(BotError):
+    """A server does not answer. The message is a plain sentence."""
 
 
 class McpServers:
@@ -56,3 +65,13 @@ async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT_S)
+
+
+async def list_server_tools(settings: McpServerSettings) -> tuple[str, ...]:
+    """Connect to one server for a moment and return the names of its tools. Raises `McpError`."""
+    connection = McpConnection(settings, SystemClock())
+    try:
+        async with asyncio.timeout(DOCTOR_TIMEOUT_S), connection.open(errors=sys.stderr):
+            return tuple(tool.name for tool in connection.tools)
+    except Exception as error:
+        raise McpError(plain(error)) from error

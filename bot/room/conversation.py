@@ -25,7 +25,7 @@ from bot.room.prompt import PromptBuilder
 from bot.room.reply_recorder import ReplyRecorder
 from bot.room.tasks import lasting
 from bot.room.turn_recorder import TurnRecorder
-from bot.screen.commentary import Commenting
+from bot.screen.commentary import ScreenCommentary
 from voice.asr.glossary import choose_glossary
 from voice.listening.ears import Ears
 from voice.speaking.playback import Playback
@@ -133,7 +133,7 @@ class Conversation:
             clock=means.clock,
         )
 
-        self._commenting = self._new_commenting()
+        self._commentary = self._new_commentary()
 
     # -- life -----------------------------------------------------------------------------------------------
 
@@ -147,8 +147,8 @@ class Conversation:
             tasks.create_task(lasting(self._part.run()), name="participation")
             if self._talk is not None:
                 tasks.create_task(lasting(self._talk.run()), name="speech-to-speech")
-            if self._commenting is not None:
-                tasks.create_task(lasting(self._commenting.run()), name="commentary")
+            if self._commentary is not None:
+                tasks.create_task(lasting(self._commentary.run()), name="commentary")
 
     async def finish(self) -> None:
         """Let what was just said become turns, and what was just being said be recorded as far as it was heard."""
@@ -202,8 +202,8 @@ class Conversation:
 
     def noted(self, note: Note) -> None:
         """Take note of what was seen on a shared screen."""
-        if self._commenting is not None:
-            self._commenting.noted(note)
+        if self._commentary is not None:
+            self._commentary.on_note(note)
         if self._talk is not None:
             self._talk.landed()
         self._observe(events.ScreenNoted(note, self._clock.monotonic()))
@@ -329,8 +329,8 @@ class Conversation:
         if self._finishing:
             return
         self._part.answers(int(question.asker_id) if question.asker_id else None)
-        if self._commenting is not None:
-            self._commenting.asked()
+        if self._commentary is not None:
+            self._commentary.on_question()
         self._replier.ask(question)
 
     def _fall_silent(self) -> None:
@@ -343,16 +343,16 @@ class Conversation:
             self._ask(Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip))
         return bool(turns)
 
-    def _new_commenting(self) -> Commenting | None:
+    def _new_commentary(self) -> ScreenCommentary | None:
         screens = self._means.screens
         if screens is None or not screens.settings.commentary:
             return None
-        return Commenting(
+        return ScreenCommentary(
             screens.settings,
             clock=self._clock,
-            busy=lambda: self._working().busy,
-            sharing=lambda: (room := screens.room(self._place.guild_id)) is not None and bool(room.sharing()),
-            remark=self._part.remark,
+            is_busy=lambda: self._working().busy,
+            is_sharing=lambda: (room := screens.room(self._place.guild_id)) is not None and bool(room.sharing()),
+            request_remark=self._part.remark,
         )
 
     def _new_talk(self) -> RealtimeTalk | None:

@@ -1,11 +1,16 @@
-"""Watches for the moment in which a remark about a shared screen would disturb nobody, and asks for it."""
+"""When the bot remarks on a shared screen without being asked.
+
+`RemarkTiming` says whether now is a good moment; it is pure and is handed the time. `ScreenCommentary` waits for that
+moment and asks for the remark. Whether the bot may speak at all is decided in `bot.brain.decider`; what it says, or
+that it says nothing, is up to the model.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from bot.brain.commentary import Commentary
+from compaction.model import NoteReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,13 +19,67 @@ if TYPE_CHECKING:
     from compaction.model import Note
     from voice.screen.settings import ScreenSettings
 
-# How often it is looked whether the room is quiet, while there is something to remark.
-LOOK_S = 0.4
+# How often the room is checked for quiet while a remark is pending.
+CHECK_INTERVAL_S: Final = 0.4
+# After this time people have moved on, and a note is no longer worth a remark.
+STALE_S: Final = 30.0
+# Least time between remarks on a screen on which nothing new happens.
+INTERVAL_REMARK_EVERY_S: Final = 90.0
+# How much each kind of note is worth a remark. 0: never, for only the person who asked is waiting.
+_PRIORITY: Final = {
+    NoteReason.SHARE_START: 3,
+    NoteReason.CUT: 2,
+    NoteReason.TEXT: 2,
+    NoteReason.INTERVAL: 1,
+    NoteReason.ASKED: 0,
+}
 
 
-class Commenting:
-    """One room's. `busy`: somebody speaks, or an answer is in the works; `sharing`: somebody shares a screen still;
-    `remark`: asks for a remark, and returns whether the model was asked. *Ownership*: `run` is the conversation's task.
+class RemarkTiming:
+    """Decides when one room may get a remark. Times are monotonic seconds.
+
+    `every_s`: least time between two remarks. `quiet_s`: how long nobody may have spoken before one.
+    """
+
+    def __init__(self, *, every_s: float, quiet_s: float) -> None:
+        self._every_s = every_s
+        self._quiet_s = quiet_s
+        self._priority = 0
+        self._noted_at = 0.0
+        self._remarked_at = float("-inf")
+
+    def add_note(self, reason: NoteReason, *, now: float) -> None:
+        """Make a note the pending one, unless one of higher priority is pending."""
+        priority = _PRIORITY[reason]
+        if priority and (not self.is_pending(now) or priority >= self._priority):
+            self._priority, self._noted_at = priority, now
+
+    def is_pending(self, now: float) -> bool:
+        """Return whether a note waits for a remark and is not stale."""
+        return self._priority > 0 and now - self._noted_at < STALE_S
+
+    def drop_pending(self) -> None:
+        """Forget the pending note: a reply has covered it, or the share is over."""
+        self._priority = 0
+
+    def is_due(self, now: float, *, quiet_for_s: float) -> bool:
+        """Return whether to remark now. `quiet_for_s`: how long nobody has spoken, the bot included."""
+        every_s = INTERVAL_REMARK_EVERY_S if self._priority <= _PRIORITY[NoteReason.INTERVAL] else self._every_s
+        return self.is_pending(now) and quiet_for_s >= self._quiet_s and now - self._remarked_at >= every_s
+
+    def finish_pending(self, now: float, *, model_asked: bool) -> None:
+        """Use up the pending note. `model_asked`: the model was asked for a remark, so the next one has to wait."""
+        self._priority = 0
+        if model_asked:
+            self._remarked_at = now
+
+
+class ScreenCommentary:
+    """Asks for remarks on the screens of one room.
+
+    `is_busy`: somebody is speaking, or a reply is being made. `is_sharing`: somebody still shares a screen.
+    `request_remark`: asks for a remark and returns whether the model was asked. *Ownership*: `run` is a task of the
+    conversation.
     """
 
     def __init__(
@@ -28,43 +87,42 @@ class Commenting:
         settings: ScreenSettings,
         *,
         clock: Clock,
-        busy: Callable[[], bool],
-        sharing: Callable[[], bool],
-        remark: Callable[[], bool],
+        is_busy: Callable[[], bool],
+        is_sharing: Callable[[], bool],
+        request_remark: Callable[[], bool],
     ) -> None:
-        self._commentary = Commentary(every_s=settings.commentary_every_s, quiet_s=settings.commentary_quiet_s)
+        self._timing = RemarkTiming(every_s=settings.commentary_every_s, quiet_s=settings.commentary_quiet_s)
         self._clock = clock
-        self._busy = busy
-        self._sharing = sharing
-        self._remark = remark
-        self._stirred = asyncio.Event()
+        self._is_busy = is_busy
+        self._is_sharing = is_sharing
+        self._request_remark = request_remark
+        self._note_added = asyncio.Event()
 
-    def noted(self, note: Note) -> None:
-        """Something was noted."""
-        self._commentary.noted(note.why, now=self._clock.monotonic())
-        self._stirred.set()
+    def on_note(self, note: Note) -> None:
+        """Take in a new note."""
+        self._timing.add_note(note.why, now=self._clock.monotonic())
+        self._note_added.set()
 
-    def asked(self) -> None:
-        """An answer is asked for, with what was noted so far before the model."""
-        self._commentary.gone_by()
+    def on_question(self) -> None:
+        """Drop the pending note: the model sees it when it answers the question."""
+        self._timing.drop_pending()
 
     async def run(self) -> None:
-        """Watch, for ever. Nobody is looked at while nothing waits."""
+        """Ask for remarks, for ever. Sleeps while no note is pending."""
         while True:
-            await self._stirred.wait()
-            self._stirred.clear()
-            await self._watch()
+            await self._note_added.wait()
+            self._note_added.clear()
+            await self._wait_for_moment()
 
-    async def _watch(self) -> None:
-        """Wait for the moment until it comes or the occasion has gone by."""
+    async def _wait_for_moment(self) -> None:
+        """Check the room until the remark is made or the note is stale."""
         quiet_since = self._clock.monotonic()
-        while self._commentary.waiting(now := self._clock.monotonic()):
-            if not self._sharing():
-                # Nobody speaks of a film that somebody has switched off.
-                self._commentary.gone_by()
-            elif self._busy():
+        while self._timing.is_pending(now := self._clock.monotonic()):
+            if not self._is_sharing():
+                self._timing.drop_pending()
+            elif self._is_busy():
                 quiet_since = now
-            elif self._commentary.due(now, quiet_for_s=now - quiet_since):
-                self._commentary.taken(now, asked=self._remark())
+            elif self._timing.is_due(now, quiet_for_s=now - quiet_since):
+                self._timing.finish_pending(now, model_asked=self._request_remark())
                 return
-            await self._clock.sleep(LOOK_S)
+            await self._clock.sleep(CHECK_INTERVAL_S)

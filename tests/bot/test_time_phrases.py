@@ -1,14 +1,14 @@
-"""Which moment is meant, by the clock of the people."""
+"""Reading times that people write, and writing times that can be spoken."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.time_phrases import MomentUnknownError, moment
+from bot.time_phrases import TimeNotUnderstoodError, format_ago, format_time_range, parse_moment
 
 ZONE = timezone(timedelta(hours=2))
 # Wednesday, half past midnight there.
@@ -45,7 +45,7 @@ def at(day: int, hour: int, minute: int = 0) -> float:
 )
 def test_people_and_models_write_times_in_many_ways(text: str, meant: float) -> None:
     """A time of day is the last one that has been."""
-    assert moment(text, now=NOW, zone=ZONE) == pytest.approx(meant)
+    assert parse_moment(text, now=NOW, zone=ZONE) == pytest.approx(meant)
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,56 @@ def test_people_and_models_write_times_in_many_ways(text: str, meant: float) -> 
 )
 def test_what_nobody_understands_is_told_with_examples(text: str) -> None:
     """The sentence says how to write it."""
-    with pytest.raises(MomentUnknownError, match="21:04"):
-        moment(text, now=NOW, zone=ZONE)
+    with pytest.raises(TimeNotUnderstoodError, match="21:04"):
+        parse_moment(text, now=NOW, zone=ZONE)
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_time_or_a_sentence(text: str) -> None:
     """Nothing else comes out."""
     try:
-        found = moment(text, now=NOW, zone=ZONE)
-    except MomentUnknownError:
+        found = parse_moment(text, now=NOW, zone=ZONE)
+    except TimeNotUnderstoodError:
         return
-    assert found == moment(text, now=NOW, zone=ZONE)
+    assert found == parse_moment(text, now=NOW, zone=ZONE)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "just now"),
+        (49, "just now"),
+        (60, "about a minute ago"),
+        (9 * 60, "about nine minutes ago"),
+        (23 * 60, "about twenty-five minutes ago"),
+        (41 * 60, "about forty minutes ago"),
+        (57 * 60, "about fifty-five minutes ago"),
+        (62 * 60, "about an hour ago"),
+        (91 * 60, "about an hour and a half ago"),
+        (150 * 60, "about two and a half hours ago"),
+        (182 * 60, "about three hours ago"),
+    ],
+)
+def test_how_long_ago(seconds: float, words: str) -> None:
+    """Precise when it is fresh, round when it is not, always in words that a voice can say."""
+    assert format_ago(seconds) == words
+
+
+def utc(day: int, hour: int, minute: int) -> float:
+    """Return an epoch time in November 2026."""
+    return datetime(2026, 11, day, hour, minute, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "words"),
+    [
+        (utc(20, 19, 2), utc(20, 19, 8), "Earlier this evening, between 19:02 and 19:08"),
+        (utc(20, 14, 2), utc(20, 14, 2), "Earlier this afternoon, at 14:02"),
+        (utc(20, 9, 0), utc(20, 9, 30), "Earlier this morning, between 09:00 and 09:30"),
+        (utc(19, 23, 50), utc(20, 0, 10), "Earlier yesterday, between 23:50 and 00:10"),
+        (utc(11, 9, 0), utc(11, 9, 30), "Earlier on 11 November, between 09:00 and 09:30"),
+    ],
+)
+def test_a_time_range(since: float, until: float, words: str) -> None:
+    """The part of the day and the clock, as the listener's own day has them."""
+    assert format_time_range(since, until, now=utc(20, 20, 0), zone=UTC) == words

@@ -12,7 +12,7 @@ from bot.brain.embedded.evidence import Evidence, Origin, asks_about_something, 
 from bot.brain.embedded.recollection import recollect
 from bot.brain.lexicon import content_stems, is_question, stem, words_of
 from bot.brain.wakeword import is_addressed
-from bot.brain.wording import ago, earlier
+from bot.time_phrases import format_ago, format_time_range
 from compaction.language.wording import sentences
 from compaction.model import TurnPart
 
@@ -152,16 +152,16 @@ def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> str:
     words = _shortened(found.text)
     match found.origin:
         case Origin.NOTE:
-            when = "" if found.until is None else f" {ago(now - found.until)}"
+            when = "" if found.until is None else f" {format_ago(now - found.until)}"
             return f"On a screen{when}: {words}"
         case Origin.TURN:
             # The time first: a short name at the very start of a reply is easily misheard.
-            when = "earlier" if found.until is None else ago(now - found.until)
+            when = "earlier" if found.until is None else format_ago(now - found.until)
             return f"{when[0].upper()}{when[1:]}, {found.speaker or 'somebody'} said: {words}"
         case Origin.SUMMARY:
             when = "Earlier in this session"
             if found.since is not None and found.until is not None:
-                when = earlier(found.since, found.until, now=now, zone=zone)
+                when = format_time_range(found.since, found.until, now=now, zone=zone)
             return f"{when}, {found.speaker} said: {words}" if found.speaker else f"{when}: {words}"
 
 

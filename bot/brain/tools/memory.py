@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot.brain.tools.tool import MAX_CHARS, Tool
 from bot.llm.budget import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
-from bot.time_phrases import MomentUnknownError, moment
+from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.context.build import turn_text
 from compaction.errors import StoreError
 from compaction.language.wording import plain
@@ -69,7 +69,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
                 archived=arguments.get("archived") is True,
                 limit=min(_number(arguments, "limit", DEFAULT_LIMIT), MOST_FOUND),
             )
-        except (MomentUnknownError, StoreError) as error:
+        except (TimeNotUnderstoodError, StoreError) as error:
             return str(error)
         return _bounded([told(each, zone, here=room.place.session_id) for each in found]) or NOTHING
 
@@ -148,4 +148,4 @@ def _number(arguments: Mapping[str, object], name: str, default: int) -> int:
 
 def _moment(arguments: Mapping[str, object], name: str, now: float, zone: tzinfo) -> float | None:
     text = _text(arguments, name).strip()
-    return moment(text, now=now, zone=zone) if text else None
+    return parse_moment(text, now=now, zone=zone) if text else None

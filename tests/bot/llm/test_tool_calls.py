@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.llm.tool_calls import CallPiece, MalformedCallsError, StreamedCalls
+from bot.llm.tool_calls import CallPiece, MalformedCallsError, StreamedCalls, WrittenCalls
 from compaction.budget.messages import ToolCall
 
 CALLS = (ToolCall("a", "look", '{"at": 1}'), ToolCall("b", "search", '{"query": "the lantern"}'))
@@ -53,3 +54,90 @@ def test_what_runs_wild_is_refused() -> None:
     for piece in (CallPiece(name="x" * 129), CallPiece(name="x", arguments="1" * 20_001)):
         with pytest.raises(MalformedCallsError):
             StreamedCalls().feed(piece)
+
+
+LOOK = '{"name": "look", "arguments": {"at": "map"}}'
+
+
+def read(*pieces: str) -> tuple[str, str, list[tuple[str, object]]]:
+    """What passed while it came, what at the end, and the calls."""
+    reading = WrittenCalls()
+    passed = "".join(reading.feed(piece) for piece in pieces)
+    rest, calls = reading.end()
+    return passed, rest, [(call.name, json.loads(call.arguments)) for call in calls]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LOOK,
+        f"```json\n{LOOK}\n```",
+        f"<tool_call>\n{LOOK}\n</tool_call>",
+        f"<tools>\n{LOOK}\n</tools>",
+        f"[{LOOK}]",
+        '{"function": {"name": "look", "parameters": {"at": "map"}}}',
+        '\n {"name": "look", "arguments": "{\\"at\\": \\"map\\"}"}',
+        f"{{{LOOK}}}\n```",
+        '{{"name": "look", "arguments": {{"at": "map"}}}}',
+        '{{"name": "look", "arguments": "{\\"at\\": \\"map\\"}"}}\n',
+        LOOK.removesuffix("}"),
+        f"{LOOK}\n\nI will look at the map now.",
+    ],
+)
+def test_a_written_call_is_a_call(text: str) -> None:
+    """However it is wrapped; nothing of it is spoken."""
+    assert read(*text) == ("", "", [("look", {"at": "map"})])
+
+
+@pytest.mark.parametrize("text", ["<tools></tools>", "<tool_call>\n</tool_call>", "```json\n```", "<tools>"])
+def test_marks_with_nothing_between_them_are_nothing(text: str) -> None:
+    """Neither a call nor words."""
+    assert read(*text) == ("", "", [])
+
+
+def test_several_calls_are_several() -> None:
+    """Each with an id of its own."""
+    reading = WrittenCalls()
+    reading.feed(f"<tool_call>{LOOK}</tool_call><tool_call>{LOOK}</tool_call>")
+    _, calls = reading.end()
+    assert len({call.id for call in calls}) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello there.",
+        "{",
+        "[21:04] Bo: yes",
+        '{"answer": 42}',
+        "```\nrun()\n```",
+        "[1, 2]",
+        '{"name": 7}',
+        "",
+        "<b>x</b>",
+    ],
+)
+def test_what_is_none_is_said(text: str) -> None:
+    """All of it, sooner or later."""
+    passed, rest, calls = read(*text)
+    assert (passed + rest, calls) == (text, [])
+
+
+def test_an_answer_is_not_held() -> None:
+    """Its first piece passes at once."""
+    reading = WrittenCalls()
+    assert [reading.feed(piece) for piece in ("Bo", " brings", " it.")] == ["Bo", " brings", " it."]
+
+
+@given(text=st.text(max_size=80), cuts=st.lists(st.integers(0, 80), max_size=5))
+def test_nothing_is_lost(text: str, cuts: list[int]) -> None:
+    """However it comes: it is passed on, or it was calls."""
+    at = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    passed, rest, calls = read(*(text[start:end] for start, end in itertools.pairwise(at)))
+    assert calls or passed + rest == text
+
+
+def test_brackets_without_end_are_no_call_and_no_harm() -> None:
+    """Deeper than any reader goes."""
+    text = '[{"name": ' + "[" * 5_000
+    assert read(text) == ("", text, [])

@@ -14,9 +14,8 @@ from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.mcp.connection import plain
-from bot.mcp.servers import running_servers
+from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
-from bot.mcp.visit import McpError, offered_tools
 from compaction.budget.messages import ToolCall
 from tests.fakes.clock import FakeClock
 
@@ -107,13 +106,13 @@ async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
 @pytest.mark.asyncio
 async def test_a_visit_tells_what_there_is() -> None:
     """For `roomtone doctor`; and why there is nothing."""
-    assert {"add", "die"} <= set(await offered_tools(desk()))
+    assert {"add", "die"} <= set(await list_server_tools(desk()))
     with pytest.raises(McpError, match="there is no program 'no-such-program'"):
-        await offered_tools(desk(command="no-such-program", args=[]))
+        await list_server_tools(desk(command="no-such-program", args=[]))
     with pytest.raises(McpError):
-        await offered_tools(McpServerSettings(name="web", url="http://127.0.0.1:9/mcp"))
+        await list_server_tools(McpServerSettings(name="web", url="http://127.0.0.1:9/mcp"))
     with pytest.raises(McpError):
-        await offered_tools(desk(args=["-c", "print('hello')"]))
+        await list_server_tools(desk(args=["-c", "print('hello')"]))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import json
 import pytest
 from pydantic import SecretStr
 
+from bot.llm.factory import list_served_models
 from bot.llm.port import ChatModelError
-from bot.llm.reach import served_models
 from bot.settings import LlmSettings
 
 KEY = "sk-right-key-1234"
@@ -40,9 +40,9 @@ async def test_models_are_listed_and_a_wrong_key_is_told() -> None:
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-        assert await served_models(LlmSettings(base_url=url, api_key=SecretStr(KEY))) == ("a", "b")
+        assert await list_served_models(LlmSettings(base_url=url, api_key=SecretStr(KEY))) == ("a", "b")
         with pytest.raises(ChatModelError, match="key") as caught:
-            await served_models(LlmSettings(base_url=url, api_key=SecretStr("sk-wrong-key-1234")))
+            await list_served_models(LlmSettings(base_url=url, api_key=SecretStr("sk-wrong-key-1234")))
     assert "sk-wrong" not in str(caught.value)
     assert url in str(caught.value)
 
@@ -51,4 +51,4 @@ async def test_models_are_listed_and_a_wrong_key_is_told() -> None:
 async def test_nobody_there_is_told() -> None:
     """A refused connection is a sentence with the address."""
     with pytest.raises(ChatModelError, match=r"127\.0\.0\.1:9"):
-        await served_models(LlmSettings(base_url="http://127.0.0.1:9/v1"))
+        await list_served_models(LlmSettings(base_url="http://127.0.0.1:9/v1"))
