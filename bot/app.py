@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.discord.client import AddCommands, RoomtoneClient
     from bot.settings import RoomSettings
-    from bot.store.guilds import Guilds
+    from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
@@ -127,7 +127,7 @@ async def running_bot(
         yield Running(client, supervisor, metronome)
 
 
-def _rolling_context(settings: BotSettings, guilds: Guilds) -> AddCommands:
+def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:
     """Return what puts /rolling-context on the bot's commands."""
     defaults = MemoryDefaults(
         mode=settings.compaction.mode,

@@ -14,12 +14,12 @@ from bot.clock import SystemClock
 from bot.memory.recall import Recall
 from bot.store import rows
 from bot.store.database import open_database
-from bot.store.schema import passage_vectors, passages, turns
 from bot.store.search import SqlRecallIndex
-from bot.store.tags import tags_of
+from bot.store.tables import passage_vectors, passages, turns
+from bot.store.tags import passage_tags
 from bot.store.turns import SqlTurnStore
-from bot.store.vectors import packed
-from bot.store.vectorshelf import VectorShelf
+from bot.store.vector_store import VectorStore
+from bot.store.vectors import quantize
 from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Scope, source_text
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
@@ -46,7 +46,7 @@ class RoomSearch:
     def __init__(self, database: Database, embedder: Embedder | None = None) -> None:
         self._database = database
         self._store = SqlTurnStore(database, SystemClock())
-        self._vectors = VectorShelf(database)
+        self._vectors = VectorStore(database)
         self._recall = Recall(SqlRecallIndex(database, self._vectors), self._store, embedder=embedder)
         self._embedder = embedder
         self._added = 0
@@ -112,7 +112,7 @@ class RoomSearch:
             ids = (await connection.execute(passages.select().with_only_columns(passages.c.id))).scalars().all()
         for first in range(0, len(ids), _PIECE):
             piece = ids[first : first + _PIECE]
-            made = [packed(vector) for vector in random.standard_normal((len(piece), width)) / width**0.5]
+            made = [quantize(vector) for vector in random.standard_normal((len(piece), width)) / width**0.5]
             rows_made = [
                 {"passage_id": passage_id, "model": model, "scale": scale, "vector": data}
                 for passage_id, (scale, data) in zip(piece, made, strict=True)
@@ -150,7 +150,7 @@ def _passages(told: Sequence[Turn], words: Sequence[str], *, preceding: str) -> 
             "own": own,
             "preceding": before,
             "following": after,
-            "tags": tags_of(turn, SESSION, None, None),
+            "tags": passage_tags(turn, SESSION, None, None),
         }
         for turn, own, before, after in zip(told, words, [preceding, *words[:-1]], [*words[1:], ""], strict=True)
     ]

@@ -23,7 +23,7 @@ from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelShelf
-from bot.store.examination import examine
+from bot.store.database import verify_database_file
 from compaction.errors import StoreError
 from voice.errors import OpusMissingError, RecogniserError
 
@@ -280,7 +280,7 @@ def check_database(path: Path) -> Finding:
     try:
         if not _is_there(path):
             return Finding("database", Status.OK, "none yet; the first session makes it")
-        examine(path)
+        verify_database_file(path)
     except OSError as error:
         return Finding("database", Status.MISSING, _unreadable_path(error, path), _RIGHTS)
     except StoreError as error:

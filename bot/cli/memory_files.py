@@ -131,8 +131,8 @@ def _found(paths: list[Path]) -> list[Path]:
 
 
 async def _bring(settings: Settings, files: list[Path], guild: int | None) -> _Done:
-    from bot.store.bringing import Bringing, BringingError
     from bot.store.database import open_database
+    from bot.store.segment_import import SegmentImporter, SegmentImportError
     from compaction.memory.export_format import ExchangeError
 
     done = _Done()
@@ -141,22 +141,22 @@ async def _bring(settings: Settings, files: list[Path], guild: int | None) -> _D
     async with open_database(
         storage.database_path, synchronous=storage.synchronous, busy_timeout_s=storage.busy_timeout_s
     ) as database:
-        bringing = Bringing(database)
+        bringing = SegmentImporter(database)
         for path in files:
             try:
                 await _bring_one(bringing, path, guild, done)
-            except (ExchangeError, BringingError, ExchangeFileError) as error:
+            except (ExchangeError, SegmentImportError, ExchangeFileError) as error:
                 done.trouble.append(f"{path}: {error}")
     return done
 
 
 async def _bring_one(bringing: object, path: Path, guild: int | None, done: _Done) -> None:
     from bot.clock import SystemClock
-    from bot.store.bringing import Bringing, Brought
+    from bot.store.segment_import import ImportResult, SegmentImporter
     from compaction.memory.export_format import is_queue, read_queue, read_record
     from compaction.model import SessionId
 
-    assert isinstance(bringing, Bringing), "made by the caller"
+    assert isinstance(bringing, SegmentImporter), "made by the caller"
     written = _read_json(path)
     if is_queue(written):
         session_id = SessionId(_unfiled(path.name.removesuffix(_QUEUE_ENDING)))
@@ -169,7 +169,7 @@ async def _bring_one(bringing: object, path: Path, guild: int | None, done: _Don
     brought = await bringing.record(
         read_record(written), archived_at=SystemClock().now() if archived else None, guild_id=guild
     )
-    if brought is Brought.NEW:
+    if brought is ImportResult.NEW:
         done.new += 1
     else:
         done.known += 1

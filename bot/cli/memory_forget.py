@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bot.store.forgetting import Forgotten, Person
+    from bot.store.forgetting import ForgetReport, StoredSpeaker
     from config.schema import Settings
 
 
@@ -59,25 +59,25 @@ def command(
     )
 
 
-async def _find(settings: Settings, person: str, session: str | None) -> tuple[Person, ...]:
+async def _find(settings: Settings, person: str, session: str | None) -> tuple[StoredSpeaker, ...]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
-    from bot.store.forgetting import Forgetting
+    from bot.store.forgetting import SpeechForgetter
 
     async with stored(settings) as database:
         clock = SystemClock()
         of = None if session is None else await MemoryAdmin(database, clock).named(session)
-        return await Forgetting(database, clock).find(person, session_id=of)
+        return await SpeechForgetter(database, clock).find(person, session_id=of)
 
 
-async def _forget(settings: Settings, whom: Person, session: str | None, turn: int | None) -> Forgotten:
+async def _forget(settings: Settings, whom: StoredSpeaker, session: str | None, turn: int | None) -> ForgetReport:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
-    from bot.store.forgetting import Forgetting
+    from bot.store.forgetting import SpeechForgetter
 
     async with stored(settings) as database:
         clock = SystemClock()
         of = None if session is None else await MemoryAdmin(database, clock).named(session)
-        return await Forgetting(database, clock).forget(whom, session_id=of, seq=turn)
+        return await SpeechForgetter(database, clock).forget(whom, session_id=of, seq=turn)

@@ -71,9 +71,9 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
     from bot.memory.recall import Recall
     from bot.store.indexing import catch_up
     from bot.store.search import SqlRecallIndex
-    from bot.store.tiers import SegmentShelf
+    from bot.store.tiers import TierStore
     from bot.store.turns import SqlTurnStore
-    from bot.store.vectorshelf import VectorShelf
+    from bot.store.vector_store import VectorStore
 
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(stored(settings))
@@ -81,9 +81,9 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
         embedder = await stack.enter_async_context(
             chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
         )
-        vectors = VectorShelf(database, most=settings.recall.max_vectors)
+        vectors = VectorStore(database, most=settings.recall.max_vectors)
         clock = SystemClock()
-        accesses = AccessLog(SegmentShelf(database), clock)
+        accesses = AccessLog(TierStore(database), clock)
         index = SqlRecallIndex(database, vectors)
         recall = Recall(index, SqlTurnStore(database, clock), embedder=embedder, on_found=accesses.note)
         found = await recall.search(query, scope, limit=limit)

@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from bot.memory.admin import Overview
-    from bot.store.standing import Standing
+    from bot.store.tier_rows import StoredTier
     from compaction.memory.tiers import Check
     from config.schema import Settings
 
@@ -159,10 +159,10 @@ async def _change_opt(settings: Settings, guild: int | None, session: str | None
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
-    from bot.store.tiers import SegmentShelf
+    from bot.store.tiers import TierStore
 
     async with stored(settings) as database:
-        shelf = SegmentShelf(database)
+        shelf = TierStore(database)
         wanted: list[tuple[str, str]] = []
         if guild is not None:
             wanted.append(("guild", str(guild)))
@@ -226,13 +226,13 @@ async def _prune(settings: Settings) -> tuple[int, tuple[str, ...]]:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
     from bot.memory.upkeep import prune as pruned
-    from bot.store.tiers import SegmentShelf
+    from bot.store.tiers import TierStore
 
     async with stored(settings) as database:
-        return await pruned(SegmentShelf(database), settings.tiers, now=SystemClock().now())
+        return await pruned(TierStore(database), settings.tiers, now=SystemClock().now())
 
 
-def state_of(standing: Standing) -> str:
+def state_of(standing: StoredTier) -> str:
     """Return where a segment stands, in a word."""
     kept = standing.kept
     if kept.pruned_at is not None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bot.clock import Clock
-    from bot.store.tiers import SegmentShelf
+    from bot.store.tiers import TierStore
     from compaction.memory.recall import Recalled
     from compaction.model import SessionId
 
@@ -23,7 +23,7 @@ MOST_NOTED = 1_000
 class AccessLog:
     """Retrievals that are not written yet. One for the process; not thread-safe."""
 
-    def __init__(self, shelf: SegmentShelf, clock: Clock) -> None:
+    def __init__(self, shelf: TierStore, clock: Clock) -> None:
         self._shelf = shelf
         self._clock = clock
         self._noted: list[tuple[SessionId, int, int]] = []

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from bot.errors import BotError
 from bot.store.sessions import Sessions
-from bot.store.standing import Standing, record_with
-from bot.store.tiers import SegmentShelf
+from bot.store.tier_rows import StoredTier, with_accesses
+from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.context.build import SessionContext, build_payload
 from compaction.memory.export_format import Queue, queue_of
@@ -40,16 +40,16 @@ class Overview:
     session_id: SessionId
     total_turns: int
     last_check_turn: int
-    standings: tuple[Standing, ...]
+    standings: tuple[StoredTier, ...]
     subjects: Subjects
 
-    def record(self, standing: Standing) -> SegmentRecord:
+    def record(self, standing: StoredTier) -> SegmentRecord:
         """Return a segment's record: the one it was compressed to, or what it would be."""
         kept = standing.kept
         made = kept.record or record_of(
             kept.segment, superseded=self.subjects.superseded, at=kept.segment.created_at or kept.segment.ended_at
         )
-        return record_with(standing, made)
+        return with_accesses(standing, made)
 
     def queue(self) -> Queue:
         """Return the queue, as its file has it."""
@@ -66,7 +66,7 @@ class MemoryAdmin:
     """The sessions of an open database, for whoever tends them."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._shelf = SegmentShelf(database)
+        self._shelf = TierStore(database)
         self._sessions = Sessions(database, clock)
         self._turns = SqlTurnStore(database, clock)
         self._clock = clock

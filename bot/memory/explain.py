@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
-from bot.store.prompts import PromptShelf
+from bot.store.prompts import PromptStore
 from compaction.context.provenance import Kept, rebuild, sources
 from compaction.context.record import note_ids, quoted_from
 from compaction.memory.passage import PassageKind
@@ -51,7 +51,7 @@ class Explainer:
     def __init__(self, database: Database, turns: TurnStore) -> None:
         self._history = SessionHistory(database)
         self._people = PeopleStore(database)
-        self._prompts = PromptShelf(database)
+        self._prompts = PromptStore(database)
         self._turns = turns
 
     async def explain(self, record: ContextRecord, *, prompts: Iterable[str] = ()) -> Explanation:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from bot.store.vectorshelf import VectorShelf
+    from bot.store.vector_store import VectorStore
     from compaction.ports import Embedder
 
 log = structlog.get_logger()
@@ -41,7 +41,7 @@ LONGEST_RETRY_S = 300.0
 class Indexer:
     """Does one thing after the other in `run`. `embedder` None: there is nothing to embed with."""
 
-    def __init__(self, database: Database, vectors: VectorShelf, *, embedder: Embedder | None, clock: Clock) -> None:
+    def __init__(self, database: Database, vectors: VectorStore, *, embedder: Embedder | None, clock: Clock) -> None:
         self._database = database
         self._vectors = vectors
         self._embedder = embedder
@@ -50,7 +50,7 @@ class Indexer:
     @classmethod
     @asynccontextmanager
     async def running(
-        cls, database: Database, vectors: VectorShelf, *, embedder: Embedder | None, clock: Clock
+        cls, database: Database, vectors: VectorStore, *, embedder: Embedder | None, clock: Clock
     ) -> AsyncIterator[None]:
         """Run while the block is. *Ownership*: the task ends with it; what isn't done is done next time."""
         indexer = cls(database, vectors, embedder=embedder, clock=clock)

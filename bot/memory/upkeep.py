@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
-    from bot.store.prompts import PromptShelf
-    from bot.store.standing import Standing
-    from bot.store.tiers import SegmentShelf
+    from bot.store.prompts import PromptStore
+    from bot.store.tier_rows import StoredTier
+    from bot.store.tiers import TierStore
     from compaction.model import SegmentId, SessionId, Turn
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
@@ -62,9 +62,9 @@ class MemoryUpkeep:
         *,
         memory: SessionMemory,
         turns: TurnStore,
-        shelf: SegmentShelf,
+        shelf: TierStore,
         people: PeopleBook,
-        prompts: PromptShelf,
+        prompts: PromptStore,
         accesses: AccessLog,
         settings: TierSettings,
         clock: Clock,
@@ -299,7 +299,7 @@ class MemoryUpkeep:
 
 
 async def prune(
-    shelf: SegmentShelf, settings: TierSettings, *, now: float, most: int | None = None
+    shelf: TierStore, settings: TierSettings, *, now: float, most: int | None = None
 ) -> tuple[int, tuple[SessionId, ...]]:
     """Delete the sessions whose retention is over, then prune the archived segments whose time is, at most `most`;
     return how many segments, and which sessions. `now`: UTC epoch seconds. Raises `StoreError`."""
@@ -310,7 +310,7 @@ async def prune(
     return await shelf.prune(outdated, now=now), deleted
 
 
-def _heard(standing: Standing, heard: dict[SegmentId, int]) -> Kept:
+def _heard(standing: StoredTier, heard: dict[SegmentId, int]) -> Kept:
     kept = standing.kept
     last = heard.get(kept.segment.id)
     return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)

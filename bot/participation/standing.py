@@ -29,7 +29,7 @@ class NotHereError(BotError):
 
 
 class OptOutShelf(Protocol):
-    """Where it is kept who does not want to be heard; `bot.store.optouts` is it. Raises `StoreError`."""
+    """Where it is kept who does not want to be heard; `bot.store.guilds` is it. Raises `StoreError`."""
 
     async def of(self, guild_id: int) -> frozenset[int]:
         """Return who does not want to be heard on that guild."""

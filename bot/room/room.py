@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.participation.standing import GuildParticipation
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
-    from bot.store.sessions import Opened
+    from bot.store.sessions import OpenedSession
     from compaction.folding.events import CompactionEvent
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
@@ -142,7 +142,7 @@ class Room:
             return nullcontext()
         return self._means.screens.room_for(session_id, self._place, memory=memory, watcher=self)
 
-    async def _live(self, opened: Opened, conversation: Conversation, screens: RoomScreens | None) -> str:
+    async def _live(self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None) -> str:
         """Be in the channel until asked to leave; return why."""
         connection = self._place.connect(conversation.playback, conversation.take, excludes=conversation.excludes)
         async with connection as link:
@@ -167,7 +167,7 @@ class Room:
             self._tell_link(link)
         return reason
 
-    async def _enter(self, opened: Opened) -> None:
+    async def _enter(self, opened: OpenedSession) -> None:
         self._opened_at = self._clock.monotonic()
         log.info("room_opened", channel_id=self._place.channel_id, resumed=opened.resumed)
         self._opened.set()

@@ -1,5 +1,6 @@
-"""What rooms remember, on disk: sessions, turns, notes and segments in one embedded database.
+"""The SQLite database: sessions, turns, notes, segments, search, people and guild settings.
 
-`database` opens and guards it, `schema` is its shape, `turns` is memory's port on it, `sessions` knows which
-session is whose, `failures` turns a driver's errors into plain sentences.
+Way in: `database.open_database`; the store classes are made on the open `Database`. `tables` and `migrations` hold the
+schema. `turns`, `sessions`, `history`, `tiers`, `people`, `prompts` and `guilds` store; `indexing`, `search` and
+`vector_store` make it searchable; `forgetting` removes what a person said. `failures` words driver errors plainly.
 """

@@ -1,16 +1,17 @@
-"""One embedded SQLite database, opened, guarded and closed.
+"""The SQLite database: opening, transactions, checking and closing.
 
-Owns the connections and the rule that writes go one after the other. It does not know what is stored.
+Owns the connections and serialises writes. It does not know what is stored.
 
-Choices: WAL, so that readers (`roomtone explain`, a backup) never wait for the bot; foreign keys on, so that
-deleting a session deletes all of it; `synchronous` by setting. Every transaction begins explicitly, because
-the driver's implicit one starts at the first write and so lets a read-then-write pair be torn.
+The journal is a WAL, so that readers (`roomtone explain`, a backup) never wait for the bot. Foreign keys are on, so
+that deleting a session deletes everything in it. Every transaction begins explicitly: the driver's implicit one starts
+at the first write, which would let another writer in between a read and the write that depends on it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+import sqlite3
+from contextlib import asynccontextmanager, closing, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -19,21 +20,24 @@ from sqlalchemy.exc import MissingGreenlet
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.store.failures import FAILURES, store_failure
-from bot.store.reader import Reader
-from bot.store.schema import migrate
+from bot.store.migrations import MIGRATIONS, migrate, too_new
+from bot.store.reader import ThreadedReader
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.pool import ConnectionPoolEntry
 
-# One connection writes and the others read; each is a thread of the driver.
+# One connection writes, the others read; the driver gives each a thread.
 POOL_SIZE = 4
-# Beyond the wait for a lock: how long a transaction may take before the disk counts as stalled.
+# How long a transaction may take, besides waiting for the lock, before the disk counts as stalled.
 TRANSACTION_GRACE_S = 20.0
+
+# How long `verify_database_file` waits for a lock.
+_CHECK_WAIT_S = 2.0
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -43,20 +47,20 @@ Synchronous = Literal["full", "normal"]
 
 
 class Database:
-    """The open database. Made by `open_database`, which also closes it; safe for all tasks of one loop."""
+    """An open database, from `open_database`. Safe for all tasks of one event loop."""
 
     def __init__(self, engine: AsyncEngine, *, path: Path, busy_timeout_s: float) -> None:
         self.path = path
         self._readers = engine
         self._writers = engine.execution_options(roomtone_begin="BEGIN IMMEDIATE")
         self._deadline_s = busy_timeout_s + TRANSACTION_GRACE_S
-        # SQLite has one writer anyway; waiting here is fair and cheap, waiting there polls.
-        self._write_turn = asyncio.Lock()
-        self._reader = Reader(path, busy_timeout_s=busy_timeout_s)
+        # SQLite has one writer anyway; this lock is fair and cheap, SQLite's own wait polls.
+        self._write_lock = asyncio.Lock()
+        self._reader = ThreadedReader(path, busy_timeout_s=busy_timeout_s)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """Lend a connection that sees one consistent state. Raises `StoreError`."""
+        """Yield a connection that sees one consistent snapshot. Raises `StoreError`."""
         try:
             async with asyncio.timeout(self._deadline_s), self._readers.begin() as connection:
                 yield connection
@@ -64,9 +68,9 @@ class Database:
             raise store_failure(exc, self.path) from exc
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what `work` reads with a plain connection, in a thread. Raises `StoreError`.
+        """Run `work` on a plain read-only connection in a thread and return its result. Raises `StoreError`.
 
-        One way to the thread and back, where `reading` takes two and one more a statement: for what somebody waits for.
+        Use it where somebody is waiting: it crosses to a thread once, `reading` once a statement and twice more.
         """
         try:
             async with asyncio.timeout(self._deadline_s):
@@ -75,17 +79,19 @@ class Database:
             raise store_failure(exc, self.path) from exc
 
     async def rows(self, sql: str, parameters: Mapping[str, object] = _NOTHING) -> list[tuple[Any, ...]]:
-        """Return all rows of one reading statement, as SQLite has them. Raises `StoreError`."""
+        """Run one SELECT and return all rows. Raises `StoreError`."""
         return await self.read(lambda connection: connection.execute(sql, dict(parameters)).fetchall())
 
     async def checkpoint(self) -> None:
-        """Bring the journal into the database and empty it, so that nothing deleted lies in it any more. As far as
-        it can be done while another process reads. Raises `StoreError`."""
+        """Move the journal into the database and truncate it, so that it holds no deleted text any more.
+
+        A process that is reading may keep part of it. Raises `StoreError`.
+        """
         try:
-            async with asyncio.timeout(self._deadline_s), self._write_turn, self._readers.connect() as connection:
+            async with asyncio.timeout(self._deadline_s), self._write_lock, self._readers.connect() as connection:
                 raw = await connection.get_raw_connection()
                 driver = raw.driver_connection
-                assert driver is not None, "a connection just taken has its driver's"
+                assert driver is not None, "an open connection has a driver connection"
                 await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
         except FAILURES as exc:
             raise store_failure(exc, self.path) from exc
@@ -97,12 +103,12 @@ class Database:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
-        """Lend a connection inside a write transaction: committed at the end, rolled back on any error.
+        """Yield a connection in a write transaction: commits at the end, rolls back on any error.
 
-        Raises `StoreError`. *Cancellation*: rolls back, unless the commit is already under way; then it lands.
+        Raises `StoreError`. *Cancellation* rolls back, unless the commit has already begun; then it completes.
         """
         try:
-            async with asyncio.timeout(self._deadline_s), self._write_turn, self._writers.begin() as connection:
+            async with asyncio.timeout(self._deadline_s), self._write_lock, self._writers.begin() as connection:
                 yield connection
         except FAILURES as exc:
             raise store_failure(exc, self.path) from exc
@@ -112,9 +118,10 @@ class Database:
 async def open_database(
     path: Path, *, synchronous: Synchronous = "full", busy_timeout_s: float = 5.0
 ) -> AsyncIterator[Database]:
-    """Open (or make) the database at `path`, bring its schema up to date, lend it, close it.
+    """Open or create the database at `path`, migrate it, yield it, and close it.
 
-    Raises `StoreError` with the remedy when it cannot be opened, is damaged, or is of a newer Roomtone.
+    Raises `StoreError`, with what to do about it, if the file cannot be opened, is damaged, or was written by a newer
+    Roomtone.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +131,7 @@ async def open_database(
         URL.create("sqlite+aiosqlite", database=str(path)),
         pool_size=POOL_SIZE,
         max_overflow=0,
-        # Parameters are what people said: they stay out of errors and logs.
+        # Parameters hold what people said, which must not reach errors and logs.
         hide_parameters=True,
     )
     _prepare_connections(engine, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
@@ -138,10 +145,10 @@ async def open_database(
 
 
 def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_timeout_s: float) -> None:
-    """Give each new connection its pragmas, and each transaction an explicit beginning."""
+    """Set the pragmas of each new connection and begin each transaction explicitly."""
 
     def on_connect(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-        # None: the driver begins nothing by itself (docs.sqlalchemy.org, "SQLite transaction isolation").
+        # None: the driver begins no transaction by itself (docs.sqlalchemy.org, "SQLite transaction isolation").
         connection.isolation_level = None
         cursor = connection.cursor()
         try:
@@ -149,15 +156,14 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
             cursor.execute("PRAGMA journal_mode = WAL")
             cursor.execute(f"PRAGMA synchronous = {synchronous.upper()}")
             cursor.execute("PRAGMA foreign_keys = ON")
-            # What is deleted is overwritten: what somebody wants forgotten must not lie in free pages.
+            # Overwrites what is deleted: forgotten text must not remain in free pages.
             cursor.execute("PRAGMA secure_delete = ON")
         finally:
             cursor.close()
 
     def on_invalidate(connection: DBAPIConnection, _entry: ConnectionPoolEntry, _error: BaseException | None) -> None:
-        # A caller cancelled in the middle of a SELECT: closing alone would leave the transaction and its lock to the
-        # half-read cursor, which lives as long as somebody keeps the cancelled task. Outside a greenlet nobody can
-        # wait, and nothing is open.
+        # After a cancelled SELECT, closing alone leaves the transaction and its lock to the half-read cursor, which
+        # lives as long as somebody holds the cancelled task. Outside a greenlet nothing is open and nothing can wait.
         with suppress(MissingGreenlet):
             connection.run_async(lambda driver: driver.rollback())
 
@@ -168,3 +174,22 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
     event.listen(engine.sync_engine, "connect", on_connect)
     event.listen(engine.sync_engine, "invalidate", on_invalidate)
     event.listen(engine.sync_engine, "begin", on_begin)
+
+
+def verify_database_file(path: Path) -> None:
+    """Check the whole file at `path` read-only; a running bot may have it open.
+
+    Raises `StoreError` if it cannot be read, is damaged, or was written by a newer Roomtone.
+    """
+    try:
+        with closing(
+            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_CHECK_WAIT_S)
+        ) as connection:
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            if version > len(MIGRATIONS):
+                raise too_new(version)
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except FAILURES as exc:
+        raise store_failure(exc, path) from exc
+    if verdict != "ok":
+        raise StoreError(f"{path} is damaged ({verdict}). Stop the bot and restore a backup, or move the file away.")

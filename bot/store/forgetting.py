@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, select, update
 
 from bot.store import rows
+from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
-from bot.store.kept import landings, person_facts, segment_tiers
 from bot.store.prompts import forget_sent_texts
-from bot.store.schema import notes, segments, sessions, turns
-from bot.store.standing import record_values
-from bot.store.summaries import render_anew
+from bot.store.tables import landings, notes, person_facts, segment_tiers, segments, sessions, turns
+from bot.store.tier_rows import record_values
 from bot.store.tiers import mark_archived
-from bot.store.vectorshelf import VectorShelf
+from bot.store.vector_store import VectorStore
 from compaction.language.echo import names_any, repeats, runs_of
 from compaction.language.elliptic import REACH_TURNS
 from compaction.language.sentence_cache import empty_sentence_caches
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class StoredSpeaker:
     """Somebody who said something. `names`: what they were called, the latest first; `last_at`: UTC epoch seconds."""
 
     id: str
@@ -55,7 +54,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ForgetReport:
     """What was forgotten: turns that lost words, answers of the bot's that told of them, facts of segments, notes, and
     things kept about the person."""
 
@@ -67,14 +66,14 @@ class Forgotten:
     sessions: tuple[SessionId, ...] = ()
 
 
-class Forgetting:
+class SpeechForgetter:
     """Finds people and forgets what they said, in an open `Database`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[Person, ...]:
+    async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
         """Return the people of that id, or of that name in any spelling of capitals, who spoke last first."""
         wanted = name_or_id.strip()
         async with self._database.reading() as connection:
@@ -84,7 +83,9 @@ class Forgetting:
         named = [each for each in everybody.values() if any(_same(name, wanted) for name in each.names)]
         return tuple(sorted(named, key=lambda each: -each.last_at))
 
-    async def forget(self, person: Person, *, session_id: SessionId | None = None, seq: int | None = None) -> Forgotten:
+    async def forget(
+        self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
+    ) -> ForgetReport:
         """Forget what a person said: everywhere, in one session, or in one turn of it. Return how much it was.
 
         Without a session or turn, everything that is kept about the person goes too.
@@ -95,11 +96,11 @@ class Forgetting:
             runs = runs_of(part.text for turn in forgotten for part in turn.parts if part.speaker_id == person.id)
             if session_id is None:
                 where = tuple(dict.fromkeys((*where, *await _sessions_that_repeat(connection, runs))))
-        total = Forgotten()
+        total = ForgetReport()
         for each in where:
             async with self._database.writing() as connection:
                 done = await self._forget_in(connection, each, person, seq, runs)
-            total = Forgotten(
+            total = ForgetReport(
                 total.turns + done.turns,
                 total.answers + done.answers,
                 total.facts + done.facts,
@@ -121,11 +122,11 @@ class Forgetting:
         for session_id in going_on:
             if session_id not in told:
                 async with self._database.writing() as connection:
-                    await render_anew(connection, session_id, now=self._clock.now())
+                    await rerender_summary(connection, session_id, now=self._clock.now())
 
     async def _forget_in(
-        self, connection: AsyncConnection, session_id: SessionId, person: Person, seq: int | None, runs: Runs
-    ) -> Forgotten:
+        self, connection: AsyncConnection, session_id: SessionId, person: StoredSpeaker, seq: int | None, runs: Runs
+    ) -> ForgetReport:
         theirs = await _theirs(connection, session_id, person, seq)
         names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person.id}
         answers = await _answers_about(connection, session_id, theirs, names if seq is None else (), runs)
@@ -143,9 +144,9 @@ class Forgetting:
             await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
         changed = theirs or answers or gone or facts or about
         if changed:
-            await render_anew(connection, session_id, now=self._clock.now())
+            await rerender_summary(connection, session_id, now=self._clock.now())
         await forget_sent_texts(connection)
-        return Forgotten(len(theirs), len(answers), facts, len(gone), about, (session_id,) if changed else ())
+        return ForgetReport(len(theirs), len(answers), facts, len(gone), about, (session_id,) if changed else ())
 
     async def _clean_segments(
         self,
@@ -204,7 +205,7 @@ class Forgetting:
 
     async def _wipe(self) -> None:
         """Let the words leave the index's own pages and the journal too."""
-        await VectorShelf(self._database).purge()
+        await VectorStore(self._database).purge()
         await self._database.checkpoint()
 
 
@@ -221,7 +222,9 @@ async def _turns(connection: AsyncConnection, wanted: Select[Any]) -> list[Turn]
     return [rows.turn_from_row(row) for row in await connection.execute(wanted)]
 
 
-async def _theirs(connection: AsyncConnection, session_id: SessionId, person: Person, seq: int | None) -> list[Turn]:
+async def _theirs(
+    connection: AsyncConnection, session_id: SessionId, person: StoredSpeaker, seq: int | None
+) -> list[Turn]:
     """Return the turns in which a person said something, or the one of this number."""
     return [
         turn
@@ -262,12 +265,12 @@ def _of_the_bot(wanted: Select[Any]) -> Select[Any]:
     return wanted.where(turns.c.kind.in_([TurnKind.ASSISTANT.value, TurnKind.EFFECT.value]))
 
 
-async def _people(connection: AsyncConnection, wanted: Select[Any]) -> dict[str, Person]:
-    found: dict[str, Person] = {}
+async def _people(connection: AsyncConnection, wanted: Select[Any]) -> dict[str, StoredSpeaker]:
+    found: dict[str, StoredSpeaker] = {}
     for row in await connection.execute(wanted):
         for speaker_id, speaker, _ in json.loads(row.parts):
-            before = found.get(speaker_id) or Person(speaker_id, (), 0.0, 0, ())
-            found[speaker_id] = Person(
+            before = found.get(speaker_id) or StoredSpeaker(speaker_id, (), 0.0, 0, ())
+            found[speaker_id] = StoredSpeaker(
                 speaker_id,
                 tuple(dict.fromkeys((speaker, *before.names))),
                 max(before.last_at, row.started_at),

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, String, Table, select, update
+from sqlalchemy import and_, delete, select, update
 
 from bot.guild import GuildChoice, Silence, VoiceMode
-from bot.store.base import metadata
+from bot.store.tables import guild_settings, hearing_opt_outs
 from compaction.errors import StoreError
 from compaction.model import Mode
 
@@ -21,50 +21,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.database import Database
 
-guild_settings = Table(
-    "guild_settings",
-    metadata,
-    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("compaction_mode", String),
-    Column("budget_enabled", Boolean),
-    Column("changed_at", Float, nullable=False),
-    Column("changed_by", BigInteger),
-    Column("voice_mode", String),
-    # A list of names as JSON.
-    Column("wake_names", String),
-    Column("quiet_always", Boolean),
-    Column("quiet_session", String),
-    Column("quiet_until", Float),
-    Column("persona", String),
-)
 
-# The database's fourth step. Frozen as shipped.
-GUILDS_STEP = (
-    """
-    CREATE TABLE guild_settings (
-        guild_id BIGINT NOT NULL PRIMARY KEY,
-        compaction_mode VARCHAR,
-        budget_enabled BOOLEAN,
-        changed_at FLOAT NOT NULL,
-        changed_by BIGINT
-    )
-    """,
-)
-
-# Part of the database's fifth step. Frozen as shipped.
-VOICE_COLUMNS = (
-    "ALTER TABLE guild_settings ADD COLUMN voice_mode VARCHAR",
-    "ALTER TABLE guild_settings ADD COLUMN wake_names VARCHAR",
-    "ALTER TABLE guild_settings ADD COLUMN quiet_always BOOLEAN",
-    "ALTER TABLE guild_settings ADD COLUMN quiet_session VARCHAR",
-    "ALTER TABLE guild_settings ADD COLUMN quiet_until FLOAT",
-)
-
-# The database's seventh step. Frozen as shipped.
-PERSONA_STEP = ("ALTER TABLE guild_settings ADD COLUMN persona VARCHAR",)
-
-
-class Guilds:
+class GuildStore:
     """The choices of all guilds in an open `Database`. Raises `StoreError`. Safe for all tasks of one loop."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -123,3 +81,26 @@ def _choice(row: Row[Any]) -> GuildChoice:
         ) from exc
     silence = Silence(always=bool(row.quiet_always), session_id=row.quiet_session, until=row.quiet_until)
     return GuildChoice(mode, row.budget_enabled, voice_mode, wake_names, silence, row.persona)
+
+
+class OptOutStore:
+    """The opt-outs of all guilds in an open `Database`. Raises `StoreError`. Safe for all tasks of one loop."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def of(self, guild_id: int) -> frozenset[int]:
+        """Return who does not want to be heard on that guild."""
+        wanted = select(hearing_opt_outs.c.person_id).where(hearing_opt_outs.c.guild_id == guild_id)
+        async with self._database.reading() as connection:
+            return frozenset((await connection.execute(wanted)).scalars())
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Store that a person does not want to be heard there, or does again."""
+        same = and_(hearing_opt_outs.c.guild_id == guild_id, hearing_opt_outs.c.person_id == person_id)
+        async with self._database.writing() as connection:
+            await connection.execute(delete(hearing_opt_outs).where(same))
+            if out:
+                values = {"guild_id": guild_id, "person_id": person_id, "since": self._clock.now()}
+                await connection.execute(hearing_opt_outs.insert().values(values))

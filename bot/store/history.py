@@ -5,25 +5,28 @@ Reads only; raises `StoreError`.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from bot.store import rows
-from bot.store.kept import landings
-from bot.store.schema import notes, segments, turns
+from bot.store.tables import add_once, landings, notes, segments, sessions, turns
 from compaction.model import SegmentId
+from compaction.summary.ledger import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
     from compaction.model import Note, Segment, SessionId
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SessionSnapshot:
     """A session at one revision. `summary` is None where there was none, or it is not known any more (`known`)."""
 
     summary: str | None
@@ -37,7 +40,7 @@ class SessionHistory:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def at(self, session_id: SessionId, revision: int, cursor: int) -> Moment:
+    async def at(self, session_id: SessionId, revision: int, cursor: int) -> SessionSnapshot:
         """Return the session as it was at a revision, when turns before `cursor` were folded."""
         async with self._database.reading() as connection:
             landed = (
@@ -57,7 +60,9 @@ class SessionHistory:
         by_then = {SegmentId(row.segment_id) for row in landed if row.segment_id is not None}
         # A session of an earlier version has segments without a landing of their own: their range tells.
         kept = tuple(each for each in stored if each.id in by_then or (last is None and each.end <= cursor))
-        return Moment(None if last is None else last.summary, last is not None and last.summary is not None, kept)
+        return SessionSnapshot(
+            None if last is None else last.summary, last is not None and last.summary is not None, kept
+        )
 
     async def segments(self, session_id: SessionId) -> tuple[Segment, ...]:
         """Return the segments of a session as they are now, the closing one included."""
@@ -82,3 +87,28 @@ class SessionHistory:
         async with self._database.reading() as connection:
             said = [rows.turn_from_row(row) for row in await connection.execute(wanted)]
         return {part.speaker_id: part.speaker for turn in said for part in turn.parts}
+
+
+async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *, now: float) -> None:
+    """Store the summary of a session's segments as they are now, inside a write transaction. `now`: epoch seconds."""
+    session = (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one()
+    found = await connection.execute(
+        select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
+    )
+    stored = [rows.segment_from_row(row) for row in found]
+    # A long session's takes half a second, and the voices of other rooms go through the loop meanwhile.
+    rendered = await asyncio.to_thread(render, stored)
+    summary = None if rendered is None else rendered.text
+    revision = session.revision + 1
+    await connection.execute(
+        update(sessions).where(sessions.c.id == session_id).values(summary=summary, revision=revision)
+    )
+    values: dict[str, object] = {
+        "session_id": session_id,
+        "revision": revision,
+        "cursor": session.cursor,
+        "landed_at": now,
+        "segment_id": None,
+        "summary": summary,
+    }
+    await add_once(connection, landings, values)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, select, tuple_, update
 
 from bot.store import rows
-from bot.store.schema import add_once, corrections, notes, passages, segments, sessions, turns
-from bot.store.tags import tags_of
+from bot.store.tables import add_once, corrections, notes, passages, segments, sessions, turns
+from bot.store.tags import passage_tags
 from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, source_kind, source_text
 from compaction.model import Note, Segment, Seq, SessionId, Turn
@@ -120,7 +120,7 @@ async def _add(
         "own": _joined(source) if own is None else own,
         "preceding": preceding,
         "following": following,
-        "tags": tags_of(source, session_id, place.guild_id, place.channel_id),
+        "tags": passage_tags(source, session_id, place.guild_id, place.channel_id),
     }
     return await add_once(connection, passages, values)
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, func, insert, select, update
 
 from bot.store import rows
-from bot.store.kept import person_draws, person_facts, person_forgets
 from bot.store.prompts import forget_sent_texts
-from bot.store.schema import add_once, sessions, turns
+from bot.store.tables import add_once, person_draws, person_facts, person_forgets, sessions, turns
 from compaction.language.statements import weight_of
 from compaction.memory.people import PersonFact, settle
 from compaction.model import Seq, SessionId

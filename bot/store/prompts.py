@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
 
-from bot.store.kept import prompts, sent_texts
-from bot.store.schema import add_once, sessions
+from bot.store.tables import add_once, prompts, sent_texts, sessions
 from compaction.payload import text_digest
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from compaction.model import SessionId
 
 
-class PromptShelf:
+class PromptStore:
     """Prompts and other sent texts in an open `Database`. Raises `StoreError`."""
 
     def __init__(self, database: Database) -> None:

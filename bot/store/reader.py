@@ -24,7 +24,7 @@ THREADS = 2
 _PREPARED = 256
 
 
-class Reader:
+class ThreadedReader:
     """Threads that read one database. Safe for all tasks of one loop; `aclose` ends them."""
 
     def __init__(self, path: Path, *, busy_timeout_s: float) -> None:

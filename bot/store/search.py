@@ -1,6 +1,6 @@
-"""Memory's search port on the database: full text by FTS5, likeness by embeddings (`RecallIndex`, `VectorShelf`).
+"""Memory's search port on the database: full text by FTS5, likeness by embeddings (`RecallIndex`, `VectorStore`).
 
-Reads only, but for `VectorShelf.store` and `purge`. The ranking of what is found is memory's business
+Reads only, but for `VectorStore.store` and `purge`. The ranking of what is found is memory's business
 (`compaction.memory.recall`); here is what SQLite is asked. FTS5's own rank is BM25, so that the best come first
 without the rest being sorted.
 """
@@ -11,15 +11,15 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot.store.passagerows import passages_of
-from bot.store.tags import ARCHIVED_TAG, all_of, any_of, clauses_of, match_expression, place_tags
+from bot.store.passage_rows import read_passages
+from bot.store.tags import ARCHIVED_TAG, all_terms_query, any_term_query, match_expression, place_tags, tag_clauses
 from compaction.memory.passage import Counts, PassageId
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bot.store.database import Database
-    from bot.store.vectorshelf import VectorShelf
+    from bot.store.vector_store import VectorStore
     from compaction.memory.passage import Passage, Scope
     from compaction.model import Seq, SessionId
 
@@ -30,7 +30,7 @@ _RANK = "bm25(1.0, 0.5, 0.5, 0.0)"
 class SqlRecallIndex:
     """`compaction.memory.passage.RecallIndex` on an open `Database`. Safe for all tasks of one loop."""
 
-    def __init__(self, database: Database, vectors: VectorShelf) -> None:
+    def __init__(self, database: Database, vectors: VectorStore) -> None:
         self._database = database
         self._vectors = vectors
 
@@ -49,7 +49,7 @@ class SqlRecallIndex:
         # BM25 counts every word of the query, so a tag that half the passages have is better looked up in the row.
         conditions, values = _beyond_tags(scope, newest)
         narrow = replace(scope, guild_id=None, channel_id=None)
-        values["match"] = match_expression(any_of(terms), clauses_of(narrow))
+        values["match"] = match_expression(any_term_query(terms), tag_clauses(narrow))
         conditions += ["passage_index MATCH :match", f"rank MATCH '{_RANK}'"]
         for tag in place_tags(scope):
             conditions.append(f"instr(p.tags, :{tag[0]}) > 0")
@@ -65,7 +65,7 @@ class SqlRecallIndex:
         if scope.impossible:
             return ()
         conditions, values = _beyond_tags(scope, None)
-        match = match_expression(all_of(terms), clauses_of(scope, announcing=announcing))
+        match = match_expression(all_terms_query(terms), tag_clauses(scope, announcing=announcing))
         if not match:
             return await self._found("passages p", conditions, values, "p.id DESC", limit)
         values["match"] = match
@@ -83,7 +83,7 @@ class SqlRecallIndex:
 
     async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
         """Return these passages in this order, with what they were made of; those that are gone are missing."""
-        return await self._database.read(lambda connection: passages_of(connection, ids))
+        return await self._database.read(lambda connection: read_passages(connection, ids))
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
         """Return the passages of these turns, in order of seq."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, delete, func, select, update
 
-from bot.store.schema import add_once, sessions, turns
+from bot.store.tables import add_once, sessions, turns
 from compaction.errors import StoreError
 from compaction.model import SessionId
 
@@ -43,7 +43,7 @@ class StoredSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedSession:
     """A channel's session, and whether an earlier process began it."""
 
     session: StoredSession
@@ -69,7 +69,7 @@ class Sessions:
         channel_id: int,
         resume_within_s: float,
         session_id: SessionId | None = None,
-    ) -> Opened:
+    ) -> OpenedSession:
         """Return the channel's unfinished session, or begin one.
 
         An unfinished session whose last turn is more than `resume_within_s` old is marked ended first.
@@ -82,7 +82,7 @@ class Sessions:
             found = await _one(connection, _open_in(guild_id, channel_id))
             if found is not None:
                 if now - found.last_turn_at <= resume_within_s:
-                    return Opened(found, resumed=True)
+                    return OpenedSession(found, resumed=True)
                 await _end(connection, found.id, at=found.last_turn_at)
             begun = session_id or new_session_id(now)
             of_channel: dict[str, object] = {"guild_id": guild_id, "channel_id": channel_id}
@@ -96,7 +96,7 @@ class Sessions:
                     raise StoreError(f"Session {begun} belongs to another channel or has ended. Choose another name.")
             session = await _one(connection, _open_in(guild_id, channel_id))
             assert session is not None, "its row was written above"
-            return Opened(session, resumed=not new)
+            return OpenedSession(session, resumed=not new)
 
     async def unfinished(self, *, resume_within_s: float) -> tuple[StoredSession, ...]:
         """Return the sessions a dead process left open in a channel and that are young enough to be gone on with."""

@@ -31,7 +31,7 @@ NOTHING = '"knothing"'
 Clauses: TypeAlias = tuple[tuple[frozenset[str], ...], ...]
 
 
-def tags_of(source: Source, session_id: SessionId, guild_id: int | None, channel_id: int | None) -> str:
+def passage_tags(source: Source, session_id: SessionId, guild_id: int | None, channel_id: int | None) -> str:
     """Return what a passage can be filtered by, as words of the index: where it was said and whose it is."""
     tags = [
         f"g{'none' if guild_id is None else guild_id}",
@@ -72,7 +72,7 @@ def _digest(text: str) -> str:
     return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def clauses_of(scope: Scope, *, announcing: bool = False) -> Clauses:
+def tag_clauses(scope: Scope, *, announcing: bool = False) -> Clauses:
     """Return what a passage's tags must be for it to be in the scope; times and what is in view are no tags."""
     clauses: list[tuple[frozenset[str], ...]] = []
     if scope.guild_id is not None:
@@ -91,7 +91,7 @@ def clauses_of(scope: Scope, *, announcing: bool = False) -> Clauses:
     return tuple(clauses)
 
 
-def holds(clauses: Clauses, tags: frozenset[str]) -> bool:
+def tags_match(clauses: Clauses, tags: frozenset[str]) -> bool:
     """Return whether a passage with these tags fulfils every clause."""
     return all(any(needed <= tags for needed in alternatives) for alternatives in clauses)
 
@@ -102,12 +102,12 @@ def place_tags(scope: Scope) -> tuple[str, ...]:
     return (*tags, *([] if scope.channel_id is None else [f"c{scope.channel_id}"]))
 
 
-def any_of(terms: Sequence[str]) -> str:
+def any_term_query(terms: Sequence[str]) -> str:
     """Return the FTS5 query for passages that speak of any of `terms`, themselves or beside them."""
     return f"{{own preceding following}} : ({' OR '.join(map(_quoted, terms))})" if terms else ""
 
 
-def all_of(terms: Sequence[str]) -> str:
+def all_terms_query(terms: Sequence[str]) -> str:
     """Return the FTS5 query for passages that speak of all of `terms` themselves."""
     return f"{{own}} : ({' AND '.join(map(_quoted, terms))})" if terms else ""
 

@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 
 from bot.store import rows
+from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
-from bot.store.kept import segment_tiers, tier_checks, tier_opt_outs
-from bot.store.schema import add_all_once, add_once, passages, segments, sessions, turns
-from bot.store.standing import record_values, standing_of
-from bot.store.summaries import render_anew
+from bot.store.tables import (
+    add_all_once,
+    add_once,
+    passages,
+    segment_tiers,
+    segments,
+    sessions,
+    tier_checks,
+    tier_opt_outs,
+    turns,
+)
 from bot.store.tags import ARCHIVED_TAG
+from bot.store.tier_rows import record_values, tier_from_row
 from compaction.memory.passage import PassageKind
 from compaction.memory.segment_record import more_relevant, relevance_of
 from compaction.memory.tiers import Kept
@@ -29,7 +38,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from bot.store.standing import Standing
+    from bot.store.tier_rows import StoredTier
     from compaction.memory.tiers import Check
     from compaction.model import Segment
 
@@ -37,14 +46,14 @@ _SPOKEN = (TurnKind.SPEECH.value, TurnKind.ASSISTANT.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class PruneResult:
     """What a pruning did. `segments`: archived ones whose time was over. `sessions`: deleted whole."""
 
     segments: int
     sessions: tuple[SessionId, ...] = ()
 
 
-class SegmentShelf:
+class TierStore:
     """Tiers in an open `Database`. Safe for all tasks of one loop."""
 
     def __init__(self, database: Database) -> None:
@@ -52,7 +61,7 @@ class SegmentShelf:
 
     # -- reading ---------------------------------------------------------------------------------------------
 
-    async def standings(self, session_id: SessionId, folded: Sequence[Segment] | None = None) -> tuple[Standing, ...]:
+    async def standings(self, session_id: SessionId, folded: Sequence[Segment] | None = None) -> tuple[StoredTier, ...]:
         """Return how each segment of a session is kept, in order.
 
         `folded`: the segments, where the caller has them in memory; read from the store otherwise.
@@ -69,7 +78,7 @@ class SegmentShelf:
             known = {row.segment_id: row for row in await connection.execute(of_session)}
             new = [segment for segment in folded if segment.id not in known]
             counts = await _message_counts(connection, session_id, new)
-        return tuple(standing_of(segment, known.get(segment.id), counts) for segment in folded)
+        return tuple(tier_from_row(segment, known.get(segment.id), counts) for segment in folded)
 
     async def revision(self, session_id: SessionId) -> int:
         """Return the revision of a session's folded state."""
@@ -138,7 +147,7 @@ class SegmentShelf:
             for session_id, names in segment_ids.items():
                 done = sum([await _prune(connection, session_id, name, now) for name in names])
                 if done and await _is_open(connection, session_id):
-                    await render_anew(connection, session_id, now=now)
+                    await rerender_summary(connection, session_id, now=now)
                 count += done
         return count
 
@@ -186,7 +195,7 @@ class SegmentShelf:
             return (await connection.execute(delete(tier_opt_outs).where(same))).rowcount == 1
 
 
-async def remember(connection: AsyncConnection, session_id: SessionId, standing: Standing) -> None:
+async def store_tier(connection: AsyncConnection, session_id: SessionId, standing: StoredTier) -> None:
     """Write how a segment is kept, whole, inside a write transaction: what an import brings."""
     kept, accesses = standing.kept, standing.accesses
     await _remember(connection, session_id, [kept])

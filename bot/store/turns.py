@@ -13,9 +13,8 @@ from sqlalchemy import exists, func, select, update
 
 from bot.store import rows
 from bot.store.indexing import index_source
-from bot.store.kept import landings, segment_tiers
-from bot.store.records import drop_record
-from bot.store.schema import add_once, notes, segments, sessions, turns
+from bot.store.tables import add_once, landings, notes, segment_tiers, segments, sessions, turns
+from bot.store.tier_rows import drop_record
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Seq
 from compaction.ports import StoredMemory

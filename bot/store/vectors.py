@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bot.store.tags import holds
+from bot.store.tags import tags_match
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ class StoredVector:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class VectorFilter:
     """What a vector must fulfil: clauses on its tags, a time, and not to be in view already (session, first seq)."""
 
     clauses: Clauses = ()
@@ -62,7 +62,7 @@ class Wanted:
     in_view: tuple[str, int] | None = None
 
 
-def packed(vector: Sequence[float]) -> tuple[float, bytes]:
+def quantize(vector: Sequence[float]) -> tuple[float, bytes]:
     """Return a vector as (scale, signed bytes): component = byte * scale. Off by at most half a step, 0.2 %."""
     values = np.asarray(vector, dtype=np.float32)
     largest = float(np.abs(values).max(initial=0.0))
@@ -112,7 +112,7 @@ class VectorSet:
         if self._count > self.most * _SLACK:
             self._keep(np.sort(np.argsort(self._about["id"][: self._count])[-self.most :]))
 
-    def nearest(self, vector: Sequence[float], wanted: Wanted, limit: int) -> list[tuple[int, float]]:
+    def nearest(self, vector: Sequence[float], wanted: VectorFilter, limit: int) -> list[tuple[int, float]]:
         """Return (passage id, cosine) of the vectors most like `vector`, best first. `vector`: unit length."""
         query = np.asarray(vector, dtype=np.float32)
         if not self._count or query.shape != (self._bytes.shape[1],):
@@ -156,12 +156,12 @@ class VectorSet:
         scores *= scales[: self._count] if rows is None else scales[rows]
         return scores
 
-    def _rows(self, wanted: Wanted) -> NDArray[np.int64] | None:
+    def _rows(self, wanted: VectorFilter) -> NDArray[np.int64] | None:
         """Return which rows fulfil what is wanted, or None for all."""
         about = self._about[: self._count]
         mask = np.ones(self._count, dtype=bool)
         if wanted.clauses:
-            fits = np.array([holds(wanted.clauses, tags) for tags in self._tag_sets], dtype=bool)
+            fits = np.array([tags_match(wanted.clauses, tags) for tags in self._tag_sets], dtype=bool)
             mask &= fits[about["tags"]]
         if wanted.since is not None:
             mask &= about["at"] >= wanted.since

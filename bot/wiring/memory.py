@@ -10,10 +10,10 @@ from bot.embedding.factory import chosen_embedder
 from bot.memory.indexer import Indexer
 from bot.memory.recall import Recall, RoomRecall
 from bot.memory.upkeep import MemoryUpkeep
-from bot.store.prompts import PromptShelf
+from bot.store.prompts import PromptStore
 from bot.store.search import SqlRecallIndex
-from bot.store.tiers import SegmentShelf
-from bot.store.vectorshelf import VectorShelf
+from bot.store.tiers import TierStore
+from bot.store.vector_store import VectorStore
 from compaction.session import SessionMemory
 from compaction.summary.extractive import ExtractiveSummariser
 
@@ -47,7 +47,7 @@ async def open_recall(
     embedder = await stack.enter_async_context(
         chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
     )
-    vectors = VectorShelf(database, most=settings.recall.max_vectors)
+    vectors = VectorStore(database, most=settings.recall.max_vectors)
     await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
 
@@ -73,7 +73,7 @@ def keepers(
     clock: Clock,
 ) -> Callable[[SessionId, int, SessionMemory], MemoryUpkeep]:
     """Return what makes a room's keeper."""
-    shelf, prompts = SegmentShelf(database), PromptShelf(database)
+    shelf, prompts = TierStore(database), PromptStore(database)
 
     def keeping(session_id: SessionId, guild_id: int, memory: SessionMemory) -> MemoryUpkeep:
         return MemoryUpkeep(

@@ -18,11 +18,10 @@ from bot.realtime.bridge import talks
 from bot.room.guild_policy import GuildPolicy
 from bot.room.services import RoomServices
 from bot.store.database import open_database
-from bot.store.guilds import Guilds
-from bot.store.optouts import OptOuts
+from bot.store.guilds import GuildStore, OptOutStore
 from bot.store.people import PeopleStore
 from bot.store.sessions import Sessions
-from bot.store.tiers import SegmentShelf
+from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from bot.wiring.listening import open_detector, open_judge
 from bot.wiring.memory import keepers, memories, open_recall, quoting_for
@@ -63,8 +62,8 @@ class Stores:
     database: Database
     sessions: Sessions
     turns: SqlTurnStore
-    guilds: Guilds
-    opt_outs: OptOuts
+    guilds: GuildStore
+    opt_outs: OptOutStore
     people: PeopleBook
     accesses: AccessLog
 
@@ -82,10 +81,10 @@ async def open_shelves(stack: AsyncExitStack, settings: BotSettings, clock: Cloc
         database=database,
         sessions=Sessions(database, clock),
         turns=SqlTurnStore(database, clock),
-        guilds=Guilds(database, clock),
-        opt_outs=OptOuts(database, clock),
+        guilds=GuildStore(database, clock),
+        opt_outs=OptOutStore(database, clock),
         people=PeopleBook(PeopleStore(database), settings.people),
-        accesses=AccessLog(SegmentShelf(database), clock),
+        accesses=AccessLog(TierStore(database), clock),
     )
 
 
@@ -182,7 +181,7 @@ def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo
     return lambda: EmbeddedResponder(names=names, zone=zone)
 
 
-async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds: Guilds) -> GuildPolicy:
+async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds: GuildStore) -> GuildPolicy:
     """Return what says which mode and which budget hold in a guild."""
     budget = model.budget if model is not None else await open_budget("", settings.budget)
     return GuildPolicy(

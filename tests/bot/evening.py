@@ -13,9 +13,9 @@ from bot.memory.people import PeopleBook
 from bot.memory.upkeep import MemoryUpkeep
 from bot.store.database import Database, open_database
 from bot.store.people import PeopleStore
-from bot.store.prompts import PromptShelf
+from bot.store.prompts import PromptStore
 from bot.store.sessions import Sessions
-from bot.store.tiers import SegmentShelf
+from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionMemory
@@ -62,10 +62,10 @@ class Evening:
         self._stack = AsyncExitStack()
         self.database: Database
         self.store: SqlTurnStore
-        self.shelf: SegmentShelf
+        self.shelf: TierStore
         self.facts: PeopleStore
         self.people: PeopleBook
-        self.prompts: PromptShelf
+        self.prompts: PromptStore
         self.accesses: AccessLog
         self.memory: SessionMemory
         self.keeper: MemoryUpkeep
@@ -76,10 +76,10 @@ class Evening:
             guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1e9, session_id=self.session_id
         )
         self.store = SqlTurnStore(self.database, self.clock)
-        self.shelf = SegmentShelf(self.database)
+        self.shelf = TierStore(self.database)
         self.facts = PeopleStore(self.database)
         self.people = PeopleBook(self.facts, self._people_settings)
-        self.prompts = PromptShelf(self.database)
+        self.prompts = PromptStore(self.database)
         self.accesses = AccessLog(self.shelf, self.clock)
         self.memory = await self._stack.enter_async_context(
             SessionMemory.open(

@@ -7,7 +7,7 @@ from compaction.errors import StoreError
 
 
 class FakeChoices:
-    """`bot.store.guilds.Guilds` without a database. `broken`: everything fails."""
+    """`bot.store.guilds.GuildStore` without a database. `broken`: everything fails."""
 
     def __init__(self) -> None:
         self.made: dict[int, GuildChoice] = {}
@@ -29,7 +29,7 @@ class FakeChoices:
 
 
 class FakeOptOuts:
-    """`bot.store.optouts.OptOuts` without a database."""
+    """`bot.store.guilds.OptOutStore` without a database."""
 
     def __init__(self) -> None:
         self.out: dict[int, frozenset[int]] = {}

@@ -11,7 +11,7 @@ from benchmarks.memory.roomsearch import SESSION, RoomSearch, room_search
 from benchmarks.progress import Silence
 from bot.clock import SystemClock
 from bot.store.database import open_database
-from bot.store.schema import passages
+from bot.store.tables import passages
 from bot.store.turns import SqlTurnStore
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.benchmarks.memory.test_retrieval import LINES

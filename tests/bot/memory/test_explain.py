@@ -21,10 +21,10 @@ from bot.memory.transcript import NoteLine, SaidLine
 from bot.realtime.items import Items
 from bot.settings import RecallSettings
 from bot.store.database import open_database
-from bot.store.forgetting import Forgetting
+from bot.store.forgetting import SpeechForgetter
 from bot.store.search import SqlRecallIndex
 from bot.store.turns import SqlTurnStore
-from bot.store.vectorshelf import VectorShelf
+from bot.store.vector_store import VectorStore
 from compaction.context.record import read_record
 from compaction.model import Mode, Note, NoteId, TurnKind
 from compaction.payload import PartKind, PayloadPart
@@ -51,7 +51,7 @@ class Replies:
         self._logged = logged
         self.sent: list[ModelContext] = []
         self.lines: list[dict[str, object]] = []
-        vectors = VectorShelf(evening.database)
+        vectors = VectorStore(evening.database)
         recall = Recall(SqlRecallIndex(evening.database, vectors), evening.store)
         room = RoomRecall(recall, RecallScope(evening.session_id, GUILD, CHANNEL))
         self._quoting = Quoting(
@@ -255,7 +255,7 @@ async def test_what_was_condensed_is_shown_as_it_was_sent(tmp_path: Path) -> Non
         assert words(explained.rebuilt.payload) == words(sent.parts)
         assert explained.rebuilt.exact is True
         assert any(part.content.startswith("Of what is left out below") for part in explained.rebuilt.payload)
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (cy,) = await forgetting.find("Cy")
         await forgetting.forget(cy)
         gone = (await explainer.explain(record)).rebuilt

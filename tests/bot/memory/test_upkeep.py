@@ -10,9 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.memory.recall import Recall
-from bot.store.forgetting import Forgetting
+from bot.store.forgetting import SpeechForgetter
 from bot.store.search import SqlRecallIndex
-from bot.store.vectorshelf import VectorShelf
+from bot.store.vector_store import VectorStore
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.tiers import Tier
@@ -128,7 +128,7 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) ->
         first = segments[0].kept.segment
         await evening.shelf.archive(evening.session_id, [first.id], now=evening.clock.now())
         recall = Recall(
-            SqlRecallIndex(evening.database, VectorShelf(evening.database)),
+            SqlRecallIndex(evening.database, VectorStore(evening.database)),
             evening.store,
             on_found=evening.accesses.note,
         )
@@ -161,7 +161,7 @@ async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(100)
         recall = Recall(
-            SqlRecallIndex(evening.database, VectorShelf(evening.database)),
+            SqlRecallIndex(evening.database, VectorStore(evening.database)),
             evening.store,
             on_found=evening.accesses.note,
         )
@@ -332,7 +332,7 @@ async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
         await evening.keeper.tend()
         present = [("id-Ada", "Ada")]
         assert "Zanzibar" in str(evening.people.section(GUILD, present))
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         with capture_logs() as logs:
@@ -360,7 +360,7 @@ async def test_a_fold_that_is_under_way_does_not_bring_it_back(tmp_path: Path) -
         await evening.say("I live in Zanzibar.")
         await evening.talk(59)
         await evening.say("Well?", "Bob")
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada, session_id=evening.session_id, seq=0)
         evening.memory.context(max_input_tokens=evening.max_input_tokens)
@@ -382,7 +382,7 @@ async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(tmp_path:
         await evening.talk(60)
         assert evening.memory.cursor >= 10
         assert "Zanzibar" in str(evening.memory.turns)
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         await evening.keeper.tend()
@@ -417,7 +417,7 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(tmp_path: Path) -> 
         await evening.memory.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
         evening.memory.context(max_input_tokens=evening.max_input_tokens)
         await held.thinking.wait()
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         await evening.keeper.tend()
@@ -449,7 +449,7 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(tmp_path: Path) 
         await evening.memory.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
         evening.memory.context(max_input_tokens=evening.max_input_tokens)
         await held.thinking.wait()
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         held.go.set()
@@ -472,7 +472,7 @@ async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(tm
         today.keeper.came(["id-Ada"])
         await today.keeper.tend()
         assert "Zanzibar" in str(today.people.section(GUILD, [("id-Ada", "Ada")]))
-        forgetting = Forgetting(today.database, today.clock)
+        forgetting = SpeechForgetter(today.database, today.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada, session_id=SessionId("yesterday"))
         await today.keeper.tend()
@@ -528,7 +528,7 @@ async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(tmp_path: Path) -
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         read = await evening.store.turns(evening.session_id, Seq(0), Seq(1))
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         await evening.people.draw(evening.session_id, GUILD, read, through=1)

@@ -9,7 +9,7 @@ import pytest
 
 from bot.brain.system_prompt import Instructions
 from bot.realtime.items import Items
-from bot.store.forgetting import Forgetting
+from bot.store.forgetting import SpeechForgetter
 from compaction.model import Seq
 from tests.bot.evening import Evening
 
@@ -58,7 +58,7 @@ async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None
         sound = await evening.say("Zanzibar is warm.")
         conversation.items["sound-1"] = "(her voice)"
         items.hold(sound.seq, ("sound-1",))
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         await evening.keeper.tend()

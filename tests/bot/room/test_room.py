@@ -27,7 +27,7 @@ from bot.room.room import LOOK_AROUND_S, Room
 from bot.room.services import RoomServices
 from bot.settings import BrainSettings, RoomSettings
 from bot.store.database import open_database
-from bot.store.guilds import Guilds
+from bot.store.guilds import GuildStore
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
@@ -251,7 +251,7 @@ async def test_the_context_is_what_was_said_before_the_question(tmp_path: Path) 
 async def test_a_guilds_choice_holds_from_the_next_reply_on(tmp_path: Path) -> None:
     """Mode and budget, in the middle of a session; a question too large for the budget is refused aloud."""
     async with a_house(tmp_path) as house, open_database(tmp_path / "guilds.db") as database:
-        guilds = Guilds(database, house.clock)
+        guilds = GuildStore(database, house.clock)
         budget = Budget(BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=512))
         house.policy = GuildPolicy(guilds, budget, mode=Mode.SUMMARY, max_output_tokens=300)
         guild_id, long = house.place.guild_id, "Roomtone, what was painted " + "4711 " * 250

@@ -16,9 +16,9 @@ from bot.memory.people import PeopleBook
 from bot.memory.upkeep import MemoryUpkeep
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
-from bot.store.prompts import PromptShelf
+from bot.store.prompts import PromptStore
 from bot.store.sessions import Sessions
-from bot.store.tiers import SegmentShelf
+from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.context.record import read_record
 from compaction.model import Seq, Turn, TurnKind, TurnPart
@@ -49,7 +49,7 @@ class KeptHouse(House):
         )
         super().__init__(Sessions(self.database, clock), SqlTurnStore(self.database, clock), clock)
         self.people = PeopleBook(PeopleStore(self.database), PeopleSettings())
-        self.shelf = SegmentShelf(self.database)
+        self.shelf = TierStore(self.database)
         self.keeping = self._keeping
         return self
 
@@ -64,7 +64,7 @@ class KeptHouse(House):
             turns=self.store,
             shelf=self.shelf,
             people=self.people,
-            prompts=PromptShelf(self.database),
+            prompts=PromptStore(self.database),
             accesses=AccessLog(self.shelf, self.clock),
             settings=TierSettings(),
             clock=self.clock,

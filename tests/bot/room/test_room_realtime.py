@@ -20,7 +20,7 @@ from bot.realtime.bridge import RealtimeTalk
 from bot.room.guild_policy import GuildPolicy
 from bot.room.room import Room
 from bot.store.database import open_database
-from bot.store.guilds import Guilds
+from bot.store.guilds import GuildStore
 from compaction.model import Mode
 from compaction.settings import BudgetSettings
 from tests.bot.room.test_room import settle
@@ -185,7 +185,7 @@ async def test_a_persona_holds_from_the_next_answer_on(tmp_path: Path) -> None:
     """What moderators set in the middle of a session, and what the operator wants on this server before it."""
     async with a_studio(tmp_path) as studio, open_database(tmp_path / "guilds.db") as database:
         house = studio.house
-        guilds = Guilds(database, house.clock)
+        guilds = GuildStore(database, house.clock)
         house.policy = GuildPolicy(
             guilds,
             Budget(BudgetSettings()),

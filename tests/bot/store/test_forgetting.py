@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.memory.recall import Recall
-from bot.store.forgetting import Forgetting, Forgotten
+from bot.store.forgetting import ForgetReport, SpeechForgetter
 from bot.store.search import SqlRecallIndex
-from bot.store.vectorshelf import VectorShelf
+from bot.store.vector_store import VectorStore
 from compaction.memory.passage import Scope
 from compaction.model import Fact, Note, NoteId, Seq, SessionId, Slot, Strategy, TurnKind, TurnPart
 from compaction.settings import CompactionSettings
@@ -57,7 +57,7 @@ async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
         before = await evening.store.load(evening.session_id)
         assert any(SECRET in fact.text for segment in before.segments for fact in segment.facts)
         assert SECRET.encode() in bytes_on_disk(tmp_path)
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("ada")
         assert (ada.id, ada.names, ada.sessions) == ("id-Ada", ("Ada",), (evening.session_id,))
         done = await forgetting.forget(ada)
@@ -81,7 +81,7 @@ async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
             assert SECRET not in segment.gist
             assert "map" not in segment.note_ids
         assert await evening.people.kept(GUILD, "id-Ada") == ()
-        recall = Recall(SqlRecallIndex(evening.database, VectorShelf(evening.database)), evening.store)
+        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
         assert not [each for each in await recall.search(SECRET, Scope(archived=True)) if SECRET in each.text]
         assert any("4411" in each.text for each in await recall.search("gate code"))
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
@@ -104,7 +104,7 @@ async def test_what_the_bot_told_of_a_person_is_gone_too(tmp_path: Path) -> None
         async with Evening(tmp_path / "a.db", name="later", clock=evening.clock) as later:
             await later.say("Bot, what was that boat called?", "Bob")
             await later.say(f"On Monday somebody said: {secret}", "Bot", kind=TurnKind.ASSISTANT)
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         done = await forgetting.forget(ada)
         assert (done.answers, set(done.sessions)) == (3, {evening.session_id, SessionId("later")})
@@ -123,7 +123,7 @@ async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
         before = await evening.store.load(evening.session_id)
         assert [segment.retells for segment in before.segments] == [True, True]
         assert all(SECRET in segment.gist for segment in before.segments)
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("ada")
         await forgetting.forget(ada)
         after = await evening.store.load(evening.session_id)
@@ -138,7 +138,7 @@ async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
     """With the facts that were taken from it; what the person said elsewhere stays."""
     async with Evening(tmp_path / "a.db") as evening:
         await an_evening(evening)
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("id-Ada")
         done = await forgetting.forget(ada, session_id=evening.session_id, seq=0)
         assert (done.turns, done.notes, done.about) == (1, 0, 1)
@@ -149,7 +149,7 @@ async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
         assert not any(fact.turn_seq == 0 and fact.note_id is None and fact.text for fact in facts)
         assert any(fact.turn_seq == 2 and SECRET in fact.text for fact in facts)
         again = await forgetting.forget(ada, session_id=evening.session_id, seq=0)
-        assert again == Forgotten()
+        assert again == ForgetReport()
 
 
 @pytest.mark.asyncio
@@ -164,7 +164,7 @@ async def test_what_a_forgotten_fact_had_corrected_stays_corrected(tmp_path: Pat
         assert summary is not None
         assert "7720" in summary.text
         assert "4411" not in summary.text
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (bob,) = await forgetting.find("Bob")
         await forgetting.forget(bob, session_id=evening.session_id, seq=10)
         stored = await evening.store.load(evening.session_id)
@@ -183,7 +183,7 @@ async def test_what_somebody_elses_answer_was_about_is_forgotten_too(tmp_path: P
         await evening.talk(75)
         stored = await evening.store.load(evening.session_id)
         assert any(f"(asked: How much is the ferry to {SECRET}?)" in fact.text for fact in stored.segments[1].facts)
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         stored = await evening.store.load(evening.session_id)
@@ -198,7 +198,7 @@ async def test_people_are_found_by_name_and_id(tmp_path: Path) -> None:
         await one.say("Hello.", "Ada")
         part = TurnPart("id-other", "ADA", "Hello, too.")
         await one.memory.append(TurnKind.SPEECH, (part,), started_at=one.clock.now() + 9, ended_at=one.clock.now() + 10)
-        forgetting = Forgetting(one.database, one.clock)
+        forgetting = SpeechForgetter(one.database, one.clock)
         assert [person.id for person in await forgetting.find(" ada ")] == ["id-other", "id-Ada"]
         assert [person.id for person in await forgetting.find("id-Ada")] == ["id-Ada"]
         assert await forgetting.find("Ada", session_id=SessionId("two")) == ()
@@ -212,7 +212,7 @@ async def test_a_pruned_segment_is_cleaned_too(tmp_path: Path) -> None:
         await an_evening(evening)
         first = (await evening.shelf.standings(evening.session_id))[0].kept.segment
         await evening.shelf.prune({evening.session_id: [first.id]}, now=evening.clock.now())
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         cleaned = (await evening.shelf.standings(evening.session_id))[0].kept.segment
@@ -245,7 +245,7 @@ async def test_what_a_model_took_for_somebody_elses_is_gone_too(tmp_path: Path) 
         evening.memory.context(max_input_tokens=8_000)
         await evening.memory.settle()
         assert SECRET in str(evening.memory.segments)
-        forgetting = Forgetting(evening.database, evening.clock)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         done = await forgetting.forget(ada)
         stored = await evening.store.load(evening.session_id)

@@ -9,7 +9,7 @@ import pytest
 
 from bot.guild import GuildChoice, Silence, VoiceMode
 from bot.store.database import open_database
-from bot.store.guilds import Guilds
+from bot.store.guilds import GuildStore
 from compaction.errors import StoreError
 from compaction.model import Mode
 from tests.fakes.clock import FakeClock
@@ -23,19 +23,19 @@ async def test_a_choice_outlives_the_process(tmp_path: Path) -> None:
     """Each guild has its own; one that chose nothing has nothing."""
     path = tmp_path / "a.db"
     async with open_database(path) as database:
-        guilds = Guilds(database, FakeClock())
+        guilds = GuildStore(database, FakeClock())
         assert await guilds.choice(1) == GuildChoice()
         await guilds.choose(1, GuildChoice(Mode.ROLLING), by=7)
         await guilds.choose(2, GuildChoice(Mode.OFF, False), by=8)
         await guilds.choose(1, GuildChoice(Mode.ROLLING, True), by=9)
         assert await guilds.choice(1) == GuildChoice(Mode.ROLLING, True)
     async with open_database(path) as database:
-        guilds = Guilds(database, FakeClock())
+        guilds = GuildStore(database, FakeClock())
         assert await guilds.choice(1) == GuildChoice(Mode.ROLLING, True)
         assert await guilds.choice(2) == GuildChoice(Mode.OFF, False)
         assert await guilds.choice(3) == GuildChoice()
         await guilds.choose(2, GuildChoice(), by=8)
-        assert await Guilds(database, FakeClock()).choice(2) == GuildChoice()
+        assert await GuildStore(database, FakeClock()).choice(2) == GuildChoice()
     connection = sqlite3.connect(path)
     rows = connection.execute("SELECT guild_id, changed_by FROM guild_settings ORDER BY guild_id").fetchall()
     connection.close()
@@ -53,7 +53,7 @@ async def test_an_unknown_mode_is_a_plain_sentence(tmp_path: Path) -> None:
         connection.commit()
         connection.close()
         with pytest.raises(StoreError, match=r"dreaming.*/rolling-context"):
-            await Guilds(database, FakeClock()).choice(1)
+            await GuildStore(database, FakeClock()).choice(1)
 
 
 @pytest.mark.asyncio
@@ -65,8 +65,8 @@ async def test_when_the_bot_speaks_is_kept(tmp_path: Path) -> None:
         silence=Silence(always=True, session_id="evening", until=12.5),
     )
     async with open_database(tmp_path / "a.db") as database:
-        await Guilds(database, FakeClock()).choose(1, chosen, by=7)
-        assert await Guilds(database, FakeClock()).choice(1) == chosen
+        await GuildStore(database, FakeClock()).choose(1, chosen, by=7)
+        assert await GuildStore(database, FakeClock()).choice(1) == chosen
 
 
 @pytest.mark.asyncio
@@ -79,4 +79,4 @@ async def test_what_cannot_be_read_is_a_plain_sentence(tmp_path: Path, column: s
         connection.commit()
         connection.close()
         with pytest.raises(StoreError, match=r"cannot be read.*/voice-mode"):
-            await Guilds(database, FakeClock()).choice(1)
+            await GuildStore(database, FakeClock()).choice(1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import open_database
-from bot.store.prompts import PromptShelf, forget_sent_texts
+from bot.store.prompts import PromptStore, forget_sent_texts
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.model import SessionId
@@ -24,7 +24,7 @@ async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(tmp_p
     """Once each; a session that isn't stored has nothing to explain."""
     async with open_database(tmp_path / "a.db", synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
-        shelf = PromptShelf(database)
+        shelf = PromptStore(database)
         await shelf.keep(["You take part.", "You take part."])
         await shelf.keep_sent(EVENING, ["Ada lives in Lisbon.", "Ada lives in Lisbon."])
         await shelf.keep_sent(SessionId("nowhere"), ["Hello."])
@@ -42,7 +42,7 @@ async def test_all_sent_texts_go_when_anything_is_forgotten(tmp_path: Path) -> N
     """Whose words are in them can't be told; prompts are nobody's."""
     async with open_database(tmp_path / "a.db", synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
-        shelf = PromptShelf(database)
+        shelf = PromptStore(database)
         await shelf.keep(["You take part."])
         await shelf.keep_sent(EVENING, ["Ada lives in Lisbon."])
         async with database.writing() as connection:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.store.reader import THREADS, Reader
+from bot.store.reader import THREADS, ThreadedReader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.asyncio
 async def test_it_reads_in_another_thread_and_keeps_its_connections(path: Path) -> None:
     """As many statements as are wanted, on one of as many connections as there are threads."""
-    reader = Reader(path, busy_timeout_s=1.0)
+    reader = ThreadedReader(path, busy_timeout_s=1.0)
     seen: set[tuple[int, str]] = set()
 
     def look(connection: sqlite3.Connection) -> str:
@@ -48,7 +48,7 @@ async def test_it_reads_in_another_thread_and_keeps_its_connections(path: Path) 
 @pytest.mark.asyncio
 async def test_it_can_not_write(path: Path) -> None:
     """Whatever it is asked; and it goes on reading after that."""
-    reader = Reader(path, busy_timeout_s=1.0)
+    reader = ThreadedReader(path, busy_timeout_s=1.0)
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         await reader.read(lambda connection: connection.execute("DELETE FROM words"))
     assert await reader.read(lambda connection: connection.execute("SELECT word FROM words").fetchall()) == [
@@ -60,7 +60,7 @@ async def test_it_can_not_write(path: Path) -> None:
 @pytest.mark.asyncio
 async def test_what_is_cancelled_is_read_to_its_end(path: Path) -> None:
     """Nobody waits for it, its thread is free afterwards, and closing waits for it."""
-    reader = Reader(path, busy_timeout_s=1.0)
+    reader = ThreadedReader(path, busy_timeout_s=1.0)
     begun, go_on = threading.Event(), threading.Event()
 
     def look(connection: sqlite3.Connection) -> object:

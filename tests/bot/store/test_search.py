@@ -11,11 +11,11 @@ from sqlalchemy import text, update
 
 from bot.store.database import open_database
 from bot.store.indexing import catch_up
-from bot.store.schema import turns
 from bot.store.search import SqlRecallIndex
 from bot.store.sessions import Sessions
+from bot.store.tables import turns
 from bot.store.turns import SqlTurnStore
-from bot.store.vectorshelf import VectorShelf
+from bot.store.vector_store import VectorStore
 from compaction.language.terms import terms
 from compaction.memory.passage import Scope, source_text
 from compaction.model import CompactionState, Note, Seq, SessionId, Turn
@@ -48,7 +48,7 @@ class _Room:
         self.database = database
         self.store = SqlTurnStore(database, FakeClock())
         self.sessions = Sessions(database, FakeClock())
-        self.vectors = VectorShelf(database)
+        self.vectors = VectorStore(database)
         self.index = SqlRecallIndex(database, self.vectors)
         self._revisions: dict[SessionId, int] = {}
 

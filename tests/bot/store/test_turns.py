@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from bot.store.database import open_database
-from bot.store.forgetting import Forgetting
+from bot.store.forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
@@ -102,7 +102,7 @@ async def test_a_turn_that_was_forgotten_meanwhile_may_be_stored_again(tmp_path:
     clock = FakeClock()
     async with open_database(tmp_path / "roomtone.db") as database:
         store = SqlTurnStore(database, clock)
-        forgetting = Forgetting(database, clock)
+        forgetting = SpeechForgetter(database, clock)
         for person, left in (("1", said.parts[1:]), ("2", ())):
             await store.append_turn(EVENING, said)
             (found,) = await forgetting.find(person)

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.store.vectors import StoredVector, VectorSet, Wanted, packed
+from bot.store.vectors import StoredVector, VectorFilter, VectorSet, quantize
 
 COMPONENTS = st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=48)
 
 
 def stored(passage_id: int, vector: list[float], *, tags: str = "g1", at: float = 0.0, seq: int = 0) -> StoredVector:
     """A vector of a passage."""
-    scale, data = packed(vector)
+    scale, data = quantize(vector)
     return StoredVector(passage_id, "s", seq, at, tags, scale, data)
 
 
 @given(COMPONENTS)
 def test_bytes_are_nearly_the_vector(values: list[float]) -> None:
     """Each component is off by at most half a step of the largest."""
-    scale, data = packed(values)
+    scale, data = quantize(values)
     back = np.frombuffer(data, dtype=np.int8).astype(np.float64) * scale
     assert np.allclose(back, values, atol=max(map(abs, values), default=0.0) / 127 * 0.51 + 1e-7)
 
@@ -33,7 +33,7 @@ def test_what_has_no_direction_is_like_nothing(values: list[float]) -> None:
     """Zero and not-a-number become zero, and never not-a-number scores."""
     vectors = VectorSet(most=10)
     vectors.add([stored(1, values)])
-    assert vectors.nearest([1.0, 0.0], Wanted(), 5) == [(1, 0.0)]
+    assert vectors.nearest([1.0, 0.0], VectorFilter(), 5) == [(1, 0.0)]
 
 
 def test_the_nearest_come_first_and_equal_ones_newest_first() -> None:
@@ -41,8 +41,8 @@ def test_the_nearest_come_first_and_equal_ones_newest_first() -> None:
     vectors = VectorSet(most=100)
     vectors.add([stored(1, [1.0, 0.0]), stored(2, [0.0, 1.0])])
     vectors.add([stored(3, [1.0, 0.0])])
-    assert [each for each, _ in vectors.nearest([1.0, 0.0], Wanted(), 5)] == [3, 1, 2]
-    assert [each for each, _ in vectors.nearest([0.0, 1.0], Wanted(), 1)] == [2]
+    assert [each for each, _ in vectors.nearest([1.0, 0.0], VectorFilter(), 5)] == [3, 1, 2]
+    assert [each for each, _ in vectors.nearest([0.0, 1.0], VectorFilter(), 1)] == [2]
     assert len(vectors) == 3
 
 
@@ -52,15 +52,15 @@ def test_filters_hold_together() -> None:
     vectors.add(stored(n, [1.0, 0.5], tags=f"g{n % 2} kturn", at=float(n), seq=n) for n in range(10))
     even = ((frozenset({"g0"}),),)
 
-    def found(wanted: Wanted) -> set[int]:
+    def found(wanted: VectorFilter) -> set[int]:
         return {each for each, _ in vectors.nearest([1.0, 0.0], wanted, 50)}
 
-    assert found(Wanted(even)) == {0, 2, 4, 6, 8}
-    assert found(Wanted(even, since=3.0, until=8.0)) == {4, 6}
-    assert found(Wanted(even, in_view=("s", 4))) == {0, 2}
-    assert found(Wanted(in_view=("other", 0))) == set(range(10))
-    assert found(Wanted(((frozenset({"g0"}), frozenset({"g1"})),))) == set(range(10))
-    assert found(Wanted(((),))) == set()
+    assert found(VectorFilter(even)) == {0, 2, 4, 6, 8}
+    assert found(VectorFilter(even, since=3.0, until=8.0)) == {4, 6}
+    assert found(VectorFilter(even, in_view=("s", 4))) == {0, 2}
+    assert found(VectorFilter(in_view=("other", 0))) == set(range(10))
+    assert found(VectorFilter(((frozenset({"g0"}), frozenset({"g1"})),))) == set(range(10))
+    assert found(VectorFilter(((),))) == set()
 
 
 def test_the_oldest_go_when_there_is_no_room() -> None:
@@ -69,7 +69,7 @@ def test_the_oldest_go_when_there_is_no_room() -> None:
     for n in (*range(50, 100), *range(50)):
         vectors.add([stored(n, [1.0, n / 100])])
     assert len(vectors) <= 22
-    assert {each for each, _ in vectors.nearest([1.0, 0.0], Wanted(), 99)} >= set(range(80, 100))
+    assert {each for each, _ in vectors.nearest([1.0, 0.0], VectorFilter(), 99)} >= set(range(80, 100))
 
 
 def test_another_width_is_left_out() -> None:
@@ -77,8 +77,8 @@ def test_another_width_is_left_out() -> None:
     vectors = VectorSet(most=20)
     vectors.add([stored(1, [1.0, 0.0]), stored(2, [1.0, 0.0, 0.0])])
     assert len(vectors) == 1
-    assert vectors.nearest([1.0, 0.0, 0.0], Wanted(), 5) == []
-    assert VectorSet(most=3).nearest([1.0], Wanted(), 5) == []
+    assert vectors.nearest([1.0, 0.0, 0.0], VectorFilter(), 5) == []
+    assert VectorSet(most=3).nearest([1.0], VectorFilter(), 5) == []
 
 
 def test_of_many_the_nearest_are_chosen_by_their_signs() -> None:
@@ -92,12 +92,12 @@ def test_of_many_the_nearest_are_chosen_by_their_signs() -> None:
     agreed = []
     for middle in middles[:40]:
         query = middle / np.linalg.norm(middle)
-        found = vectors.nearest(query.tolist(), Wanted(), 20)
+        found = vectors.nearest(query.tolist(), VectorFilter(), 20)
         exact = np.argsort(-(every @ query))[:20].tolist()
         agreed.append(len({each for each, _ in found} & set(exact)) / 20)
         assert {each for each, _ in found[:3]} <= set(exact)
         assert all(score == pytest.approx(every[each] @ query, abs=0.02) for each, score in found)
-        even = vectors.nearest(query.tolist(), Wanted(((frozenset({"g0"}),),)), 20)
+        even = vectors.nearest(query.tolist(), VectorFilter(((frozenset({"g0"}),),)), 20)
         assert len(even) == 20
         assert all(each % 2 == 0 for each, _ in even)
     assert np.mean(agreed) > 0.95

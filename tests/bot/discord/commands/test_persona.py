@@ -12,7 +12,7 @@ from bot.discord.client import connected
 from bot.discord.commands.persona import add_persona, told
 from bot.guild import GuildChoice
 from bot.store.database import open_database
-from bot.store.guilds import Guilds
+from bot.store.guilds import GuildStore
 from compaction.errors import StoreError
 from compaction.model import Mode
 from rehearsal.discord.server import LocalDiscord
@@ -51,7 +51,7 @@ async def say(local: LocalDiscord, user_id: int, **options: str) -> str:
 async def test_a_moderator_sets_it_and_everybody_sees_it(tmp_path: Path) -> None:
     """Stored beside what else the server has chosen, and given up again."""
     async with open_database(tmp_path / "a.db") as database:
-        guilds = Guilds(database, FakeClock())
+        guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
             await guilds.choose(local.guild.id, GuildChoice(mode=Mode.ROLLING), by=ADA)
             assert await say(local, BEN) == told(None)
@@ -59,7 +59,7 @@ async def test_a_moderator_sets_it_and_everybody_sees_it(tmp_path: Path) -> None
             assert "You are a dry innkeeper." in changed
             assert "next reply" in changed
             assert (await say(local, BEN, text="You are a cat.")).startswith("Only who may manage the server")
-            fresh = Guilds(database, FakeClock())
+            fresh = GuildStore(database, FakeClock())
             choice = await fresh.choice(local.guild.id)
             assert (choice.persona, choice.mode) == ("You are a dry innkeeper.", Mode.ROLLING)
             assert told(None) in await say(local, ADA, text="Default")

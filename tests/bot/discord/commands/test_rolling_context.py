@@ -12,7 +12,7 @@ from bot.discord.client import connected
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context, chosen, told
 from bot.guild import GuildChoice
 from bot.store.database import open_database
-from bot.store.guilds import Guilds
+from bot.store.guilds import GuildStore
 from compaction.errors import StoreError
 from compaction.model import Mode
 from rehearsal.discord.server import LocalDiscord
@@ -53,7 +53,7 @@ async def say(local: LocalDiscord, user_id: int, **options: str) -> str:
 async def test_a_moderator_chooses_and_everybody_sees_it(tmp_path: Path) -> None:
     """Shown, set, shown again, given back to the settings; stored under the guild."""
     async with open_database(tmp_path / "a.db") as database:
-        guilds = Guilds(database, FakeClock())
+        guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
             shown = await say(local, BEN)
             assert shown.startswith("Mode summary: ")
@@ -72,7 +72,7 @@ async def test_a_moderator_chooses_and_everybody_sees_it(tmp_path: Path) -> None
 async def test_others_may_not_change_it(tmp_path: Path) -> None:
     """They are told what holds."""
     async with open_database(tmp_path / "a.db") as database:
-        guilds = Guilds(database, FakeClock())
+        guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
             answer = await say(local, BEN, mode="off")
             assert answer.startswith("Only who may manage the server can change this. Mode summary: ")

@@ -8,9 +8,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func
+from sqlalchemy import func, update
 
-from bot.store.kept import segment_tiers
+from bot.store.tables import segment_tiers
 from compaction.memory.segment_record import RecordMetadata, SegmentRecord, compression_ratio
 from compaction.memory.tiers import Kept
 
@@ -18,12 +18,30 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Row
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from compaction.model import Segment, SegmentId
+    from compaction.model import Segment, SegmentId, SessionId
+
+
+_OF_THE_RECORD = (
+    "queued_at_turn",
+    "queued_at",
+    "compressed_at_turn",
+    "compressed_at",
+    "topic",
+    "compressed_content",
+    "original_tokens",
+    "compressed_tokens",
+    "key_decisions",
+    "key_files",
+    "contains_code",
+    "contains_errors",
+    "task_completed",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Accesses:
+class AccessCount:
     """How often a segment was retrieved, when last (UTC epoch seconds), and how relevant that makes it."""
 
     count: int
@@ -32,11 +50,11 @@ class Accesses:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoredTier:
     """One segment as the store keeps it, with what `Kept` leaves out. `known`: it has a row of its own already."""
 
     kept: Kept
-    accesses: Accesses
+    accesses: AccessCount
     known: bool = False
 
 
@@ -57,7 +75,7 @@ def record_values(record: SegmentRecord) -> dict[str, object]:
     }
 
 
-def record_with(standing: Standing, record: SegmentRecord) -> SegmentRecord:
+def with_accesses(standing: StoredTier, record: SegmentRecord) -> SegmentRecord:
     """Return a segment's record with how often it was retrieved."""
     accesses = standing.accesses
     return replace(
@@ -68,11 +86,11 @@ def record_with(standing: Standing, record: SegmentRecord) -> SegmentRecord:
     )
 
 
-def standing_of(segment: Segment, row: Row[Any] | None, counts: Mapping[SegmentId, int]) -> Standing:
+def tier_from_row(segment: Segment, row: Row[Any] | None, counts: Mapping[SegmentId, int]) -> StoredTier:
     """Return how a segment stands by its row; one without a row is new, and `counts` has its messages."""
     if row is None:
         fresh = Kept(segment, counts.get(segment.id, 0), max(segment.start, segment.end - 1))
-        return Standing(fresh, Accesses(0, None, None))
+        return StoredTier(fresh, AccessCount(0, None, None))
     kept = Kept(
         segment=segment,
         message_count=row.message_count,
@@ -84,7 +102,7 @@ def standing_of(segment: Segment, row: Row[Any] | None, counts: Mapping[SegmentI
         archived_at=row.archived_at,
         pruned_at=row.pruned_at,
     )
-    return Standing(kept, Accesses(row.access_count, row.last_accessed, row.relevance_score), known=True)
+    return StoredTier(kept, AccessCount(row.access_count, row.last_accessed, row.relevance_score), known=True)
 
 
 def _record(segment: Segment, row: Row[Any]) -> SegmentRecord | None:
@@ -108,3 +126,9 @@ def _record(segment: Segment, row: Row[Any]) -> SegmentRecord | None:
         key_files=tuple(json.loads(row.key_files)),
         metadata=RecordMetadata(row.contains_code, row.contains_errors, row.task_completed),
     )
+
+
+async def drop_record(connection: AsyncConnection, session_id: SessionId, segment_id: SegmentId) -> None:
+    """Forget what a segment was compressed to, inside a write transaction. How often it was retrieved stays."""
+    same = (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == segment_id)
+    await connection.execute(update(segment_tiers).where(same).values(dict.fromkeys(_OF_THE_RECORD)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import open_database
-from bot.store.vectorshelf import VectorShelf
+from bot.store.vector_store import VectorStore
 from compaction.memory.passage import Scope
 from compaction.model import Seq
 from tests.bot.store.test_search import _Room
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bot.store.database import Database
 
 
-async def like(shelf: VectorShelf, text: str, scope: Scope = Scope(), *, model: str = "letters") -> Sequence[int]:  # noqa: B008
+async def like(shelf: VectorStore, text: str, scope: Scope = Scope(), *, model: str = "letters") -> Sequence[int]:  # noqa: B008
     """What is like a text, best first."""
     (vector,) = await LetterEmbedder().embed([text])
     return [each for each, _ in await shelf.nearest(vector, scope, model=model, limit=9)]
@@ -99,7 +99,7 @@ async def test_memory_is_bounded_over_all_guilds(tmp_path: Path) -> None:
         await room.tell(EVENING, *SAID[:4])
         await room.tell(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))
         await room.embed()
-        shelf = VectorShelf(database, most=5)
+        shelf = VectorStore(database, most=5)
         for _ in range(2):
             assert len(await like(shelf, "lighthouse", Scope(guild_id=1))) == 4
             assert len(await like(shelf, "lighthouse", Scope(guild_id=2))) == 4

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import open_database
-from bot.store.optouts import OptOuts
+from bot.store.guilds import OptOutStore
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 async def test_an_opt_out_outlives_the_process(tmp_path: Path) -> None:
     """However often it is said; taken back, it is gone."""
     async with open_database(tmp_path / "a.db") as database:
-        opt_outs = OptOuts(database, FakeClock())
+        opt_outs = OptOutStore(database, FakeClock())
         for person_id in (1 << 60, 2, 2):
             await opt_outs.put(10, person_id, out=True)
         await opt_outs.put(11, 3, out=True)
         await opt_outs.put(10, 2, out=False)
         await opt_outs.put(10, 4, out=False)
     async with open_database(tmp_path / "a.db") as database:
-        opt_outs = OptOuts(database, FakeClock())
+        opt_outs = OptOutStore(database, FakeClock())
         assert await opt_outs.of(10) == {1 << 60}
         assert await opt_outs.of(11) == {3}
         assert await opt_outs.of(12) == frozenset()

@@ -1,7 +1,8 @@
-"""The shipped migrations make the tables the code asks, once, forward only."""
+"""The shipped migrations are frozen, run once, and create the tables that the code uses."""
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ import pytest
 from sqlalchemy import create_engine, inspect
 
 from bot.store.database import open_database
-from bot.store.schema import MIGRATIONS, metadata, migrate
+from bot.store.migrations import MIGRATIONS, migrate
+from bot.store.tables import metadata
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import SessionId
@@ -43,6 +45,19 @@ def shape(path: Path) -> dict[str, object]:
         engine.dispose()
 
 
+# The first 16 hex digits of the SHA-256 of each shipped step, its statements joined by NUL.
+SHIPPED_STEPS = (
+    "f63cffe96df50e8e",
+    "f903029c1840670b",
+    "a37780f10eb93088",
+    "1107d0942c495a28",
+    "886e95500190bf99",
+    "fc053937154c1f7e",
+    "9d4aa29609f20e56",
+    "b46e6899e305cc0f",
+)
+
+
 def version_of(path: Path) -> int:
     """Return the version a database says it has."""
     connection = sqlite3.connect(path)
@@ -50,6 +65,12 @@ def version_of(path: Path) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
     finally:
         connection.close()
+
+
+def test_shipped_steps_are_frozen() -> None:
+    """No shipped step changed by a single character. A new step adds its digest here."""
+    digests = [hashlib.sha256("\0".join(step).encode()).hexdigest()[:16] for step in MIGRATIONS]
+    assert digests == list(SHIPPED_STEPS)
 
 
 @pytest.mark.asyncio

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from bot.store.standing import Accesses, Standing, record_values, record_with, standing_of
+from bot.store.tier_rows import AccessCount, StoredTier, record_values, tier_from_row, with_accesses
 from compaction.memory.segment_record import record_of
 from compaction.memory.tiers import Kept
 from tests.compaction.summary.test_ledger import batch, fact
@@ -24,25 +24,25 @@ def row(**changes: object) -> Any:
 
 def test_segment_without_a_row_is_new() -> None:
     """Last spoken of in its own last turn."""
-    standing = standing_of(SEGMENT, None, {SEGMENT.id: 7})
+    standing = tier_from_row(SEGMENT, None, {SEGMENT.id: 7})
     assert (standing.kept.message_count, standing.kept.last_mention, standing.known) == (7, 19, False)
-    assert standing.accesses == Accesses(0, None, None)
+    assert standing.accesses == AccessCount(0, None, None)
 
 
 def test_record_survives_its_columns() -> None:
     """Whatever was written is read again."""
     record = record_of(SEGMENT, superseded=frozenset(), task_completed=True, at=50.0)
     written = record_values(record) | {"compressed_at_turn": 40, "relevance_score": record.relevance_score}
-    standing = standing_of(SEGMENT, row(**written), {})
+    standing = tier_from_row(SEGMENT, row(**written), {})
     assert standing.kept.record == record
     assert (standing.kept.compressed_at_turn, standing.known) == (40, True)
-    assert standing_of(SEGMENT, row(), {}).kept.record is None
+    assert tier_from_row(SEGMENT, row(), {}).kept.record is None
 
 
 def test_retrievals_are_told_with_the_record() -> None:
     """How often, when last, and what that makes of its relevance."""
     record = record_of(SEGMENT, superseded=frozenset(), task_completed=False, at=50.0)
-    read = Standing(Kept(SEGMENT, 9, 31), Accesses(3, 90.0, 0.8))
-    assert (record_with(read, record).access_count, record_with(read, record).last_accessed) == (3, 90.0)
-    assert record_with(read, record).relevance_score == 0.8
-    assert record_with(Standing(Kept(SEGMENT, 9, 31), Accesses(0, None, None)), record) == record
+    read = StoredTier(Kept(SEGMENT, 9, 31), AccessCount(3, 90.0, 0.8))
+    assert (with_accesses(read, record).access_count, with_accesses(read, record).last_accessed) == (3, 90.0)
+    assert with_accesses(read, record).relevance_score == 0.8
+    assert with_accesses(StoredTier(Kept(SEGMENT, 9, 31), AccessCount(0, None, None)), record) == record

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bot.store import rows
-from bot.store.schema import notes, segments
+from bot.store.tables import notes, segments
 from bot.store.tags import ARCHIVED_TAG
 from compaction.memory.passage import Passage, PassageId, PassageKind, Source
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
@@ -49,7 +49,7 @@ class _Row(NamedTuple):
     archived: int
 
 
-def passages_of(connection: sqlite3.Connection, ids: Sequence[PassageId]) -> tuple[Passage, ...]:
+def read_passages(connection: sqlite3.Connection, ids: Sequence[PassageId]) -> tuple[Passage, ...]:
     """Return these passages in this order; those that are gone are missing."""
     if not ids:
         return ()

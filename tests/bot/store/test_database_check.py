@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.store.database import open_database
-from bot.store.examination import examine
+from bot.store.database import open_database, verify_database_file
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import SessionId
@@ -25,9 +24,9 @@ async def test_a_whole_database_passes_while_it_is_used(tmp_path: Path) -> None:
     path = tmp_path / "roomtone.db"
     async with open_database(path) as database:
         await fill(SqlTurnStore(database, FakeClock()), 30, session_id=SessionId("evening"))
-        examine(path)
+        verify_database_file(path)
         await fill(SqlTurnStore(database, FakeClock()), 5, session_id=SessionId("evening"), start=30)
-    examine(path)
+    verify_database_file(path)
 
 
 @pytest.mark.asyncio
@@ -44,11 +43,11 @@ async def test_damage_inside_is_found(tmp_path: Path) -> None:
         file.seek(page_bytes * (pages - 2))
         file.write(b"\xff" * page_bytes)
     with pytest.raises(StoreError, match="is damaged"):
-        examine(path)
+        verify_database_file(path)
 
 
 def test_an_absent_database_cannot_be_opened(tmp_path: Path) -> None:
     """It is not made by looking at it."""
     with pytest.raises(StoreError, match="cannot be opened"):
-        examine(tmp_path / "absent.db")
+        verify_database_file(tmp_path / "absent.db")
     assert list(tmp_path.iterdir()) == []

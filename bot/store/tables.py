@@ -1,10 +1,8 @@
-"""The shape of the database, and the steps that bring an older one up to it.
+"""All tables of the database, and how a row is inserted once.
 
-The tables here are what the code asks; `MIGRATIONS` is what was shipped, frozen word by word. A test holds the
-two together: a database made by the migrations has these tables. The SQL keeps to what PostgreSQL has too.
-
-Times are UTC epoch seconds. The parts of a turn are JSON with escapes, so that whatever a recogniser or Discord
-sends comes back unchanged.
+The code builds its queries from these definitions; `bot.store.migrations` is what creates them in a real database. A
+test holds the two together. Times are UTC epoch seconds. JSON columns escape everything that is not ASCII, so that
+whatever a recogniser or Discord sends comes back unchanged.
 """
 
 from __future__ import annotations
@@ -18,32 +16,39 @@ from sqlalchemy import (
     Column,
     Float,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
+    MetaData,
     String,
     Table,
     Text,
+    TypeDecorator,
     event,
     text,
 )
 from sqlalchemy.dialects.sqlite import insert
 
-# Named here too, so that who makes all tables finds all of them described.
-from bot.store import guilds as guilds
-from bot.store import kept as kept
-from bot.store.base import Prose as Prose
-from bot.store.base import metadata as metadata
-from bot.store.forgets_step import FORGETS_STEP
-from bot.store.guilds import GUILDS_STEP, PERSONA_STEP
-from bot.store.kept_step import KEPT_STEP
-from bot.store.optouts import PARTICIPATION_STEP
-from bot.store.search_step import SEARCH_OBJECTS, SEARCH_STEP
-from bot.store.sent_step import SENT_STEP
-from compaction.errors import StoreError
+from bot.store.migrations import SEARCH_OBJECTS
 
 if TYPE_CHECKING:
+    from sqlalchemy import Dialect
     from sqlalchemy.ext.asyncio import AsyncConnection
+
+metadata = MetaData()
+
+
+class Prose(TypeDecorator[str]):
+    """Text from outside. A lone surrogate, which no encoding of text can hold, becomes the replacement character."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return `value` as it can be stored."""
+        return None if value is None else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
 
 # A session is made by the first word stored in it, so guild and channel may still be unknown (a replay has none).
 sessions = Table(
@@ -185,94 +190,145 @@ search_marks = Table(
     Column("value", Integer, nullable=False),
 )
 
+# What the summary was after each landing: by it, what a model saw then can be shown later. `summary` is null where
+# nothing had been folded yet, or where words in it were forgotten since.
+landings = Table(
+    "landings",
+    metadata,
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("revision", Integer, primary_key=True),
+    Column("cursor", Integer, nullable=False),
+    Column("landed_at", Float, nullable=False),
+    Column("segment_id", String),
+    Column("summary", Prose),
+)
+
+# How a segment is kept (`compaction.memory.tiers.Kept`). The columns of its record are null until it is compressed.
+segment_tiers = Table(
+    "segment_tiers",
+    metadata,
+    Column("session_id", String, primary_key=True),
+    Column("segment_id", String, primary_key=True),
+    Column("message_count", Integer, nullable=False),
+    Column("last_mention", Integer, nullable=False),
+    Column("queued_at_turn", Integer),
+    Column("queued_at", Float),
+    Column("compressed_at_turn", Integer),
+    Column("compressed_at", Float),
+    Column("topic", Prose),
+    Column("compressed_content", Prose),
+    Column("original_tokens", Integer),
+    Column("compressed_tokens", Integer),
+    Column("key_decisions", Text),
+    Column("key_files", Text),
+    Column("contains_code", Boolean),
+    Column("contains_errors", Boolean),
+    Column("task_completed", Boolean),
+    Column("last_accessed", Float),
+    Column("access_count", Integer, nullable=False, server_default="0"),
+    Column("relevance_score", Float),
+    Column("archived_at", Float),
+    Column("pruned_at", Float),
+    ForeignKeyConstraint(["session_id", "segment_id"], ["segments.session_id", "segments.id"], ondelete="CASCADE"),
+    Index("archived_segments", "archived_at"),
+)
+
+tier_checks = Table(
+    "tier_checks",
+    metadata,
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("last_check_turn", Integer, nullable=False),
+)
+
+# Whose tiers are left alone: `scope` is guild or session, `name` its id.
+tier_opt_outs = Table(
+    "tier_opt_outs",
+    metadata,
+    Column("scope", String, primary_key=True),
+    Column("name", String, primary_key=True),
+)
+
+# What people said of themselves (`compaction.memory.people.PersonFact`), superseded ones included.
+person_facts = Table(
+    "person_facts",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("turn_seq", Integer, nullable=False),
+    Column("person_id", String, nullable=False),
+    Column("name", Prose, nullable=False),
+    Column("topic", Prose, nullable=False),
+    Column("value", Prose, nullable=False),
+    Column("text", Prose, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("superseded_by", String),
+    Column("superseded_at", Float),
+    Index("person_facts_by_person", "person_id"),
+    Index("person_facts_by_turn", "session_id", "turn_seq"),
+)
+
+# Up to which turn such facts have been drawn from a session: those with `seq < through_seq`.
+person_draws = Table(
+    "person_draws",
+    metadata,
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("through_seq", Integer, nullable=False),
+)
+
+# Before which turn nothing is drawn of whom: they had what was kept of them deleted then.
+person_forgets = Table(
+    "person_forgets",
+    metadata,
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("person_id", String, primary_key=True),
+    Column("through_seq", Integer, nullable=False),
+)
+
+# The system prompts that were sent, by what `model_context_built` calls them. They hold nobody's words.
+prompts = Table(
+    "prompts",
+    metadata,
+    Column("digest", String, primary_key=True),
+    Column("text", Prose, nullable=False),
+)
+
+# Texts that were sent and can't be made again from what is stored: a summary of what had no room, what a spoken
+# conversation is told of people, screens and earlier talk.
+sent_texts = Table(
+    "sent_texts",
+    metadata,
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", String, primary_key=True),
+    Column("text", Prose, nullable=False),
+)
+
+guild_settings = Table(
+    "guild_settings",
+    metadata,
+    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("compaction_mode", String),
+    Column("budget_enabled", Boolean),
+    Column("changed_at", Float, nullable=False),
+    Column("changed_by", BigInteger),
+    Column("voice_mode", String),
+    # A list of names as JSON.
+    Column("wake_names", String),
+    Column("quiet_always", Boolean),
+    Column("quiet_session", String),
+    Column("quiet_until", Float),
+    Column("persona", String),
+)
+
+hearing_opt_outs = Table(
+    "hearing_opt_outs",
+    metadata,
+    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("person_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("since", Float, nullable=False),
+)
+
 for _statement in SEARCH_OBJECTS:
     event.listen(metadata, "after_create", DDL(_statement))  # type: ignore[no-untyped-call]
-
-# Version n is reached by the statements of MIGRATIONS[n - 1]. Shipped steps are never edited: add one.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        """
-        CREATE TABLE sessions (
-            id VARCHAR NOT NULL PRIMARY KEY,
-            guild_id BIGINT,
-            channel_id BIGINT,
-            started_at FLOAT NOT NULL,
-            ended_at FLOAT,
-            cursor INTEGER NOT NULL DEFAULT 0,
-            revision INTEGER NOT NULL DEFAULT 0,
-            summary TEXT,
-            last_at FLOAT
-        )
-        """,
-        """
-        CREATE UNIQUE INDEX one_open_session_a_channel ON sessions (guild_id, channel_id)
-        WHERE ended_at IS NULL AND channel_id IS NOT NULL
-        """,
-        """
-        CREATE TABLE turns (
-            session_id VARCHAR NOT NULL,
-            seq INTEGER NOT NULL,
-            kind VARCHAR NOT NULL,
-            started_at FLOAT NOT NULL,
-            ended_at FLOAT NOT NULL,
-            parts TEXT NOT NULL,
-            tombstone BOOLEAN NOT NULL,
-            PRIMARY KEY (session_id, seq),
-            FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
-        )
-        """,
-        """
-        CREATE TABLE notes (
-            session_id VARCHAR NOT NULL,
-            id VARCHAR NOT NULL,
-            position INTEGER NOT NULL,
-            status VARCHAR NOT NULL,
-            at FLOAT NOT NULL,
-            who TEXT NOT NULL,
-            what TEXT NOT NULL,
-            why VARCHAR NOT NULL,
-            source VARCHAR NOT NULL,
-            frame_hash VARCHAR NOT NULL,
-            PRIMARY KEY (session_id, id),
-            FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
-        )
-        """,
-        "CREATE INDEX notes_by_status ON notes (session_id, status)",
-        """
-        CREATE TABLE segments (
-            session_id VARCHAR NOT NULL,
-            id VARCHAR NOT NULL,
-            position INTEGER NOT NULL,
-            start_seq INTEGER NOT NULL,
-            end_seq INTEGER NOT NULL,
-            started_at FLOAT NOT NULL,
-            ended_at FLOAT NOT NULL,
-            gist TEXT NOT NULL,
-            facts TEXT NOT NULL,
-            note_ids TEXT NOT NULL,
-            summariser VARCHAR NOT NULL,
-            degraded BOOLEAN NOT NULL,
-            closing BOOLEAN NOT NULL,
-            created_at FLOAT NOT NULL,
-            original_tokens INTEGER NOT NULL,
-            compressed_tokens INTEGER NOT NULL,
-            PRIMARY KEY (session_id, id),
-            FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
-        )
-        """,
-        """
-        CREATE UNIQUE INDEX one_segment_a_range ON segments (session_id, start_seq, end_seq)
-        WHERE start_seq < end_seq
-        """,
-    ),
-    SEARCH_STEP,
-    KEPT_STEP,
-    GUILDS_STEP,
-    PARTICIPATION_STEP,
-    SENT_STEP,
-    PERSONA_STEP,
-    FORGETS_STEP,
-)
 
 
 async def add_once(connection: AsyncConnection, table: Table, values: dict[str, object]) -> bool:
@@ -284,27 +340,3 @@ async def add_once(connection: AsyncConnection, table: Table, values: dict[str, 
 async def add_all_once(connection: AsyncConnection, table: Table, values: list[dict[str, object]]) -> None:
     """Insert those of these rows whose keys are free."""
     await connection.execute(insert(table).on_conflict_do_nothing(), values)
-
-
-async def migrate(connection: AsyncConnection, *, steps: tuple[tuple[str, ...], ...] = MIGRATIONS) -> int:
-    """Bring the database up to the last step and return its version.
-
-    `connection` is inside a write transaction, which makes all steps one: a crash leaves the old version whole.
-    Raises `StoreError` for a database of a newer Roomtone, which is left as it is.
-    """
-    version = int((await connection.exec_driver_sql("PRAGMA user_version")).scalar_one())
-    if version > len(steps):
-        raise too_new(version, known=len(steps))
-    for number, statements in enumerate(steps[version:], start=version + 1):
-        for statement in statements:
-            await connection.exec_driver_sql(statement)
-        await connection.exec_driver_sql(f"PRAGMA user_version = {number}")
-    return len(steps)
-
-
-def too_new(version: int, *, known: int = len(MIGRATIONS)) -> StoreError:
-    """Return what is said of a database that a later Roomtone wrote."""
-    return StoreError(
-        f"The database is of version {version}, and this Roomtone knows only {known}: a newer one wrote it. "
-        "Install a later Roomtone, or set storage.data_dir to another directory."
-    )

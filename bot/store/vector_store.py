@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, func, insert, select, text, update
 
 from bot.store import rows
-from bot.store.schema import notes, passage_vectors, passages, search_marks, segments, sessions, turns
-from bot.store.tags import clauses_of
-from bot.store.vectors import StoredVector, VectorSet, Wanted, packed
+from bot.store.tables import notes, passage_vectors, passages, search_marks, segments, sessions, turns
+from bot.store.tags import tag_clauses
+from bot.store.vectors import StoredVector, VectorFilter, VectorSet, quantize
 from compaction.memory.passage import PassageId, PassageKind, embedded_text
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _PAGE_ROWS = 1_000
 _PURGE_PAGES = 500
 
 
-class VectorShelf:
+class VectorStore:
     """Embeddings of passages: stored, and searched in memory. `most`: how many are held in memory in all."""
 
     def __init__(self, database: Database, *, most: int = 200_000) -> None:
@@ -51,7 +51,7 @@ class VectorShelf:
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
         """Return the passages whose embeddings by `model` are most like `vector`, with their cosine, best first."""
-        wanted = Wanted(clauses_of(scope), scope.since, scope.until, scope.in_view)
+        wanted = VectorFilter(tag_clauses(scope), scope.since, scope.until, scope.in_view)
         async with self._searching:
             vectors = await self._loaded(scope.guild_id, model)
             # Ten milliseconds in a thread of its own: the voices of the room go through the loop meanwhile.
@@ -142,7 +142,7 @@ class VectorShelf:
                 vector = embedded[PassageId(passage_id)]
                 await connection.execute(delete(passage_vectors).where(passage_vectors.c.passage_id == passage_id))
                 if vector is not None:
-                    scale, data = packed(vector)
+                    scale, data = quantize(vector)
                     values = {"passage_id": passage_id, "model": model, "scale": scale, "vector": data}
                     await connection.execute(insert(passage_vectors).values(values))
                 await connection.execute(update(passages).where(passages.c.id == passage_id).values(embedded_by=model))

@@ -2,7 +2,7 @@
 
 A segment that is known gets its record back. One of a session that is not known makes that session, ended and without
 turns, so that its content can be found. Nothing is added to a session that has turns of its own. Raises `StoreError`,
-and `BringingError` with a plain sentence for what does not fit.
+and `SegmentImportError` with a plain sentence for what does not fit.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from sqlalchemy import func, select, update
 from bot.errors import BotError
 from bot.store import rows
 from bot.store.indexing import index_source
-from bot.store.kept import segment_tiers
-from bot.store.schema import add_once, segments, sessions, turns
-from bot.store.standing import Accesses, Standing
-from bot.store.tiers import mark_archived, remember, set_last_check
+from bot.store.tables import add_once, segment_tiers, segments, sessions, turns
+from bot.store.tier_rows import AccessCount, StoredTier
+from bot.store.tiers import mark_archived, set_last_check, store_tier
 from compaction.memory.tiers import Kept
 from compaction.model import Segment, SegmentId, Seq, SessionId
 
@@ -32,18 +31,18 @@ if TYPE_CHECKING:
 SUMMARISER = "import"
 
 
-class BringingError(BotError):
+class SegmentImportError(BotError):
     """What a file holds does not fit what is stored: a plain sentence says why."""
 
 
-class Brought(Enum):
+class ImportResult(Enum):
     """What became of a segment."""
 
     NEW = "new"
     KNOWN = "known"
 
 
-class Bringing:
+class SegmentImporter:
     """Takes records and queues into an open `Database`. Each is one transaction."""
 
     def __init__(self, database: Database) -> None:
@@ -51,7 +50,7 @@ class Bringing:
 
     async def record(
         self, record: SegmentRecord, *, archived_at: float | None = None, guild_id: int | None = None
-    ) -> Brought:
+    ) -> ImportResult:
         """Take one segment in. `archived_at` (UTC epoch seconds): into the archive. `guild_id`: of a session that is
         made for it."""
         async with self._database.writing() as connection:
@@ -63,9 +62,9 @@ class Bringing:
                 )
             ).one_or_none()
             if row is None:
-                segment, brought = await _new_segment(connection, record, guild_id), Brought.NEW
+                segment, brought = await _new_segment(connection, record, guild_id), ImportResult.NEW
             else:
-                segment, brought = rows.segment_from_row(row), Brought.KNOWN
+                segment, brought = rows.segment_from_row(row), ImportResult.KNOWN
             spoken = max(0, record.end_turn - record.start_turn + 1)
             kept = Kept(
                 segment,
@@ -76,8 +75,8 @@ class Bringing:
                 archived_at=archived_at,
                 pruned_at=archived_at if archived_at is not None and not _details(record) else None,
             )
-            accesses = Accesses(record.access_count, record.last_accessed, record.relevance_score)
-            await remember(connection, record.session_id, Standing(kept, accesses))
+            accesses = AccessCount(record.access_count, record.last_accessed, record.relevance_score)
+            await store_tier(connection, record.session_id, StoredTier(kept, accesses))
             if archived_at is not None:
                 await mark_archived(connection, record.session_id, record.segment_id)
             return brought
@@ -87,7 +86,7 @@ class Bringing:
         the segments that are not stored."""
         async with self._database.writing() as connection:
             if await connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id)) is None:
-                raise BringingError(f"There is no session {session_id}. Import its segments first.")
+                raise SegmentImportError(f"There is no session {session_id}. Import its segments first.")
             found = await connection.execute(select(segments).where(segments.c.session_id == session_id))
             known = {row.id: rows.segment_from_row(row) for row in found}
             total = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
@@ -122,7 +121,7 @@ async def _new_segment(connection: AsyncConnection, record: SegmentRecord, guild
     if not await add_once(connection, sessions, made) and await connection.scalar(
         select(func.count()).select_from(turns).where(turns.c.session_id == session_id)
     ):
-        raise BringingError(
+        raise SegmentImportError(
             f"Session {session_id} has turns of its own and no segment {record.segment_id}: a segment of another "
             "session cannot be added to it."
         )
@@ -146,7 +145,7 @@ async def _new_segment(connection: AsyncConnection, record: SegmentRecord, guild
     last = await connection.scalar(select(func.max(segments.c.position)).where(segments.c.session_id == session_id))
     place: dict[str, object] = {"position": 0 if last is None else last + 1}
     if not await add_once(connection, segments, rows.segment_values(session_id, segment) | place):
-        raise BringingError(
+        raise SegmentImportError(
             f"Session {session_id} has another segment of turns {record.start_turn} to {record.end_turn}; "
             f"{record.segment_id} cannot be added beside it."
         )
