@@ -9,7 +9,7 @@ import httpx
 
 from benchmarks.errors import EndpointError
 from bot.models.catalogue import CHAT_QWEN
-from bot.models.directory import ModelShelf
+from bot.models.directory import ModelDirectory
 from rehearsal.errors import LanguageModelError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def find_model_file(chosen: Path | None, models_dir: Path) -> Path:
         if not chosen.is_file():
             raise LanguageModelError(f"There is no model file {chosen}. Give the path of a GGUF file.")
         return chosen
-    shelf = ModelShelf(models_dir)
+    shelf = ModelDirectory(models_dir)
     if not shelf.holds(CHAT_QWEN):
         raise LanguageModelError(
             f"{CHAT_QWEN.name} is not here. Run `roomtone models pull chat`, or name a GGUF file with --model-file."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarks.errors import PeerError
 from benchmarks.localmodel import Endpoint, check_endpoint, find_model_file
 from benchmarks.peers.environment import PEERS, peer_python
-from bot.embedding.factory import chosen_embedder
+from bot.embedding.factory import open_embedder
 from bot.settings import LlmSettings
 from config.load import load
 from rehearsal.errors import LanguageModelError
@@ -80,9 +80,7 @@ async def find_embedder(options: Options, stack: AsyncExitStack, remark: Callabl
     if not options.embeddings:
         remark("Memory search was measured without embeddings.")
         return None
-    embedder = await stack.enter_async_context(
-        chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
-    )
+    embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
     if embedder is None:
         remark("Memory search was measured without embeddings; `roomtone models pull embed` brings a local model.")
     return embedder

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.figures import part_of
 from benchmarks.reply.talk import ANSWER_S, Owed, Part, talks
-from bot.brain.decider import Said, Situation, decide
+from bot.brain.decider import HeardText, Situation, decide
 from bot.brain.silence_requests import asks_for_silence
-from bot.brain.wakeword import is_addressed, without_name
+from bot.brain.wakeword import mentions_name, strip_name
 from bot.participation.engagement import Engagement
 from bot.participation.settings import ParticipationSettings
 from bot.settings import BrainSettings
@@ -109,7 +109,7 @@ class DecidingRoom:
             # Whoever calls it by name later has let it talk again before.
             self._engagement.ends_for_all()
             return False
-        decision = decide(Said(line.text, by_bot=line.by_bot), situation)
+        decision = decide(HeardText(line.text, by_bot=line.by_bot), situation)
         self._engagement.heard(speaker_id, line.text, decision)
         if decision.answer:
             self._engagement.answered(speaker_id, "So it is.", now=line.ended_s + ANSWER_S)
@@ -117,8 +117,8 @@ class DecidingRoom:
 
     def _is_hushed(self, line: Line, *, engaged: bool) -> bool:
         """Return whether the bot is told to be silent, by somebody it listens to."""
-        has_its_ear = engaged or is_addressed(line.text, self._wake_names)
-        return not line.by_bot and has_its_ear and asks_for_silence(without_name(line.text, self._wake_names))
+        has_its_ear = engaged or mentions_name(line.text, self._wake_names)
+        return not line.by_bot and has_its_ear and asks_for_silence(strip_name(line.text, self._wake_names))
 
 
 def judge_talks(all_talks: Iterable[Talk], room_of: Callable[[Talk], Room]) -> Verdicts:

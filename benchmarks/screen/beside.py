@@ -11,7 +11,7 @@ from benchmarks.reply.material import material
 from benchmarks.reply.pauses import Listener
 from benchmarks.screen.pictures import Text, jpeg, scene, written
 from bot.clock import SystemClock
-from bot.screen.readers import OcrAlone
+from bot.screen.readers import OcrOnlyReaders
 from bot.screen.share import Share
 from config.load import load
 from voice.screen.ocr import OcrReader
@@ -64,7 +64,7 @@ async def _sharing(progress: Progress, *, wanted: bool) -> AsyncIterator[None]:
         share = Share(
             "Ada",
             "a window",
-            readers=OcrAlone(reader),
+            readers=OcrOnlyReaders(reader),
             settings=ScreenSettings(),
             clock=SystemClock(),
             on_note=note,

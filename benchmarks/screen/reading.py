@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import part_of_sum, percentile
 from benchmarks.screen.pictures import Text, chat, hud, jpeg, scene, written
 from bot.clock import SystemClock
-from bot.screen.readers import OcrAlone
+from bot.screen.readers import OcrOnlyReaders
 from bot.screen.share import Share
 from voice.screen.gate import WHOLE, Box
 from voice.screen.ocr import OcrReader
@@ -84,7 +84,7 @@ async def measure_latency(events: int, seed: int, progress: Progress) -> dict[st
         share = Share(
             "Ada",
             "a window",
-            readers=OcrAlone(reader),
+            readers=OcrOnlyReaders(reader),
             settings=ScreenSettings(),
             clock=SystemClock(),
             on_note=note,

@@ -15,7 +15,7 @@ from bot.brain.lexicon import (
     is_question,
     words_of,
 )
-from bot.brain.wakeword import is_called
+from bot.brain.wakeword import calls_name
 from voice.speaking.backchannel import Meaning, meaning_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _CONJUNCTIONS = frozenset({"and", "or", "but"})
 _OBJECTS = re.compile(r"\W*(?:no\b\s*[,.;:!–—-]|i mean\b(?!\s*,))", re.IGNORECASE)
 
 
-def goes_on(text: str) -> bool:
+def is_follow_up(text: str) -> bool:
     """Return whether `text` goes on with what was just answered: asks, objects, corrects, or wants more of it."""
     if _OBJECTS.match(text) or (is_question(text) and not _NEWLY_BEGUN.match(text)):
         return True
@@ -68,7 +68,7 @@ def goes_on(text: str) -> bool:
     return bool(words) and (words[0] in _GOES_ON or " ".join(words[:2]) in _GOES_ON)
 
 
-def calls_one_of(text: str, names: Sequence[str]) -> bool:
+def calls_any(text: str, names: Sequence[str]) -> bool:
     """Return whether `text` calls somebody of `names`: 'Ben, what …', 'hey Ben what …', '… don't you think, Ben?'.
 
     Who is only spoken of ('Ben said that …', 'and Ben?') is not called. `names`: display names; their first words
@@ -80,7 +80,7 @@ def calls_one_of(text: str, names: Sequence[str]) -> bool:
     said = set(words)
     for name in _called(names):
         # The recogniser knows everybody's name; and in a large channel most of them are not said.
-        if said.isdisjoint(words_of(name)) or not is_called(text, (name,)):
+        if said.isdisjoint(words_of(name)) or not calls_name(text, (name,)):
             continue
         if name not in _ORDINARY and name not in _OPENINGS:
             return True
@@ -89,7 +89,7 @@ def calls_one_of(text: str, names: Sequence[str]) -> bool:
     return False
 
 
-def wants_no_answer(text: str) -> bool:
+def needs_no_reply(text: str) -> bool:
     """Return whether `text` only shows attention ('mm-hm', 'oh really') or closes the matter ('thank you')."""
     if any(mark in text for mark in QUESTION_MARKS):
         return False

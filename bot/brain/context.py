@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.exchanges import placed
+from bot.brain.tools.exchanges import insert_exchanges
 from bot.brain.tools.permission import NOBODY
 from bot.llm.budget import MEMORY_SEARCH, offers_tokens
-from bot.llm.port import ChatMessage, Role
+from bot.llm.port import ChatMessage, ChatRole
 from compaction.budget.messages import Message
 from compaction.budget.summarize import SummarizeOptions, summarize_by_rules
 from compaction.context.build import build_payload, left_out_turns, turn_text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.brain.tools.permission import Asker
-    from bot.brain.tools.toolbox import Toolbox, ToolUse
+    from bot.brain.tools.toolbox import Toolbox, ToolRunner
     from bot.guild import PromptPolicy
     from bot.llm.port import ToolOffer
     from compaction.context.build import SessionContext
@@ -61,7 +61,7 @@ class ModelContext:
     # Whether it has to stay within the model's budget on its way.
     enforced: bool = True
     # What the model may call while it answers; None: nothing. What tools answered before is among the messages.
-    tools: ToolUse | None = None
+    tools: ToolRunner | None = None
     # Whether the answer may be that there is nothing to say: then nothing is said before that is known.
     may_skip: bool = False
 
@@ -125,7 +125,7 @@ def build_context_messages(
         session=session,
         current=current,
         parts=whole,
-        messages=placed([(_message(part), _turn_in(part)) for part in parts], exchanged),
+        messages=insert_exchanges([(_message(part), _turn_in(part)) for part in parts], exchanged),
         now=now,
         quotes=tuple(quotes),
         enforced=policy is None or policy.enforced,
@@ -137,7 +137,7 @@ def build_context_messages(
 def _exchanged(told: Sequence[ChatMessage], count: Callable[[str], int]) -> PayloadPart:
     """Return what was called for one earlier question and what came of it, as one part: for the record alone."""
     lines = [f"{each.name}({each.arguments})" for message in told for each in message.tool_calls]
-    lines += [f"{message.name}: {message.content}" for message in told if message.role is Role.TOOL]
+    lines += [f"{message.name}: {message.content}" for message in told if message.role is ChatRole.TOOL]
     made = as_sent(part("tool", PartKind.TOOL, "\n".join(lines)))
     return replace(made, tokens=sum(message_tokens(message, count) for message in told))
 
@@ -156,7 +156,7 @@ def _affordable(offers: Sequence[ToolOffer], room: int, count: Callable[[str], i
 
 
 def _message(part: PayloadPart) -> ChatMessage:
-    return ChatMessage(Role(part.role), part.content, kind=part.kind, timestamp=part.timestamp)
+    return ChatMessage(ChatRole(part.role), part.content, kind=part.kind, timestamp=part.timestamp)
 
 
 def _turn_in(part: PayloadPart) -> Seq | None:

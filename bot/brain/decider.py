@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 
-from bot.brain.addressing import calls_one_of, goes_on, wants_no_answer, word_count
+from bot.brain.addressing import calls_any, is_follow_up, needs_no_reply, word_count
 from bot.brain.lexicon import is_question
-from bot.brain.wakeword import is_addressed, is_called
+from bot.brain.wakeword import calls_name, mentions_name
 from bot.guild import VoiceMode
 from voice.listening.coalesce import is_effect
 
@@ -42,7 +42,7 @@ class Reason(StrEnum):
     BUSY = "busy"
 
 
-class Waiting(Enum):
+class PendingReply(Enum):
     """What waits behind the answer in the works; there is never more than one."""
 
     NOTHING = auto()
@@ -51,7 +51,7 @@ class Waiting(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class HeardText:
     """What one person, or bot, said just now."""
 
     text: str
@@ -73,7 +73,7 @@ class Situation:
     opted_out: bool = False
     silenced: bool = False
     over_ceiling: bool = False
-    waiting: Waiting = Waiting.NOTHING
+    waiting: PendingReply = PendingReply.NOTHING
     # An answer is in the works, or somebody is speaking.
     busy: bool = False
     # Who finds the words can tell that there is nothing to say.
@@ -94,7 +94,7 @@ class Decision:
     may_skip: bool = False
 
 
-def decide(said: Said | None, situation: Situation) -> Decision:
+def decide(said: HeardText | None, situation: Situation) -> Decision:
     """Return whether the bot speaks, now that `said` was said; None: nobody said anything, but there is an occasion.
 
     It never answers a bot, so that two of them cannot talk to each other for ever. A newer turn that deserves an
@@ -108,27 +108,27 @@ def decide(said: Said | None, situation: Situation) -> Decision:
         return Decision(False, Reason.SILENCED)
     if situation.over_ceiling:
         return Decision(False, Reason.OVER_CEILING)
-    if wanted.may_skip and situation.waiting is Waiting.CERTAIN:
+    if wanted.may_skip and situation.waiting is PendingReply.CERTAIN:
         return Decision(False, Reason.BETTER_WAITS)
-    return replace(wanted, supersedes=situation.waiting is not Waiting.NOTHING)
+    return replace(wanted, supersedes=situation.waiting is not PendingReply.NOTHING)
 
 
-def _asked(said: Said, situation: Situation) -> Decision:
+def _asked(said: HeardText, situation: Situation) -> Decision:
     """Return what `said` deserves, whether or not the bot may speak."""
     if (ruled_out := _ruled_out(said, situation)) is not None:
         return Decision(False, ruled_out)
-    if is_called(said.text, situation.wake_names):
+    if calls_name(said.text, situation.wake_names):
         return Decision(True, Reason.WAKE_NAME)
-    mentioned = is_addressed(said.text, situation.wake_names)
+    mentioned = mentions_name(said.text, situation.wake_names)
     if situation.mode is VoiceMode.NAME:
         return Decision(False, Reason.MENTIONED if mentioned else Reason.NOT_ADDRESSED)
-    if calls_one_of(said.text, situation.others):
+    if calls_any(said.text, situation.others):
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
-    if wants_no_answer(said.text) and not situation.asked:
+    if needs_no_reply(said.text) and not situation.asked:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
         return Decision(True, Reason.ALONE_TOGETHER)
-    if situation.engaged and (situation.asked or goes_on(said.text)):
+    if situation.engaged and (situation.asked or is_follow_up(said.text)):
         return Decision(True, Reason.ENGAGED, may_skip=True)
     to_the_room = is_question(said.text) and word_count(said.text) >= ROOM_QUESTION_WORDS
     if situation.mode is VoiceMode.FREE and situation.discerning and to_the_room:
@@ -136,7 +136,7 @@ def _asked(said: Said, situation: Situation) -> Decision:
     return Decision(False, Reason.MENTIONED if mentioned else Reason.NOT_ADDRESSED)
 
 
-def _ruled_out(said: Said, situation: Situation) -> Reason | None:
+def _ruled_out(said: HeardText, situation: Situation) -> Reason | None:
     """Return why nothing like this is ever answered; None if it may be."""
     if said.by_bot:
         return Reason.OTHER_BOT
@@ -152,7 +152,7 @@ def _unasked(situation: Situation) -> Decision:
     reason = Reason.SCREEN if situation.screen else Reason.QUIET_ROOM
     if not (situation.screen or situation.lull) or situation.people == 0 or not situation.discerning:
         return Decision(False, Reason.NOTHING_SAID)
-    if situation.busy or situation.waiting is not Waiting.NOTHING:
+    if situation.busy or situation.waiting is not PendingReply.NOTHING:
         return Decision(False, Reason.BUSY)
     # A screen may be commented on for who talks with the bot anyway; for the room only where it speaks freely.
     free = situation.mode is VoiceMode.FREE or situation.people == 1 or situation.engaged

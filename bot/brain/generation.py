@@ -13,32 +13,32 @@ import structlog
 
 from bot.brain.reply_progress import elapsed_ms
 from bot.brain.responder import CutOffError
-from bot.brain.skip import unless_skipped
+from bot.brain.skip import drop_skipped
 from bot.llm.port import ChatModelError
 from compaction.errors import ContextOverflowError
 from voice.speaking.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
     from bot.brain.context import ModelContext
-    from bot.brain.reply_progress import Progress
+    from bot.brain.reply_progress import ReplyProgress
     from bot.brain.responder import Responder
     from bot.clock import Clock
 
 log = structlog.get_logger()
 
 # A sentence to be spoken, what went wrong instead, or the end.
-Thought: TypeAlias = str | ChatModelError | ContextOverflowError | None
+GeneratedItem: TypeAlias = str | ChatModelError | ContextOverflowError | None
 
 # Sentences a fast model may be ahead of the voice; more would be thought in vain if people speak on.
 SENTENCES_AHEAD = 4
 
 
-def new_thoughts() -> asyncio.Queue[Thought]:
+def new_sentence_queue() -> asyncio.Queue[GeneratedItem]:
     """Return the queue between thinking and speaking."""
     return asyncio.Queue(SENTENCES_AHEAD)
 
 
-class Thinking:
+class ReplyGenerator:
     """Asks the responder. One a room."""
 
     def __init__(self, responder: Responder, clock: Clock) -> None:
@@ -46,7 +46,12 @@ class Thinking:
         self._clock = clock
 
     async def think(
-        self, context: ModelContext, thoughts: asyncio.Queue[Thought], progress: Progress, *, may_skip: bool = False
+        self,
+        context: ModelContext,
+        thoughts: asyncio.Queue[GeneratedItem],
+        progress: ReplyProgress,
+        *,
+        may_skip: bool = False,
     ) -> None:
         """Cut the responder's stream into sentences; a failure is handed on like one, and the end at last.
 
@@ -56,7 +61,7 @@ class Thinking:
         try:
             async with (
                 aclosing(self._responder.respond(context)) as stream,
-                aclosing(unless_skipped(stream, on_skip=progress.skip) if may_skip else stream) as pieces,
+                aclosing(drop_skipped(stream, on_skip=progress.skip) if may_skip else stream) as pieces,
             ):
                 async for piece in pieces:
                     if progress.model_first_token_ms is None:

@@ -74,7 +74,7 @@ _LOST_VOWEL = 1.0
 
 
 @lru_cache(maxsize=4096)
-def sounds(word: str) -> str:
+def to_phonemes(word: str) -> str:
     """Return the sounds of one word, a letter each; empty for what is not written in Latin letters."""
     plain = unicodedata.normalize("NFKD", word.casefold())
     for pattern, sound in _SPELLINGS:
@@ -82,7 +82,7 @@ def sounds(word: str) -> str:
     return plain
 
 
-def apart(heard: str, meant: str) -> float:
+def phonetic_distance(heard: str, meant: str) -> float:
     """Return how far the sounds heard are from those meant: 0 is alike, and a wholly other consonant is 1."""
     row = [0.0]
     for sound in meant:

@@ -43,7 +43,7 @@ AHEAD_S = 2.0
 NEAR_SHARE = 0.8
 
 
-class Quoting:
+class QuoteFinder:
     """Finds quotes for the replies of one room. `max_input_tokens` and `zone` are those of its prompts."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Quoting:
     def _sent(self, question: Turn, memory: SessionMemory) -> tuple[Turn, ...]:
         """Return what the model has before it anyway, besides the question."""
         window = [turn for turn in memory.window if turn.seq != question.seq]
-        return surely_sent(window, max_input_tokens=self._max_input_tokens)
+        return select_turns_surely_sent(window, max_input_tokens=self._max_input_tokens)
 
     async def _search_ahead(self, text: str, seen_from: Seq) -> Sequence[Recalled]:
         try:
@@ -163,7 +163,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[^\W_]+", text.casefold()))
 
 
-def surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn, ...]:
+def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn, ...]:
     """Return the newest turns of a window, as far as they will have room in a prompt whatever else is in it.
 
     Mostly all of them. Where the window is about to be evicted, its older turns are as good as not sent.

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.generation import Thinking, new_thoughts
-from bot.brain.reply_progress import Progress, elapsed_ms
-from bot.brain.speech_output import Speaking
+from bot.brain.generation import ReplyGenerator, new_sentence_queue
+from bot.brain.reply_progress import ReplyProgress, elapsed_ms
+from bot.brain.speech_output import SpeechOutput
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 
@@ -72,7 +72,7 @@ class Reply:
     skipped: bool = False
 
 
-class Direct(Protocol):
+class SpeechToSpeech(Protocol):
     """Somebody who answers in sound at once, without words to be spoken in between: speech-to-speech."""
 
     @property
@@ -108,7 +108,7 @@ class Replier:
         pronunciations: Mapping[str, str] | None = None,
         blocked_words: Sequence[str] = (),
         moderator: Moderator | None = None,
-        direct: Direct | None = None,
+        direct: SpeechToSpeech | None = None,
     ) -> None:
         self._build_context = build_context
         self._playback = playback
@@ -116,8 +116,8 @@ class Replier:
         self._timeout_s = timeout_s
         self._on_reply = on_reply
         self._direct = direct
-        self._thinking = Thinking(responder, clock)
-        self._speaking = Speaking(
+        self._thinking = ReplyGenerator(responder, clock)
+        self._speaking = SpeechOutput(
             synthesizer=synthesizer,
             playback=playback,
             clock=clock,
@@ -137,7 +137,7 @@ class Replier:
         self._interrupted = False
         self._recorded = asyncio.Event()
         self._recorded.set()
-        self._progress: Progress | None = None
+        self._progress: ReplyProgress | None = None
 
     @property
     def waiting(self) -> Question | None:
@@ -211,7 +211,7 @@ class Replier:
                     self._idle.set()
 
     async def _answer(self, question: Question) -> Reply:
-        progress = self._progress = Progress(begun_at=self._clock.monotonic())
+        progress = self._progress = ReplyProgress(begun_at=self._clock.monotonic())
         self._interrupted = False
         try:
             async with asyncio.timeout(self._timeout_s) as self._scope:
@@ -247,7 +247,7 @@ class Replier:
             self._direct.spoken(sum(piece.played_s for piece in progress.played), complete=complete)
         return self._reply(question, progress)
 
-    async def _speak_directly(self, question: Question, progress: Progress) -> bool:
+    async def _speak_directly(self, question: Question, progress: ReplyProgress) -> bool:
         """Let speech-to-speech answer; return whether it did, at least in part."""
         direct = self._direct
         if direct is None or not direct.usable:
@@ -285,16 +285,16 @@ class Replier:
         if self._scope is not None and not self._broken_off:
             self._scope.reschedule(None)
 
-    async def _refuse(self, error: ContextOverflowError, progress: Progress) -> None:
+    async def _refuse(self, error: ContextOverflowError, progress: ReplyProgress) -> None:
         """Say aloud what to do about a question that is too much; the figures are written."""
-        thoughts = new_thoughts()
+        thoughts = new_sentence_queue()
         for thought in (error, None):
             thoughts.put_nowait(thought)
         await self._speaking.speak(thoughts, progress)
         await self._speaking.play_out(progress)
 
-    async def _think_and_speak(self, context: ModelContext, progress: Progress, *, may_skip: bool) -> None:
-        thoughts = new_thoughts()
+    async def _think_and_speak(self, context: ModelContext, progress: ReplyProgress, *, may_skip: bool) -> None:
+        thoughts = new_sentence_queue()
         async with asyncio.TaskGroup() as tasks:
             think = self._thinking.think(context, thoughts, progress, may_skip=may_skip)
             thinking = tasks.create_task(think, name="think")
@@ -303,7 +303,7 @@ class Replier:
             thinking.cancel()
         await self._speaking.play_out(progress)
 
-    def _reply(self, question: Question, progress: Progress) -> Reply:
+    def _reply(self, question: Question, progress: ReplyProgress) -> Reply:
         played = progress.played
         starts = [piece.first_frame_at for piece in played if piece.first_frame_at is not None]
         return Reply(

@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class Progress:
+class ReplyProgress:
     """How far an answer is. `begun_at` is monotonic seconds, `audio_s` the sound handed to playback so far."""
 
     begun_at: float

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.system_prompt import AFTER_TOOLS, IN_WORDS_NOW
-from bot.brain.tools.exchanges import Exchange
+from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
+from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.settings import ToolsSettings
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, FinishReason, Role, Tools
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from bot.brain.context import ModelContext
-    from bot.brain.tools.toolbox import ToolUse
-    from bot.llm.port import ChatModel, Streamed
+    from bot.brain.tools.toolbox import ToolRunner
+    from bot.llm.port import ChatModel, StreamItem
     from compaction.budget.messages import ToolCall
 
 log = structlog.get_logger()
@@ -58,14 +58,14 @@ class ModelResponder:
         The model may call tools, for so many steps; while a slow one runs that is told, where nothing was said yet and
         an answer is sure to follow.
         """
-        steps: list[Exchange] = []
+        steps: list[ToolExchange] = []
         said = False
         try:
             while True:
-                words, ended = "", Ended(FinishReason.STOP)
+                words, ended = "", StreamEnd(FinishReason.STOP)
                 async with aclosing(self._stream(context, steps)) as stream:
                     async for piece in stream:
-                        if isinstance(piece, Ended):
+                        if isinstance(piece, StreamEnd):
                             ended = piece
                             continue
                         words += piece
@@ -88,29 +88,29 @@ class ModelResponder:
                     results = await running
                 finally:
                     running.cancel()
-                steps.append(Exchange(ended.calls, results, words))
+                steps.append(ToolExchange(ended.calls, results, words))
         finally:
             if context.tools is not None:
                 context.tools.keep(context.current.seq, steps)
         if ended.reason in {FinishReason.LENGTH, FinishReason.FILTERED}:
             raise CutOffError(ended.reason.value)
 
-    async def _stream(self, context: ModelContext, steps: Sequence[Exchange]) -> AsyncGenerator[Streamed, None]:
+    async def _stream(self, context: ModelContext, steps: Sequence[ToolExchange]) -> AsyncGenerator[StreamItem, None]:
         """Yield one answer of the model, after what its tools have found so far."""
         messages = (*context.messages, *(each for step in steps for each in step.messages()))
         tools = NO_TOOLS
         if context.tools is not None:
-            tools = Tools(context.tools.offers, callable_now=len(steps) < self._settings.max_steps)
+            tools = OfferedTools(context.tools.offers, callable_now=len(steps) < self._settings.max_steps)
         if steps:
-            told = AFTER_TOOLS if tools.callable_now else IN_WORDS_NOW
-            messages = (*messages, ChatMessage(Role.SYSTEM, told))
+            told = AFTER_TOOL_RESULTS if tools.callable_now else ANSWER_WITHOUT_TOOLS
+            messages = (*messages, ChatMessage(ChatRole.SYSTEM, told))
         stream = self._model.stream(
             messages, max_output_tokens=self._max_output_tokens, enforce_budget=context.enforced, tools=tools
         )
         opening: str | None = ""
         async with aclosing(stream):
             async for piece in stream:
-                if isinstance(piece, Ended):
+                if isinstance(piece, StreamEnd):
                     if opening and (words := without_heading(opening)):
                         yield words
                     opening = None
@@ -144,7 +144,7 @@ class ModelResponder:
             )
 
 
-async def _run_all(tools: ToolUse, calls: Sequence[ToolCall]) -> tuple[str, ...]:
+async def _run_all(tools: ToolRunner, calls: Sequence[ToolCall]) -> tuple[str, ...]:
     """Run the calls of one step side by side; return what each found, in their order."""
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(tools.run(call), name=f"tool-{call.name[:40]}") for call in calls]

@@ -37,7 +37,7 @@ _THOUGHT = re.compile(rf"\s*[<◁](?P<name>{'|'.join(_NAMES)})[>▷].*?[<◁]/(?
 _OPENING = re.compile(r"\s*[<◁](?P<name>[a-z]*)(?P<end>[>▷]?)", re.IGNORECASE)
 
 
-def told(reason: Reason) -> str:
+def skip_instruction(reason: Reason) -> str:
     """Return what the model is told besides when it may skip; empty where it has to answer."""
     return f"{_WHY[reason]} {_HOW}" if reason in _WHY else ""
 
@@ -47,7 +47,7 @@ def is_skip(text: str) -> bool:
     return text.strip(_ENDINGS).casefold() == SKIP.casefold()
 
 
-async def unless_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None]) -> AsyncGenerator[str, None]:
+async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None]) -> AsyncGenerator[str, None]:
     """Yield an answer's pieces; none of them, and call `on_skip`, if it is SKIP or begins with it, or is empty.
 
     What stands before a SKIP at the very end is yielded. Half of the word, from a model that was cut short, is the

@@ -21,8 +21,8 @@ from voice.speaking.spoken import Spoken
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bot.brain.generation import Thought
-    from bot.brain.reply_progress import Progress
+    from bot.brain.generation import GeneratedItem
+    from bot.brain.reply_progress import ReplyProgress
     from bot.clock import Clock
     from voice.speaking.moderation import Moderator
     from voice.speaking.playback import Piece, Playback
@@ -42,7 +42,7 @@ BLOCKED = "I left out something that I must not say here."
 NOT_PLAYED = "My answer did not get through to the voice channel. `/leave` and `/join` connect me anew."
 
 
-class Speaking:
+class SpeechOutput:
     """The way from a sentence to the voice channel. One a room; `on_queued` is told of each piece that will sound."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Speaking:
         self._pace = Pace()
         self._moderator = moderator
 
-    async def speak(self, thoughts: asyncio.Queue[Thought], progress: Progress) -> None:
+    async def speak(self, thoughts: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
         """Speak of each sentence what can be spoken, until the end; the next is made while one plays."""
         spoken = Spoken(self._pronunciations, own_names=self._own_names)
         while (item := await thoughts.get()) is not None:
@@ -83,7 +83,7 @@ class Speaking:
             if not await self._say(said, progress):
                 return
 
-    async def _say(self, said: Sayable, progress: Progress) -> bool:
+    async def _say(self, said: Sayable, progress: ReplyProgress) -> bool:
         """Speak one sentence, which sounds while the rest of it is made; return whether playback takes more."""
         # What is remembered is the text, not the way it is pronounced.
         piece = await self._opened(said, progress)
@@ -110,7 +110,7 @@ class Speaking:
             self._pace.learn(said.aloud, spoken_s)
         return True
 
-    async def _opened(self, said: Sayable, progress: Progress) -> Piece | None:
+    async def _opened(self, said: Sayable, progress: ReplyProgress) -> Piece | None:
         """Return a place in playback for a sentence, or None if it plays nothing any more."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
@@ -119,7 +119,7 @@ class Speaking:
             progress.fail("playback", NOT_PLAYED)
             return None
 
-    async def queue(self, speech: Speech, progress: Progress) -> bool:
+    async def queue(self, speech: Speech, progress: ReplyProgress) -> bool:
         """Queue a piece for playback; return whether playback takes more."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
@@ -131,7 +131,7 @@ class Speaking:
         self._on_queued()
         return True
 
-    async def play_out(self, progress: Progress) -> None:
+    async def play_out(self, progress: ReplyProgress) -> None:
         """Wait until all that was queued has sounded, however often somebody makes it pause."""
         waiting = set(progress.pieces)
         while waiting:
@@ -141,7 +141,7 @@ class Speaking:
                 progress.fail("playback", NOT_PLAYED)
                 return
 
-    async def _may_say(self, text: str, progress: Progress) -> bool:
+    async def _may_say(self, text: str, progress: ReplyProgress) -> bool:
         """Return whether `text` may be spoken; if not, log why and let the people be told."""
         try:
             objection = "word_list" if self._blocked_words.forbids(text) else None

@@ -31,13 +31,15 @@ few words what you could not do."""
 
 # Behind what tools have found. Without it a small model calls the same tool again, or talks of tools: Qwen2.5-Coder
 # 1.5B answered 2 of 11 times what it was asked, 12 of 12 with the first sentence and 11 of 11 with the second.
-AFTER_TOOLS = "Now answer in plain words, from what stands above. Call another tool only if the answer is not there."
+AFTER_TOOL_RESULTS = (
+    "Now answer in plain words, from what stands above. Call another tool only if the answer is not there."
+)
 # The same where no more may be called: not every server minds a `tool_choice` that says so.
-IN_WORDS_NOW = "Answer now, in plain words, from what stands above. No tool can be called any more."
+ANSWER_WITHOUT_TOOLS = "Answer now, in plain words, from what stands above. No tool can be called any more."
 
 
 @dataclass(frozen=True, slots=True)
-class Instructions:
+class SystemPrompt:
     """The system prompt of one bot. `extra` is the operator's own addition, empty if none."""
 
     name: str

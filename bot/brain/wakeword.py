@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from bot.brain.lexicon import UNSPACED
-from bot.brain.phonetics import apart, sounds
+from bot.brain.phonetics import phonetic_distance, to_phonemes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ class _Name:
     """A name as one word, its sounds, and how many words it is written as."""
 
     joined: str
-    sounds: str
+    phonemes: str
     words: int
 
 
@@ -130,19 +130,19 @@ class _Call:
     first: int
 
 
-def is_addressed(text: str, wake_names: tuple[str, ...]) -> bool:
+def mentions_name(text: str, wake_names: tuple[str, ...]) -> bool:
     """Return whether `text` says one of `wake_names`, exactly or nearly."""
     return _call(_spaced(text, wake_names), wake_names) is not None
 
 
-def is_called(text: str, wake_names: tuple[str, ...]) -> bool:
+def calls_name(text: str, wake_names: tuple[str, ...]) -> bool:
     """Return whether `text` calls one of `wake_names`, and does not only speak of it: 'I asked Roomtone yesterday'."""
     text, names = _spaced(text, wake_names), _names(wake_names)
     words = _words(text)
     return any(not _spoken_of(text, words, *place) for place in _places(text, words, names))
 
 
-def without_call(text: str, wake_names: tuple[str, ...]) -> str:
+def strip_call(text: str, wake_names: tuple[str, ...]) -> str:
     """Return `text` without the name it begins with ('Hey Roomtone, who …' becomes 'who …'), if it does."""
     call = _call(text, wake_names)
     if call is None or call.first > 1 or (call.first and _words(text)[0].text not in GREETINGS):
@@ -150,7 +150,7 @@ def without_call(text: str, wake_names: tuple[str, ...]) -> str:
     return text[call.end :].lstrip(" ,.;:!?…-–—")
 
 
-def without_name(text: str, wake_names: tuple[str, ...]) -> str:
+def strip_name(text: str, wake_names: tuple[str, ...]) -> str:
     """Return `text` without the name, wherever it stands: 'be quiet, Roomtone' becomes 'be quiet'."""
     call = _call(text, wake_names)
     if call is None:
@@ -243,7 +243,7 @@ def _words(text: str) -> tuple[_Word, ...]:
 def _names(wake_names: tuple[str, ...]) -> tuple[_Name, ...]:
     names = (tuple(word.bare for word in _words(name)) for name in wake_names)
     return tuple(
-        dict.fromkeys(_Name("".join(words), "".join(map(sounds, words)), len(words)) for words in names if words)
+        dict.fromkeys(_Name("".join(words), "".join(map(to_phonemes, words)), len(words)) for words in names if words)
     )
 
 
@@ -252,6 +252,6 @@ def _off(heard: tuple[str, ...], name: _Name) -> float:
     """Return how far the sounds of these words are from the name's, for each of its sounds."""
     if heard == (name.joined + "s",):  # a possessive that lost its apostrophe
         return 0.0
-    if len(name.sounds) < FEWEST_SOUNDS:
+    if len(name.phonemes) < FEWEST_SOUNDS:
         return inf
-    return apart("".join(map(sounds, heard)), name.sounds) / len(name.sounds)
+    return phonetic_distance("".join(map(to_phonemes, heard)), name.phonemes) / len(name.phonemes)

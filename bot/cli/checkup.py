@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
-from bot.models.directory import ModelShelf
+from bot.models.directory import ModelDirectory
 from bot.store.database import verify_database_file
 from compaction.errors import StoreError
 from voice.errors import OpusMissingError, RecogniserError
@@ -317,7 +317,7 @@ _RIGHTS = "Give the user that runs the bot the right to read it."
 
 
 def _check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Finding:
-    shelf = ModelShelf(folder.parent)
+    shelf = ModelDirectory(folder.parent)
     if (trouble := _unreadable(folder)) is not None:
         return Finding(name, Status.MISSING, trouble, _RIGHTS)
     wrong = shelf.verify(entry)

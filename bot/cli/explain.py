@@ -118,7 +118,7 @@ async def _overview(settings: Settings, session: str, log: Path) -> Overview:
 
 
 async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Explanation:
-    from bot.brain.system_prompt import Instructions
+    from bot.brain.system_prompt import SystemPrompt
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin, MemoryAdminError
@@ -139,7 +139,7 @@ async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Ex
                 found = [record for record in records if record.answer_to is not None and record.answer_to < turn]
         if not found:
             raise MemoryAdminError(_unknown(session_id, turn, records, log))
-        now = Instructions(settings.brain.name, settings.brain.instructions).text()
+        now = SystemPrompt(settings.brain.name, settings.brain.instructions).text()
         return await Explainer(database, turns).explain(found[-1], prompts=[now])
 
 

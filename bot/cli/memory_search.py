@@ -57,16 +57,16 @@ def command(
     if not found:
         typer.echo("Nothing that was said or shown is about that.")
         return
-    from bot.brain.tools.memory import told
+    from bot.brain.tools.memory import format_recalled
 
-    typer.echo("\n\n".join(told(each, zone) for each in found))
+    typer.echo("\n\n".join(format_recalled(each, zone) for each in found))
 
 
 async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> tuple[Recalled, ...]:
     """Search the database of the settings, indexing first what an earlier version stored."""
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
-    from bot.embedding.factory import chosen_embedder
+    from bot.embedding.factory import open_embedder
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall
     from bot.store.indexing import catch_up
@@ -79,7 +79,7 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
         database = await stack.enter_async_context(stored(settings))
         await catch_up(database)
         embedder = await stack.enter_async_context(
-            chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
+            open_embedder(settings.recall, models=settings.models, llm=settings.llm)
         )
         vectors = VectorStore(database, most=settings.recall.max_vectors)
         clock = SystemClock()

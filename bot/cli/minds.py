@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.realtime_mind import realtime_engines
 from bot.models.catalogue import VOICE_JOE
-from bot.models.directory import ModelShelf
+from bot.models.directory import ModelDirectory
 from rehearsal.runner.local_servers import Minds
 from voice.speaking.piper import PiperSynthesizer
 
@@ -27,7 +27,7 @@ def minds(settings: Settings, names: tuple[str, ...]) -> Minds:
 @asynccontextmanager
 async def _voice(settings: Settings) -> AsyncIterator[Engine]:
     """Load the embedded voice and lend it as an engine. Raises `SynthesisError`."""
-    directory = ModelShelf(settings.models.directory).path(VOICE_JOE)
+    directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with PiperSynthesizer.open(directory, variety=0.0) as voice:
 
         async def speak(text: str) -> tuple[Pcm, int]:

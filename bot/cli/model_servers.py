@@ -15,7 +15,7 @@ from bot.cli.chat_choice import LanguageModelMind
 from bot.cli.chat_mind import words_for
 from bot.embedding.minilm import MODEL_NAME, minilm_embedder
 from bot.models.catalogue import EMBED_MINILM, VOICE_JOE
-from bot.models.directory import ModelShelf
+from bot.models.directory import ModelDirectory
 from rehearsal.servers import embeddings, speech, transcription
 from rehearsal.servers.chat import MODEL as CHAT_MODEL
 from rehearsal.servers.chat import ChatConduct, LocalChatServer
@@ -94,7 +94,7 @@ async def _language_model(stack: AsyncExitStack, mind: LanguageModelMind) -> Mod
 
 
 async def _speech(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
-    directory = ModelShelf(settings.models.directory).path(VOICE_JOE)
+    directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     voice = await stack.enter_async_context(PiperSynthesizer.open(directory, variety=0.0))
 
     async def speak(text: str) -> tuple[Pcm, int]:
@@ -122,7 +122,7 @@ async def _transcription(stack: AsyncExitStack, settings: Settings) -> dict[str,
 
 
 async def _embeddings(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
-    shelf = ModelShelf(settings.models.directory)
+    shelf = ModelDirectory(settings.models.directory)
     if not shelf.holds(EMBED_MINILM):
         return {}
     embedder = await stack.enter_async_context(minilm_embedder(shelf.path(EMBED_MINILM)))

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.errors import ModelError
-from bot.models.catalogue import CATALOGUE, HELPFUL, NEEDED, find
-from bot.models.directory import ModelShelf
+from bot.models.catalogue import CATALOGUE, RECOMMENDED, REQUIRED, find_model
+from bot.models.directory import ModelDirectory
 from bot.models.sources import BundleSource, DirectorySource, HubSource
 from config.load import load
 
@@ -42,7 +42,7 @@ class Origin(StrEnum):
 @app.command(name="list")
 def list_models() -> None:
     """Show every model, its size and licence, and whether it is here."""
-    shelf = ModelShelf(load().models.directory)
+    shelf = ModelDirectory(load().models.directory)
     table = Table(box=None, pad_edge=False)
     for heading in ("model", "here", "MB", "licence", "what it is"):
         table.add_column(heading, justify="right" if heading == "MB" else "left")
@@ -68,9 +68,9 @@ def pull(
 ) -> None:
     """Download models, check their hashes and put them where the bot looks."""
     settings = load().models
-    shelf = ModelShelf(settings.directory)
+    shelf = ModelDirectory(settings.directory)
     console = Console(highlight=False)
-    entries = [find(name) for name in names] if names else [*NEEDED, *HELPFUL]
+    entries = [find_model(name) for name in names] if names else [*REQUIRED, *RECOMMENDED]
     for entry in entries:
         if directory is None and not again and shelf.verify(entry) is None:
             console.print(f"{entry.name} is here and whole: {shelf.path(entry)}", soft_wrap=True)
@@ -78,7 +78,7 @@ def pull(
         try:
             place = _pull_with_progress(shelf, entry, _sources(origin, directory, settings), console)
         except ModelError as error:
-            if names or entry not in HELPFUL:
+            if names or entry not in RECOMMENDED:
                 raise
             console.print(f"{error} Roomtone runs without it, and hears less well.", soft_wrap=True)
             continue
@@ -98,7 +98,9 @@ def _sources(origin: Origin, directory: Path | None, settings: ModelsSettings) -
             return [index]
 
 
-def _pull_with_progress(shelf: ModelShelf, entry: ModelEntry, sources: Sequence[ModelSource], console: Console) -> Path:
+def _pull_with_progress(
+    shelf: ModelDirectory, entry: ModelEntry, sources: Sequence[ModelSource], console: Console
+) -> Path:
     """Pull with a line a step, and on a terminal a spinner that shows it is alive."""
 
     def report(step: str) -> None:
@@ -113,8 +115,8 @@ def check(
     names: Annotated[list[str] | None, typer.Argument(help="Models to check; without any: those here.")] = None,
 ) -> None:
     """Read the model files that are here and compare their hashes; exit status 1 if one is wrong."""
-    shelf = ModelShelf(load().models.directory)
-    entries = [find(name) for name in names] if names else [entry for entry in CATALOGUE if shelf.holds(entry)]
+    shelf = ModelDirectory(load().models.directory)
+    entries = [find_model(name) for name in names] if names else [entry for entry in CATALOGUE if shelf.holds(entry)]
     console = Console(highlight=False)
     wrong = 0
     for entry in entries:
@@ -130,4 +132,4 @@ def check(
 @app.command()
 def path(name: Annotated[str, typer.Argument(help="A model's name.")]) -> None:
     """Print the folder in which a model is, or would be."""
-    typer.echo(ModelShelf(load().models.directory).path(find(name)))
+    typer.echo(ModelDirectory(load().models.directory).path(find_model(name)))

@@ -17,11 +17,11 @@ from bot.brain.embedded.chat import answer
 from bot.brain.embedded.evidence import Evidence, Origin, best_match
 from bot.brain.lexicon import is_question
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
-from bot.brain.skip import SKIP, told
-from bot.brain.wakeword import without_call
+from bot.brain.skip import SKIP, skip_instruction
+from bot.brain.wakeword import strip_call
 from bot.cli.ear import Ear
 from bot.models.catalogue import VOICE_JOE
-from bot.models.directory import ModelShelf
+from bot.models.directory import ModelDirectory
 from compaction.language.wording import sentences
 from rehearsal.servers.realtime_conduct import Asked, Called, Engines
 from voice.audio import LISTEN_RATE_HZ
@@ -49,7 +49,7 @@ _TOLD = re.compile(r"\[\d\d:\d\d\] (?P<name>[^:]{1,60}): (?P<text>.*)", re.DOTAL
 @asynccontextmanager
 async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> AsyncIterator[Engines]:
     """Load the models and lend the engines. `names`: whom the ear knows. Raises `VoiceError`."""
-    directory = ModelShelf(settings.models.directory).path(VOICE_JOE)
+    directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with Ear(settings.asr, names=tuple(names)) as ear, PiperSynthesizer.open(directory, variety=0.0) as voice:
 
         async def recognise(pcm: Pcm) -> str:
@@ -70,15 +70,18 @@ def answered(asked: Asked, *, names: Sequence[str]) -> Answered:
 
     Where nobody asked anything it speaks of the newest thing on a screen, or not at all.
     """
-    if told(Reason.SCREEN) in asked.instructions or told(Reason.QUIET_ROOM) in asked.instructions:
-        return _remark(asked.instructions) if told(Reason.SCREEN) in asked.instructions else SKIP
+    if (
+        skip_instruction(Reason.SCREEN) in asked.instructions
+        or skip_instruction(Reason.QUIET_ROOM) in asked.instructions
+    ):
+        return _remark(asked.instructions) if skip_instruction(Reason.SCREEN) in asked.instructions else SKIP
     evidence, question, asker = _read(asked)
     searched = any(role == _TOOL_RESULT for role, _ in asked.items)
     if searched or SEARCH not in asked.tools or not is_question(question):
         return words_for(asked, names=names)
     if best_match(question, evidence, ignore=names, asker=asker) is not None:
         return words_for(asked, names=names)
-    return Called(SEARCH, json.dumps({"query": without_call(question, tuple(names))}))
+    return Called(SEARCH, json.dumps({"query": strip_call(question, tuple(names))}))
 
 
 def words_for(asked: Asked, *, names: Sequence[str]) -> str:

@@ -70,7 +70,7 @@ async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, m
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from bot.brain.system_prompt import Instructions
+    from bot.brain.system_prompt import SystemPrompt
     from bot.clock import SystemClock
     from bot.memory.replay import replay
     from bot.store.database import open_database
@@ -102,7 +102,7 @@ async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, m
             fallback=ExtractiveSummariser(),
             settings=settings.compaction,
             mode=mode,
-            system=[Instructions(settings.brain.name, settings.brain.instructions).text()],
+            system=[SystemPrompt(settings.brain.name, settings.brain.instructions).text()],
             max_input_tokens=settings.budget.max_input_tokens,
             zone=UTC,
             on_event=lambda event: _tell(event, out),

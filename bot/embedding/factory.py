@@ -10,7 +10,7 @@ import structlog
 from bot.embedding.minilm import minilm_embedder
 from bot.errors import ModelError
 from bot.models.catalogue import EMBED_MINILM
-from bot.models.directory import ModelShelf
+from bot.models.directory import ModelDirectory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 
 @asynccontextmanager
-async def chosen_embedder(
+async def open_embedder(
     settings: RecallSettings, *, models: ModelsSettings, llm: LlmSettings
 ) -> AsyncIterator[Embedder | None]:
     """Lend the embedder that the settings name, or None: full text alone serves then.
@@ -42,7 +42,7 @@ async def chosen_embedder(
         async with OpenAIEmbeddings(endpoint) as remote:
             yield remote
         return
-    shelf = ModelShelf(models.directory)
+    shelf = ModelDirectory(models.directory)
     if not shelf.holds(EMBED_MINILM):
         if settings.embedder == "minilm":
             raise ModelError(

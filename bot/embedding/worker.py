@@ -31,7 +31,7 @@ MAX_WAITING = 1_000
 _STOP, _URGENT, _PATIENT = range(3)
 
 
-class Engine(Protocol):
+class EmbeddingEngine(Protocol):
     """A loaded model, used by the thread that loaded it."""
 
     def embed(self, text: str) -> NDArray[np.float32]:
@@ -49,7 +49,7 @@ class ThreadedEmbedder:
     not begun undone.
     """
 
-    def __init__(self, load: Callable[[], Engine], *, model: str) -> None:
+    def __init__(self, load: Callable[[], EmbeddingEngine], *, model: str) -> None:
         self._load = load
         self._model = model
         self._jobs: queue.PriorityQueue[tuple[int, int, _Job | None]] = queue.PriorityQueue()

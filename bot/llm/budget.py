@@ -13,7 +13,7 @@ from compaction.budget.trim import TrimOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from bot.llm.port import ToolOffer, Tools
+    from bot.llm.port import OfferedTools, ToolOffer
     from compaction.budget.messages import Message
     from compaction.budget.prompt import FinalPrompt
     from compaction.settings import BudgetSettings
@@ -43,7 +43,7 @@ class Budget:
         longer_answer = max(0, max_output_tokens - self.settings.reserved)
         return self.estimator.room(max(0, self.settings.max_input_tokens - longer_answer))
 
-    def cost_of(self, tools: Tools) -> int:
+    def cost_of(self, tools: OfferedTools) -> int:
         """Return how many tokens the tools of a call are, raw."""
         return offers_tokens(tools.offers, self.count)
 

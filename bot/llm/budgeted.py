@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.llm.budget import MEMORY_SEARCH
-from bot.llm.port import NO_TOOLS, ChatMessage, Ended, Role, Usage
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, StreamEnd, Usage
 from compaction.budget.messages import Message
 from compaction.errors import CompletionError, ContextOverflowError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from bot.llm.budget import Budget
-    from bot.llm.port import Endpoint, Streamed, Tools
+    from bot.llm.port import ModelEndpoint, OfferedTools, StreamItem
     from compaction.budget.prompt import FinalPrompt
     from compaction.ports import CompletionAnswer, CompletionRequest
 
@@ -38,7 +38,7 @@ class _Call:
     begun_at: float
     tool_tokens: int = 0
     usage: Usage | None = None
-    ended: Ended | None = None
+    ended: StreamEnd | None = None
     first_token_at: float | None = None
     outcome: str = "cancelled"
 
@@ -50,7 +50,7 @@ class _Call:
 class BudgetedModel:
     """A model behind its budget (`bot.llm.port.ChatModel` and `compaction.ports.Completion`). Safe for many tasks."""
 
-    def __init__(self, endpoint: Endpoint, budget: Budget) -> None:
+    def __init__(self, endpoint: ModelEndpoint, budget: Budget) -> None:
         self._endpoint = endpoint
         self._budget = budget
 
@@ -70,8 +70,8 @@ class BudgetedModel:
         *,
         max_output_tokens: int,
         enforce_budget: bool | None = None,
-        tools: Tools = NO_TOOLS,
-    ) -> AsyncGenerator[Streamed, None]:
+        tools: OfferedTools = NO_TOOLS,
+    ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece. Raises `ContextOverflowError`, `ChatModelError`. See `ChatModel.stream`."""
         enforce = self._budget.settings.enabled if enforce_budget is None else enforce_budget
         tool_tokens = self._budget.cost_of(tools)
@@ -94,7 +94,7 @@ class BudgetedModel:
                 async for piece in stream:
                     if call.first_token_at is None:
                         call.first_token_at = time.monotonic()
-                    if isinstance(piece, Ended):
+                    if isinstance(piece, StreamEnd):
                         call.ended = piece
                     yield piece
             call.outcome = "answered"
@@ -109,7 +109,7 @@ class BudgetedModel:
 
         A request is never cut: what doesn't fit whole is refused, so that no summary stands for turns it never saw.
         """
-        whole = [Message(Role.SYSTEM, request.system), Message(Role.USER, request.prompt)]
+        whole = [Message(ChatRole.SYSTEM, request.system), Message(ChatRole.USER, request.prompt)]
         try:
             prompt = self._prompt(whole, request.max_output_tokens, enforce=self._budget.settings.enabled)
         except ContextOverflowError as error:
@@ -202,7 +202,7 @@ def _counted(message: ChatMessage) -> Message:
 def _sent(message: Message) -> ChatMessage:
     """Return a message as an endpoint takes it."""
     return ChatMessage(
-        role=Role.SYSTEM if message.is_system else Role(message.role),
+        role=ChatRole.SYSTEM if message.is_system else ChatRole(message.role),
         content=message.content,
         tool_calls=message.tool_calls,
         tool_call_id=message.tool_call_id,

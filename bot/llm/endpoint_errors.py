@@ -91,7 +91,7 @@ _TROUBLES = (
 )
 
 
-def translated(error: Exception, *, model: str, where: str, key: str = "") -> ChatModelError:
+def translate_error(error: Exception, *, model: str, where: str, key: str = "") -> ChatModelError:
     """Return `error` as a sentence with the remedy. `key`: what it must not say, though some servers quote it."""
     trouble = next(trouble for trouble in _TROUBLES if isinstance(error, trouble.kind))
     sentence = trouble.sentence.format(

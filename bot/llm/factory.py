@@ -56,9 +56,9 @@ async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings
         return Budget(budget, Estimator(model))
 
     def read() -> Estimator:
-        from bot.llm.tokenizers import ShelvedTokenizers
+        from bot.llm.tokenizers import LocalTokenizers
 
-        tokenizers = ShelvedTokenizers(models.directory, choice=budget.token_estimator)
+        tokenizers = LocalTokenizers(models.directory, choice=budget.token_estimator)
         return Estimator(model, tokenizers.for_model(model))
 
     # Reading a vocabulary takes some tenths of a second.
@@ -70,7 +70,7 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
 
     It is the cheapest call that proves address and key right.
     """
-    from bot.llm.endpoint_errors import translated
+    from bot.llm.endpoint_errors import translate_error
     from voice.endpoint import address, open_client
 
     key = settings.api_key.get_secret_value() if settings.api_key else ""
@@ -80,4 +80,4 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
                 page = await client.models.list()
                 return tuple(model.id for model in page.data)
         except Exception as error:
-            raise translated(error, model=settings.model, where=address(settings.base_url), key=key) from error
+            raise translate_error(error, model=settings.model, where=address(settings.base_url), key=key) from error

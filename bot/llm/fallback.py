@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.health import Ailment
-from bot.llm.port import NO_TOOLS, ChatModelError, Ended
+from bot.llm.port import NO_TOOLS, ChatModelError, StreamEnd
 from compaction.errors import CompletionError
 from voice.circuit_breaker import CircuitBreaker
 from voice.speaking.sentences import SentenceSplitter
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.llm.budget import Budget
     from bot.llm.budgeted import BudgetedModel
-    from bot.llm.port import ChatMessage, Streamed, Tools
+    from bot.llm.port import ChatMessage, OfferedTools, StreamItem
     from compaction.ports import CompletionAnswer, CompletionRequest
 
 log = structlog.get_logger()
@@ -69,8 +69,8 @@ class FallbackModel:
         *,
         max_output_tokens: int,
         enforce_budget: bool | None = None,
-        tools: Tools = NO_TOOLS,
-    ) -> AsyncGenerator[Streamed, None]:
+        tools: OfferedTools = NO_TOOLS,
+    ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer of the first model that gives one. See `ChatModel.stream`."""
         asked = self._worth_asking()
         for number, (model, breaker) in enumerate(asked):
@@ -159,17 +159,17 @@ class FallbackModel:
         if open_s and len(self._models) > 1:
             log.warning("model_circuit_opened", model=model.model, open_s=open_s, problem=str(error))
 
-    async def _held(self, stream: AsyncGenerator[Streamed, None], model: str) -> AsyncGenerator[Streamed, None]:
+    async def _held(self, stream: AsyncGenerator[StreamItem, None], model: str) -> AsyncGenerator[StreamItem, None]:
         """Yield a stream from where something of it can be spoken, or it has ended. Raises `ChatModelError`."""
         limit_s = MODELS_SHARE * self._within_s / len(self._models)
         splitter = SentenceSplitter()
-        held: list[Streamed] = []
+        held: list[StreamItem] = []
         async with aclosing(stream):
             try:
                 async with asyncio.timeout(limit_s):
                     async for piece in stream:
                         held.append(piece)
-                        if isinstance(piece, Ended):
+                        if isinstance(piece, StreamEnd):
                             break
                         splitter.feed(piece)
                         if splitter.spoke:

@@ -15,8 +15,8 @@ import httpx
 import openai
 import structlog
 
-from bot.llm.endpoint_errors import translated
-from bot.llm.port import NO_TOOLS, ChatModelError, Ended, FinishReason, Role, Usage
+from bot.llm.endpoint_errors import translate_error
+from bot.llm.port import NO_TOOLS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
 from bot.llm.tool_calls import CallPiece, StreamedCalls, WrittenCalls
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
 
-    from bot.llm.port import ChatMessage, Streamed, Tools
+    from bot.llm.port import ChatMessage, OfferedTools, StreamItem
     from bot.settings import LlmSettings
     from compaction.budget.messages import ToolCall
     from compaction.ports import CompletionRequest
@@ -89,10 +89,10 @@ class OpenAIChat:
         messages: Sequence[ChatMessage],
         *,
         max_output_tokens: int,
-        tools: Tools = NO_TOOLS,
+        tools: OfferedTools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
-    ) -> AsyncGenerator[Streamed, None]:
-        """Yield the answer piece by piece. Raises `ChatModelError`. See `Endpoint.stream`.
+    ) -> AsyncGenerator[StreamItem, None]:
+        """Yield the answer piece by piece. Raises `ChatModelError`. See `ModelEndpoint.stream`.
 
         Tools never cost the answer: a model that says nothing sensible with them is asked again without.
         """
@@ -117,9 +117,9 @@ class OpenAIChat:
         self,
         body: list[dict[str, object]],
         max_output_tokens: int,
-        tools: Tools,
+        tools: OfferedTools,
         on_usage: Callable[[Usage], None] | None,
-    ) -> AsyncGenerator[Streamed, None]:
+    ) -> AsyncGenerator[StreamItem, None]:
         loop = asyncio.get_running_loop()
         started = loop.time()
         first_deadline = started + self._settings.first_token_timeout_s
@@ -180,19 +180,19 @@ class OpenAIChat:
             yield rest
         yield self._ended(calls, asked, reason)
 
-    def _ended(self, calls: StreamedCalls, written: tuple[ToolCall, ...], reason: str) -> Ended:
+    def _ended(self, calls: StreamedCalls, written: tuple[ToolCall, ...], reason: str) -> StreamEnd:
         """Return how a stream ended. Raises `ChatModelError` when its calls are none."""
         try:
             asked = calls.calls or written
         except ValueError as error:
             raise self._translated(error) from error
         if asked and reason != FinishReason.LENGTH:
-            return Ended(FinishReason.TOOL_CALLS, asked)
+            return StreamEnd(FinishReason.TOOL_CALLS, asked)
         # A call that was cut off has half its arguments: it is none.
-        return Ended(FinishReason(reason) if reason in _TOLD_REASONS else FinishReason.STOP)
+        return StreamEnd(FinishReason(reason) if reason in _TOLD_REASONS else FinishReason.STOP)
 
     async def _open_stream(
-        self, body: list[dict[str, object]], max_output_tokens: int, tools: Tools
+        self, body: list[dict[str, object]], max_output_tokens: int, tools: OfferedTools
     ) -> openai.AsyncStream[ChatCompletionChunk]:
         while True:
             usage = {"stream_options": {"include_usage": True}} if self._tells_usage else {}
@@ -277,8 +277,8 @@ class OpenAIChat:
             response = await self._client.chat.completions.create(
                 model=self.model,
                 messages=[
-                    {"role": Role.SYSTEM.value, "content": request.system},
-                    {"role": Role.USER.value, "content": request.prompt},
+                    {"role": ChatRole.SYSTEM.value, "content": request.system},
+                    {"role": ChatRole.USER.value, "content": request.prompt},
                 ],
                 # The same turns give the same summary, as far as the endpoint can.
                 temperature=0,
@@ -297,7 +297,7 @@ class OpenAIChat:
         )
 
     def _translated(self, error: Exception) -> ChatModelError:
-        return translated(error, model=self.model, where=self._base_url, key=self._key)
+        return translate_error(error, model=self.model, where=self._base_url, key=self._key)
 
     def _completion_error(self, error: Exception) -> CompletionError:
         told = self._translated(error)
@@ -356,7 +356,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _offered(tools: Tools) -> dict[str, object]:
+def _offered(tools: OfferedTools) -> dict[str, object]:
     """Return the tools as the API takes them."""
     if not tools.offers:
         return {}

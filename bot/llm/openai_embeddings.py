@@ -72,7 +72,7 @@ class OpenAIEmbeddings:
         except EmbeddingError:
             raise
         except Exception as error:
-            raise translated(error, self._endpoint) from error
+            raise translate_error(error, self._endpoint) from error
         if len(vectors) != len(sent) or len({len(vector) for vector in vectors}) != 1:
             raise EmbeddingError(
                 f"{self._endpoint.where} sent {len(vectors)} embeddings for {len(sent)} texts. "
@@ -82,7 +82,7 @@ class OpenAIEmbeddings:
         return vectors
 
 
-def translated(error: Exception, endpoint: Endpoint) -> EmbeddingError:
+def translate_error(error: Exception, endpoint: Endpoint) -> EmbeddingError:
     """Return `error` as a sentence with the remedy. Keys and texts never enter it."""
     sentence = f"The embedding model {endpoint.model} at {endpoint.where} {told(error, _REMEDIES)}."
     return EmbeddingError(sentence, retryable=may_pass(error))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from compaction.ports import CompletionAnswer, CompletionRequest
 
 
-class Role(StrEnum):
+class ChatRole(StrEnum):
     """Who speaks a message, in the words of the chat APIs."""
 
     SYSTEM = "system"
@@ -38,7 +38,7 @@ class ChatMessage:
     `step`, the model call during which it came up; `path`, the file or frame whose content it holds.
     """
 
-    role: Role
+    role: ChatRole
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
@@ -67,14 +67,14 @@ class ToolOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class OfferedTools:
     """The tools of one call. `callable_now` False: the model knows them, but has to answer in words."""
 
     offers: tuple[ToolOffer, ...] = ()
     callable_now: bool = True
 
 
-NO_TOOLS = Tools()
+NO_TOOLS = OfferedTools()
 
 
 class FinishReason(StrEnum):
@@ -89,7 +89,7 @@ class FinishReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class StreamEnd:
     """The end of a streamed answer. `calls`: the tools that the model wants called, with ids of their own.
 
     Their names and arguments are as the model wrote them: bounded in size, and checked against nothing.
@@ -100,7 +100,7 @@ class Ended:
 
 
 # What a stream is made of: pieces of the answer, never empty, and its end at last.
-Streamed: TypeAlias = str | Ended
+StreamItem: TypeAlias = str | StreamEnd
 
 
 class ChatModelError(BotError):
@@ -129,8 +129,8 @@ class ChatModel(Protocol):
         *,
         max_output_tokens: int,
         enforce_budget: bool | None = None,
-        tools: Tools = NO_TOOLS,
-    ) -> AsyncGenerator[Streamed, None]:
+        tools: OfferedTools = NO_TOOLS,
+    ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece, and how it ended.
 
         `enforce_budget` False sends the messages as they are, whatever they cost; None: as the settings say. `tools`:
@@ -139,7 +139,7 @@ class ChatModel(Protocol):
         """
 
 
-class Endpoint(Protocol):
+class ModelEndpoint(Protocol):
     """What serves a model, with nothing in front of it. Only `bot.llm.budgeted` calls one."""
 
     @property
@@ -151,9 +151,9 @@ class Endpoint(Protocol):
         messages: Sequence[ChatMessage],
         *,
         max_output_tokens: int,
-        tools: Tools = NO_TOOLS,
+        tools: OfferedTools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
-    ) -> AsyncGenerator[Streamed, None]:
+    ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece and how it ended, and tell its cost, where the provider does.
 
         Raises `ChatModelError`, also after some pieces.

@@ -18,7 +18,7 @@ import tiktoken
 
 from bot.llm.tokenizer_files import read_tokenizer
 from bot.models.catalogue import TOKENIZER_OPENAI, TOKENIZER_QWEN
-from bot.models.directory import ModelShelf
+from bot.models.directory import ModelDirectory
 from compaction.budget.estimator import Family, family_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _CACHED_AS = {
 _PIECE_CHARS = 20_000
 
 
-class Choice(StrEnum):
+class TokenizerChoice(StrEnum):
     """What counts tokens, besides a file named by its path."""
 
     AUTO = "auto"
@@ -77,7 +77,7 @@ class VocabularyTokenizer:
         return sum(len(self._encoding.encode_ordinary(piece)) for piece in pieces)
 
 
-class ShelvedTokenizers:
+class LocalTokenizers:
     """The tokenisers whose vocabularies are in `directory`, the model shelf (`compaction.tokens.Tokenizers`).
 
     `choice`: `auto` goes by the model's name, `fallback` always guesses, a path names the model's own
@@ -85,17 +85,17 @@ class ShelvedTokenizers:
     Not thread-safe; reading a vocabulary takes some tenths of a second.
     """
 
-    def __init__(self, directory: Path, *, choice: str = Choice.AUTO) -> None:
-        self._shelf = ModelShelf(directory)
+    def __init__(self, directory: Path, *, choice: str = TokenizerChoice.AUTO) -> None:
+        self._shelf = ModelDirectory(directory)
         self._choice = choice
         self._read: dict[Family, Tokenizer | None] = {}
         self._own: Tokenizer | None = None
 
     def for_model(self, model: str) -> Tokenizer | None:
         """Return the model's tokeniser, or None when the guess has to serve; why is logged, once a family."""
-        if self._choice == Choice.FALLBACK:
+        if self._choice == TokenizerChoice.FALLBACK:
             return None
-        if self._choice != Choice.AUTO:
+        if self._choice != TokenizerChoice.AUTO:
             return self._named_file(Path(self._choice))
         family = family_of(model)
         if family is None:
@@ -128,7 +128,7 @@ class ShelvedTokenizers:
                 self._own = read_tokenizer(path)
             except (OSError, ValueError) as error:
                 log.warning("tokenizer_unreadable", path=str(path), problem=str(error))
-                self._choice = Choice.FALLBACK
+                self._choice = TokenizerChoice.FALLBACK
         return self._own
 
 

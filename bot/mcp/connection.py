@@ -48,7 +48,7 @@ _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 
 @dataclass(frozen=True, slots=True)
-class TheirTool:
+class McpTool:
     """A tool as its server describes it; nothing of it is believed."""
 
     name: str
@@ -65,13 +65,13 @@ class McpConnection:
         self._client: Client | None = None
         # Set while its tools can be called.
         self.connected = asyncio.Event()
-        self._tools: tuple[TheirTool, ...] = ()
+        self._tools: tuple[McpTool, ...] = ()
         # Set when a call failed: then the server is looked after at once.
         self._doubted = asyncio.Event()
         self.problem = "it has not been reached yet"
 
     @property
-    def tools(self) -> tuple[TheirTool, ...]:
+    def tools(self) -> tuple[McpTool, ...]:
         """Return what it offers; nothing while it is away."""
         return self._tools
 
@@ -86,7 +86,7 @@ class McpConnection:
                     await self._look_after()
             except Exception as error:  # noqa: BLE001 - whatever a server or its program does, it costs its tools alone
                 failures += 1
-                self.problem = plain(error)
+                self.problem = describe_error(error)
                 if failures == 1:
                     log.warning("mcp_server_lost", server=self.settings.name, problem=self.problem)
             await self._clock.sleep(min(FIRST_RETRY_S * 2 ** (failures - 1), LONGEST_RETRY_S))
@@ -121,7 +121,7 @@ class McpConnection:
             result = await client.call_tool(tool, dict(arguments), read_timeout_seconds=self.settings.timeout_s)
         except Exception as error:
             self._doubted.set()
-            raise ToolError(f"The server {self.settings.name} failed: {plain(error)}") from error
+            raise ToolError(f"The server {self.settings.name} failed: {describe_error(error)}") from error
         text = _text_of(result)
         if result.is_error:
             raise ToolError(text)
@@ -161,13 +161,13 @@ class McpConnection:
             yield stdio_client(parameters, errlog=errors or nowhere)
 
 
-async def _listed(client: Client) -> tuple[TheirTool, ...]:
+async def _listed(client: Client) -> tuple[McpTool, ...]:
     """Return what a server offers, in its order."""
-    found: list[TheirTool] = []
+    found: list[McpTool] = []
     cursor: str | None = None
     while len(found) < MOST_TOOLS:
         page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-        found += [TheirTool(tool.name, tool.description or "", tool.input_schema) for tool in page.tools]
+        found += [McpTool(tool.name, tool.description or "", tool.input_schema) for tool in page.tools]
         cursor = page.next_cursor
         if cursor is None or not page.tools:
             break
@@ -185,7 +185,7 @@ def _text_of(result: CallToolResult) -> str:
     return "\n".join(told) or "It answered nothing."
 
 
-def plain(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return what went wrong in one line; of a group of errors the first. Of addresses the host alone is told: hosted
     servers have their keys in the rest."""
     while isinstance(error, BaseExceptionGroup):

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from bot.clock import SystemClock
 from bot.errors import BotError
-from bot.mcp.connection import McpConnection, plain
-from bot.mcp.tools import tools_of
+from bot.mcp.connection import McpConnection, describe_error
+from bot.mcp.tools import adapt_tools
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.brain.tools.tool import Tool
+    from bot.brain.tools.tool import RoomTool
     from bot.clock import Clock
-    from bot.mcp.connection import TheirTool
+    from bot.mcp.connection import McpTool
     from bot.mcp.settings import McpServerSettings, McpSettings
 
 # A server's process is asked to go, told to go, and killed, in so many seconds.
@@ -36,19 +36,19 @@ class McpServers:
     def __init__(self, connections: tuple[McpConnection, ...]) -> None:
         self.connections = connections
         # What was made of which list: a list is looked at once.
-        self._made: dict[str, tuple[tuple[TheirTool, ...], tuple[Tool, ...]]] = {}
+        self._made: dict[str, tuple[tuple[McpTool, ...], tuple[RoomTool, ...]]] = {}
 
-    def tools(self) -> tuple[Tool, ...]:
+    def tools(self) -> tuple[RoomTool, ...]:
         """Return what may be called now, of all servers that are there."""
         return tuple(tool for connection in self.connections for tool in self._tools_of(connection))
 
-    def _tools_of(self, connection: McpConnection) -> tuple[Tool, ...]:
+    def _tools_of(self, connection: McpConnection) -> tuple[RoomTool, ...]:
         name, theirs = connection.settings.name, connection.tools
         listed, made = self._made.get(name, ((), ()))
         if listed is not theirs:
             # Asked for every minute, and mostly the same.
             if name not in self._made or listed != theirs:
-                made = tools_of(connection)
+                made = adapt_tools(connection)
             self._made[name] = (theirs, made)
         return made
 
@@ -74,4 +74,4 @@ async def list_server_tools(settings: McpServerSettings) -> tuple[str, ...]:
         async with asyncio.timeout(DOCTOR_TIMEOUT_S), connection.open(errors=sys.stderr):
             return tuple(tool.name for tool in connection.tools)
     except Exception as error:
-        raise McpError(plain(error)) from error
+        raise McpError(describe_error(error)) from error

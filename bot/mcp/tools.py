@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.schema import schema_problem
-from bot.brain.tools.tool import Tool
-from bot.brain.tools.untrusted_text import defused
+from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.untrusted_text import defuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.mcp.connection import McpConnection, TheirTool
+    from bot.mcp.connection import McpConnection, McpTool
     from bot.mcp.settings import McpServerSettings
 
 log = structlog.get_logger()
@@ -33,7 +33,7 @@ _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+")
 _SHORTEST_WORD = 3
 
 
-def tools_of(connection: McpConnection) -> tuple[Tool, ...]:
+def adapt_tools(connection: McpConnection) -> tuple[RoomTool, ...]:
     """Return what may be called of a server now."""
     settings = connection.settings
     return tuple(
@@ -48,19 +48,19 @@ def tool_name(server: str, tool: str) -> str:
     return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")[:MOST_NAME_CHARS]
 
 
-def _usable(settings: McpServerSettings, theirs: TheirTool) -> bool:
+def _usable(settings: McpServerSettings, theirs: McpTool) -> bool:
     problem = schema_problem(theirs.schema)
     if problem is not None:
         log.warning("mcp_tool_unusable", server=settings.name, tool=theirs.name[:60], problem=problem)
     return problem is None
 
 
-def _tool(connection: McpConnection, theirs: TheirTool) -> Tool:
+def _tool(connection: McpConnection, theirs: McpTool) -> RoomTool:
     settings = connection.settings
-    about = " ".join(defused(theirs.description).split())[:MOST_DESCRIPTION_CHARS]
-    return Tool(
+    about = " ".join(defuse(theirs.description).split())[:MOST_DESCRIPTION_CHARS]
+    return RoomTool(
         name=tool_name(settings.name, theirs.name),
-        description=about or f"{defused(theirs.name)[:MOST_NAME_CHARS]} of {settings.name}.",
+        description=about or f"{defuse(theirs.name)[:MOST_NAME_CHARS]} of {settings.name}.",
         parameters=_defused(theirs.schema),
         call=partial(connection.call, theirs.name),
         permission=settings.permission,
@@ -73,13 +73,13 @@ def _tool(connection: McpConnection, theirs: TheirTool) -> Tool:
 
 def _defused(schema: Mapping[str, object]) -> dict[str, object]:
     """Return a schema whose words are data as well: a model reads its descriptions, names and choices."""
-    return {defused(name): _value(each) for name, each in schema.items()}
+    return {defuse(name): _value(each) for name, each in schema.items()}
 
 
 def _value(value: object) -> object:
     match value:
         case str():
-            return defused(value)
+            return defuse(value)
         case dict():
             return _defused(value)
         case list():

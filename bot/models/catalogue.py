@@ -289,8 +289,8 @@ CATALOGUE: tuple[ModelEntry, ...] = (
 )
 
 # What the bot runs with, and two small ones without which it still runs and hears less well.
-NEEDED: tuple[ModelEntry, ...] = (WHISPER_BASE, VOICE_JOE)
-HELPFUL: tuple[ModelEntry, ...] = (TURN_SMART, VAD_SILERO, TOKENIZER_OPENAI, TOKENIZER_QWEN)
+REQUIRED: tuple[ModelEntry, ...] = (WHISPER_BASE, VOICE_JOE)
+RECOMMENDED: tuple[ModelEntry, ...] = (TURN_SMART, VAD_SILERO, TOKENIZER_OPENAI, TOKENIZER_QWEN)
 
 # What a person may type instead of a full name.
 ALIASES: dict[str, str] = {
@@ -304,7 +304,7 @@ ALIASES: dict[str, str] = {
 }
 
 
-def find(name: str) -> ModelEntry:
+def find_model(name: str) -> ModelEntry:
     """Return the entry called `name` or one of its aliases. Raises `ModelUnknownError`."""
     wanted = ALIASES.get(name, name)
     for entry in CATALOGUE:

@@ -32,7 +32,7 @@ _SPACE_FACTOR = 2.2
 
 
 @dataclass(frozen=True, slots=True)
-class ModelShelf:
+class ModelDirectory:
     """The models directory. `directory` need not exist yet."""
 
     directory: Path

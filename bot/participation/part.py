@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.decider import Decision, Reason, Said, Situation, decide
+from bot.brain.decider import Decision, HeardText, Reason, Situation, decide
 from bot.brain.silence_requests import asks_for_silence, asks_to_talk
-from bot.brain.wakeword import is_addressed, without_name
+from bot.brain.wakeword import mentions_name, strip_name
 from bot.participation.engagement import Engagement
 from bot.participation.figures import Figures
 from bot.participation.ledger import HOUR_S, Spent
@@ -24,7 +24,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bot.brain.decider import Waiting
+    from bot.brain.decider import PendingReply
     from bot.channel.participants import Participants
     from bot.channel.port import Place
     from bot.clock import Clock
@@ -49,7 +49,7 @@ CEILING = (
 class Working:
     """What the replier is doing: what waits, and whether an answer is in the works or somebody is speaking."""
 
-    waiting: Waiting
+    waiting: PendingReply
     busy: bool
 
 
@@ -190,11 +190,11 @@ class Participation:
         person = self._company.find(user_id)
         if (person is not None and person.is_bot) or self.excludes(user_id):
             return
-        named = is_addressed(text, self.wake_names)
+        named = mentions_name(text, self.wake_names)
         alone = len(self._company.people) == 1
         if not (named or alone or self._engagement.engaged(user_id, at=started_at)):
             return
-        request = without_name(text, self.wake_names)
+        request = strip_name(text, self.wake_names)
         silence = self._standing.silence
         held_for_now = silence.applies_for_now(self._session_id, now=self._clock.now())
         if asks_for_silence(request):
@@ -231,7 +231,7 @@ class Participation:
             engaged=self._engagement.engaged(spoken.user_id, at=at),
             asked=self._engagement.asked(spoken.user_id, at=at),
         )
-        return decide(Said(spoken.text, by_bot=person is not None and person.is_bot), situation)
+        return decide(HeardText(spoken.text, by_bot=person is not None and person.is_bot), situation)
 
     def _situation(
         self, *, speaker_id: int | None = None, engaged: bool = False, asked: bool = False, lull: bool = False

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any, TypeAlias
 
-    from bot.brain.recall_quotes import Quoting
+    from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.reply import Question
-    from bot.brain.system_prompt import Instructions
+    from bot.brain.system_prompt import SystemPrompt
     from bot.brain.tools.permission import Asker
     from bot.clock import Clock
     from bot.events import SpokenText
@@ -78,7 +78,7 @@ class RealtimeTalk:
         settings: RealtimeSettings,
         *,
         new_session: NewSession,
-        instructions: Instructions,
+        instructions: SystemPrompt,
         recognizer: Recognizer,
         name_of: Callable[[int], str],
         asker_of: Callable[[Question], Asker],
@@ -108,7 +108,7 @@ class RealtimeTalk:
         # Runs what the answer at hand calls, on behalf of who asked for it.
         self._tools = self._toolbox.use()
         self._memory: SessionMemory | None = None
-        self._quoting: Quoting | None = None
+        self._quoting: QuoteFinder | None = None
         self._inputs = Inputs()
         self._saying: tuple[SpokenText, ...] = ()
         # The answer at hand, and which conversation holds it.
@@ -119,7 +119,7 @@ class RealtimeTalk:
 
     # -- life ------------------------------------------------------------------------------------------------
 
-    def open(self, memory: SessionMemory, toolbox: Toolbox, quoting: Quoting | None = None) -> None:
+    def open(self, memory: SessionMemory, toolbox: Toolbox, quoting: QuoteFinder | None = None) -> None:
         """Begin with a session's memory, what the model may call, and who finds what was said before the window."""
         self._memory = memory
         self._items.open(memory, toolbox.tools)
@@ -300,7 +300,7 @@ class RealtimeTalk:
     # -- answers ---------------------------------------------------------------------------------------------
 
     async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
-        """Let the model answer what was said last. See `Direct.speak`."""
+        """Let the model answer what was said last. See `SpeechToSpeech.speak`."""
         await self._remember(question.turn)
         self._items.server, self._items.besides = await self._server(), self._besides(question)
         parts = self._items.refresh(self._session, answering=question.turn.seq)
@@ -334,7 +334,7 @@ class RealtimeTalk:
             self._reply_items.append(item_id)
 
     def spoken(self, heard_s: float, *, complete: bool) -> None:
-        """Correct what the model believes to have said. See `Direct.spoken`."""
+        """Correct what the model believes to have said. See `SpeechToSpeech.spoken`."""
         if not complete:
             self._session.interrupt(round(heard_s * 1000))
         if not heard_s:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.brain.realtime_instructions import RealtimeInstructions
-    from bot.brain.system_prompt import Instructions
-    from bot.brain.tools.tool import Tool
+    from bot.brain.system_prompt import SystemPrompt
+    from bot.brain.tools.tool import RoomTool
     from compaction.model import Seq
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
@@ -44,7 +44,7 @@ class Items:
     def __init__(
         self,
         *,
-        instructions: Instructions,
+        instructions: SystemPrompt,
         present: Callable[[], Sequence[str]],
         max_input_tokens: int,
         zone: tzinfo,
@@ -54,7 +54,7 @@ class Items:
         self._max_input_tokens = min(max_input_tokens, MAX_INPUT_TOKENS)
         self._zone = zone
         self._memory: SessionMemory | None = None
-        self._tools: Callable[[], Iterable[Tool]] = tuple
+        self._tools: Callable[[], Iterable[RoomTool]] = tuple
         # Items of the present conversation by the turn they hold.
         self._held: dict[int, tuple[str, ...]] = {}
         self._instructed = ""
@@ -67,7 +67,7 @@ class Items:
         self.recalled: tuple[str, ...] = ()
         self.earlier: tuple[str, ...] = ()
 
-    def open(self, memory: SessionMemory, tools: Callable[[], Iterable[Tool]] = tuple) -> None:
+    def open(self, memory: SessionMemory, tools: Callable[[], Iterable[RoomTool]] = tuple) -> None:
         """Begin with a session's memory, and with who knows what may be called at present."""
         self._memory = memory
         self._overtaken = memory.overtaken

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 import structlog
 
 from bot import events
-from bot.brain.wakeword import without_call
+from bot.brain.wakeword import strip_call
 from voice.speaking.backchannel import Meaning, meaning_of
 from voice.speaking.bargein import Act, BargeIn
 
@@ -71,7 +71,7 @@ class BargeInHandler:
         """Take what somebody's sound turned out to be; other events are none of its business."""
         match event:
             case events.UtteranceHeard():
-                self._judged(event, meaning_of(without_call(event.text, self._wake_names())))
+                self._judged(event, meaning_of(strip_call(event.text, self._wake_names())))
             case events.UtteranceDropped():
                 meaning = Meaning.MAKE_ROOM if event.reason in _UNHEARD else Meaning.GO_ON
                 self._judged(event, meaning)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.brain.decider import Waiting
+from bot.brain.decider import PendingReply
 from bot.brain.reply import Question, Replier
-from bot.brain.wakeword import is_addressed
+from bot.brain.wakeword import mentions_name
 from bot.channel.participants import Participants
 from bot.participation.part import Participation, Working
 from bot.room.asker import asker_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bot.brain.decider import Decision
-    from bot.brain.recall_quotes import Quoting
+    from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import Moved, Place
     from bot.events import SpokenText
@@ -72,7 +72,7 @@ class Conversation:
         standing: GuildParticipation,
         memory: SessionMemory,
         keeper: MemoryUpkeep | None,
-        quoting: Quoting | None,
+        quoting: QuoteFinder | None,
         toolbox: Toolbox,
         report: Callable[[str, str], None],
     ) -> None:
@@ -234,7 +234,7 @@ class Conversation:
             observe=self._overhear,
             on_moment=self._on_moment,
             judge=means.judge,
-            urgent=lambda text: is_addressed(text, self._part.wake_names),
+            urgent=lambda text: mentions_name(text, self._part.wake_names),
             own_words=self.playback.words_between,
             on_guess=self._on_guess,
             on_more=lambda utterance_id: self._head_start.drop("went_on", utterance_id),
@@ -294,9 +294,9 @@ class Conversation:
     def _working(self) -> Working:
         """Return what the decider looks at of the replier, and whether it would break in."""
         waits = self._replier.waiting
-        waiting = Waiting.NOTHING
+        waiting = PendingReply.NOTHING
         if waits is not None:
-            waiting = Waiting.DOUBTFUL if waits.may_skip else Waiting.CERTAIN
+            waiting = PendingReply.DOUBTFUL if waits.may_skip else PendingReply.CERTAIN
         return Working(waiting, busy=self._replier.busy or bool(self._ears.speaking))
 
     def _discerning(self) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.context import build_context_messages
-from bot.brain.skip import told
+from bot.brain.skip import skip_instruction
 from bot.room.asker import asker_of
 from compaction.errors import StoreError
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.brain.context import ModelContext
-    from bot.brain.recall_quotes import Quoting
+    from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
@@ -36,7 +36,7 @@ class PromptBuilder:
         memory: SessionMemory,
         company: Participants,
         keeper: MemoryUpkeep | None,
-        quoting: Quoting | None,
+        quoting: QuoteFinder | None,
         toolbox: Toolbox,
         part: Participation,
         report: Callable[[str, str], None],
@@ -100,7 +100,7 @@ class PromptBuilder:
         """Return what the model is told about this answer alone."""
         names = [name for name in self._part.wake_names if name not in self._means.brain.wake_names]
         called = f"Here they also call you {' or '.join(names)}." if names else ""
-        skipping = told(question.reason) if question.may_skip and question.reason is not None else ""
+        skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
         return tuple(text for text in (called, skipping) if text)
 
     async def _prompt_policy(self) -> PromptPolicy | None:

@@ -12,7 +12,7 @@ from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from bot.brain.reply import Reply
-    from bot.brain.tools.exchanges import Exchanges
+    from bot.brain.tools.exchanges import ToolExchanges
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.participation.part import Participation
@@ -30,7 +30,7 @@ class ReplyRecorder:
         part: Participation,
         minutes: TurnRecorder,
         *,
-        exchanges: Exchanges,
+        exchanges: ToolExchanges,
         clock: Clock,
         observe: events.Observer,
     ) -> None:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot import events
-    from bot.brain.recall_quotes import Quoting
+    from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.responder import Responder
-    from bot.brain.system_prompt import Instructions
+    from bot.brain.system_prompt import SystemPrompt
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.memory.recall import RecallScope
@@ -53,7 +53,7 @@ class RoomServices:
     synthesizer: Synthesizer
     # One a room: the embedded responder remembers whether it has introduced itself.
     new_responder: Callable[[], Responder]
-    instructions: Instructions
+    instructions: SystemPrompt
     max_input_tokens: int
     # Whose clock the model and the people are told times in.
     zone: tzinfo
@@ -71,7 +71,7 @@ class RoomServices:
     # Who tends a session's memory beside the conversation; None: nobody does.
     keeping: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
     # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
-    quoting: Callable[[RecallScope], Quoting | None] = lambda _: None
+    quoting: Callable[[RecallScope], QuoteFinder | None] = lambda _: None
     # What a model may call while it answers, for a session in a place.
     toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
     # The screens that people share with the bot; None: nobody can.

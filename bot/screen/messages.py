@@ -21,7 +21,7 @@ class ScreenError(BotError):
     """A screen can't be shared or looked at: the message says why and what to do."""
 
 
-class Ending(StrEnum):
+class ShareEnd(StrEnum):
     """Why a share is over."""
 
     STOPPED = "stopped"
@@ -39,30 +39,30 @@ class Ending(StrEnum):
 OPTED_OUT = "You asked me not to hear you, and a shared screen is remembered like what is said. /opt-in changes that."
 
 # For the person who shared, on the page.
-TOLD = {
-    Ending.STOPPED: "You stopped sharing.",
-    Ending.COMMAND: "Sharing was ended with /watch stop.",
-    Ending.LEFT: "You left the voice channel.",
-    Ending.LOST: "The connection was lost for too long.",
-    Ending.SUPERSEDED: "You share from another page now.",
-    Ending.CLOSED: "The bot has left the voice channel.",
-    Ending.MISBEHAVED: "This page sent what no picture of a screen is.",
-    Ending.BROKEN: "Something in the bot broke.",
-    Ending.OPTED_OUT: "You asked the bot not to hear you, so it does not see your screen either.",
+END_MESSAGES = {
+    ShareEnd.STOPPED: "You stopped sharing.",
+    ShareEnd.COMMAND: "Sharing was ended with /watch stop.",
+    ShareEnd.LEFT: "You left the voice channel.",
+    ShareEnd.LOST: "The connection was lost for too long.",
+    ShareEnd.SUPERSEDED: "You share from another page now.",
+    ShareEnd.CLOSED: "The bot has left the voice channel.",
+    ShareEnd.MISBEHAVED: "This page sent what no picture of a screen is.",
+    ShareEnd.BROKEN: "Something in the bot broke.",
+    ShareEnd.OPTED_OUT: "You asked the bot not to hear you, so it does not see your screen either.",
 }
 
 
-def surface_of(told: object) -> str:
+def describe_surface(told: object) -> str:
     """Return what is shared, by what the browser calls it; anything else is a screen."""
     return SURFACES.get(told, ANY_SURFACE) if isinstance(told, str) else ANY_SURFACE
 
 
-def beginning(name: str, surface: str) -> str:
+def format_share_start(name: str, surface: str) -> str:
     """Return the turn that stands in the timeline when a share begins."""
     return f"{name} shares {surface} with the bot from now on."
 
 
-def recap(name: str, surface: str, *, minutes: int, seen: Sequence[str]) -> str:
+def format_recap(name: str, surface: str, *, minutes: int, seen: Sequence[str]) -> str:
     """Return the turn that stands in the timeline when a share is over. `seen`: its notes, oldest first."""
     length = "less than a minute" if minutes < 1 else f"{minutes} minute{'' if minutes == 1 else 's'}"
     told = f"{name} stopped sharing {surface} after {length}."

@@ -32,7 +32,7 @@ HOUR_S = 3_600.0
 PATIENCE_S = 8.0
 
 
-class Readers(Protocol):
+class ScreenReaders(Protocol):
     """What looks at the screens of all rooms."""
 
     @property
@@ -50,7 +50,7 @@ class Readers(Protocol):
         """Nobody shares any more: give back what can be made anew."""
 
 
-class OcrAlone:
+class OcrOnlyReaders:
     """Text is all that is read."""
 
     by_model = False
@@ -68,7 +68,7 @@ class OcrAlone:
         await self._ocr.rest()
 
 
-class ModelFirst:
+class ModelWithOcrFallback:
     """A model describes the screen; while it fails, or has cost enough, its text is read."""
 
     by_model = True
@@ -166,7 +166,7 @@ class ModelFirst:
         await self._ocr.rest()
 
 
-def told(screen: ScreenSettings, llm: LlmSettings) -> str:
+def describe_reader(screen: ScreenSettings, llm: LlmSettings) -> str:
     """Return who looks at the pictures, as a plain sentence for who shares."""
     if not uses_model(screen):
         return "By the bot alone, on its own machine: it reads the text. Pictures go nowhere else."
@@ -180,13 +180,13 @@ def uses_model(screen: ScreenSettings) -> bool:
 
 
 @asynccontextmanager
-async def chosen_readers(
+async def open_readers(
     screen: ScreenSettings, llm: LlmSettings, *, monotonic: Callable[[], float]
-) -> AsyncIterator[Readers]:
+) -> AsyncIterator[ScreenReaders]:
     """Lend what the settings choose; nothing is loaded before somebody shares. Raises `SetupError`."""
     async with OcrReader(busy_share=screen.busy_share) as ocr:
         if not uses_model(screen):
-            yield OcrAlone(ocr)
+            yield OcrOnlyReaders(ocr)
             return
         if not screen.model:
             raise SetupError("screen.reader is model, but no model is named. Set screen.model, or screen.reader = ocr.")
@@ -197,4 +197,4 @@ async def chosen_readers(
         where = screen.base_url or llm.base_url
         endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), screen.model_timeout_s)
         async with OpenAIVision(endpoint) as model:
-            yield ModelFirst(model, ocr, monotonic=monotonic, most_per_hour=screen.max_looks_per_hour)
+            yield ModelWithOcrFallback(model, ocr, monotonic=monotonic, most_per_hour=screen.max_looks_per_hour)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.tool import ToolError
-from bot.screen.messages import OPTED_OUT, Ending, ScreenError, beginning, recap, surface_of
+from bot.screen.messages import OPTED_OUT, ScreenError, ShareEnd, describe_surface, format_recap, format_share_start
 from bot.screen.share import MisbehavedError, Share
 from compaction.errors import CompactionError
 from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Person, Place
     from bot.clock import Clock
-    from bot.screen.readers import Readers
+    from bot.screen.readers import ScreenReaders
     from compaction.model import SessionId, Turn
     from compaction.session import SessionMemory
     from voice.screen.notes import ScreenNote
@@ -55,7 +55,7 @@ class Sharer:
         self.nonce = nonce
         self.share: Share | None = None
         self.task: asyncio.Task[None] | None = None
-        self.ended: Ending | None = None
+        self.ended: ShareEnd | None = None
         self.seen: deque[str] = deque(maxlen=_RECAP_NOTES)
         self.notes = 0
         self.absent_since: float | None = None
@@ -84,7 +84,7 @@ class RoomScreens:
         place: Place,
         *,
         memory: SessionMemory,
-        readers: Readers,
+        readers: ScreenReaders,
         settings: ScreenSettings,
         clock: Clock,
         recorded: Callable[[Turn], None] = lambda _: None,
@@ -128,25 +128,25 @@ class RoomScreens:
             self._tasks = None
             # After a crash: their notes are stored, and live until the next room retires them.
             for sharer in self._sharers.values():
-                sharer.ended = Ending.CLOSED
+                sharer.ended = ShareEnd.CLOSED
                 sharer.stirred.set()
             self._sharers.clear()
 
     async def finish(self) -> None:
         """The room ends: end every share, with its recap."""
         for sharer in list(self._sharers.values()):
-            await self.end(sharer, Ending.CLOSED)
+            await self.end(sharer, ShareEnd.CLOSED)
         if self._endings:
             await asyncio.wait(self._endings)
 
     async def _live(self, sharer: Sharer, share: Share) -> None:
         """Run one share; its crash ends no other. That it begins is told first: a remark on it answers that."""
         try:
-            await self._record(sharer.person, beginning(share.who, share.surface))
+            await self._record(sharer.person, format_share_start(share.who, share.surface))
             await share.run()
         except Exception:  # noqa: BLE001 - it is logged, and one share's crash ends no other
             self._log.exception("screen_share_crashed", user_id=sharer.person.id)
-            await self.end(sharer, Ending.BROKEN)
+            await self.end(sharer, ShareEnd.BROKEN)
 
     async def _look_after(self) -> None:
         while True:
@@ -159,11 +159,11 @@ class RoomScreens:
                 elif sharer.absent_since is None:
                     sharer.absent_since = now
                 if self._excludes(sharer.person.id):
-                    await self.end(sharer, Ending.OPTED_OUT)
+                    await self.end(sharer, ShareEnd.OPTED_OUT)
                 elif sharer.absent_since is not None and now - sharer.absent_since >= ABSENT_S:
-                    await self.end(sharer, Ending.LEFT)
+                    await self.end(sharer, ShareEnd.LEFT)
                 elif sharer.away_since is not None and now - sharer.away_since >= self._settings.resume_within_s:
-                    await self.end(sharer, Ending.LOST)
+                    await self.end(sharer, ShareEnd.LOST)
 
     # -- who shares -------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class RoomScreens:
             raise ScreenError(OPTED_OUT)
         # Another link of theirs may be opened while one ends: who comes last stays, and nothing is awaited after that.
         while (earlier := self._sharers.get(person.id)) is not None:
-            await self.end(earlier, Ending.SUPERSEDED)
+            await self.end(earlier, ShareEnd.SUPERSEDED)
         if self.full():
             raise ScreenError("As many screens are shared here as may be. Ask somebody to stop first.")
         sharer = self._sharers[person.id] = Sharer(person, nonce)
@@ -197,7 +197,7 @@ class RoomScreens:
         if sharer.ended is not None:
             return
         if sharer.share is not None:
-            if sharer.share.change(surface_of(surface)):
+            if sharer.share.change(describe_surface(surface)):
                 self._log.info("screen_share_changed", user_id=sharer.person.id, surface=sharer.share.surface)
             return
 
@@ -206,7 +206,7 @@ class RoomScreens:
 
         sharer.share = Share(
             sharer.person.name,
-            surface_of(surface),
+            describe_surface(surface),
             readers=self._readers,
             settings=self._settings,
             clock=self._clock,
@@ -225,10 +225,10 @@ class RoomScreens:
         try:
             return await share.offer(data)
         except MisbehavedError:
-            await self.end(sharer, Ending.MISBEHAVED)
+            await self.end(sharer, ShareEnd.MISBEHAVED)
             return "dropped"
 
-    async def end(self, sharer: Sharer, ending: Ending) -> None:
+    async def end(self, sharer: Sharer, ending: ShareEnd) -> None:
         """End a share, or let who has only opened the page go; a second time does nothing.
 
         *Cancellation*: the share ends all the same, with its recap; the page that asked for it may be gone already.
@@ -249,7 +249,7 @@ class RoomScreens:
         concluding.add_done_callback(self._endings.discard)
         await asyncio.shield(concluding)
 
-    async def _conclude(self, sharer: Sharer, share: Share, ending: Ending) -> None:
+    async def _conclude(self, sharer: Sharer, share: Share, ending: ShareEnd) -> None:
         """Let a share's last note be taken, tell of it in the timeline, and retire what was live of it."""
         try:
             await self._close(sharer, share)
@@ -271,7 +271,7 @@ class RoomScreens:
         sharer.share = None
         if not self._excludes(sharer.person.id):
             minutes = round((self._clock.monotonic() - share.began_at) / 60)
-            told = recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
+            told = format_recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
             await self._record(sharer.person, told)
         if not any(each.share is not None for each in self._sharers.values()):
             await self._retire()

@@ -1,4 +1,4 @@
-"""The shared screens of all rooms: gives out links, and lets their pages in (`bot.web.port.Host`).
+"""The shared screens of all rooms: gives out links, and lets their pages in (`bot.web.port.SharePageHost`).
 
 It knows which room belongs to which server; what happens in one is the room's own (`bot.screen.room`).
 """
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.screen.messages import TOLD, Ending, ScreenError
+from bot.screen.messages import END_MESSAGES, ScreenError, ShareEnd
 from bot.screen.room import RoomScreens
-from bot.web.port import LineClosedError, NotAdmittedError, Welcome
+from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from voice.screen.token import LinkRefusedError, Links, Refusal, new_key
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.screen.readers import Readers
+    from bot.screen.readers import ScreenReaders
     from bot.screen.room import Sharer
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
@@ -41,7 +41,7 @@ _REFUSED = {
 _ABSENT = "You are not in the voice channel any more. Join it, then type /watch start again."
 
 
-class Watcher(Protocol):
+class ShareObserver(Protocol):
     """Who is told what becomes of the shares of a room, and knows who wants no part in it; `bot.room.room.Room`."""
 
     def excludes(self, user_id: int) -> bool:
@@ -58,7 +58,7 @@ class Screens:
     """One process's. `reading`: who looks at the pictures, a plain sentence. Not thread-safe."""
 
     def __init__(
-        self, settings: ScreenSettings, readers: Readers, *, clock: Clock, bot_name: str, reading: str
+        self, settings: ScreenSettings, readers: ScreenReaders, *, clock: Clock, bot_name: str, reading: str
     ) -> None:
         self._settings = settings
         self._readers = readers
@@ -68,7 +68,7 @@ class Screens:
         self._links = Links(new_key(), valid_s=settings.link_valid_s)
         self._rooms: dict[int, RoomScreens] = {}
         # The one open line of each sharer.
-        self._lines: dict[str, PageLine] = {}
+        self._lines: dict[str, ScreenPageConnection] = {}
 
     @property
     def settings(self) -> ScreenSettings:
@@ -82,7 +82,7 @@ class Screens:
 
     @contextmanager
     def room_for(
-        self, session_id: SessionId, place: Place, *, memory: SessionMemory, watcher: Watcher
+        self, session_id: SessionId, place: Place, *, memory: SessionMemory, watcher: ShareObserver
     ) -> Iterator[RoomScreens]:
         """Let people share in a room while the block lasts; run what is lent, and finish it."""
         room = RoomScreens(
@@ -128,8 +128,8 @@ class Screens:
         log.info("screen_link_given", guild_id=guild_id, user_id=user_id)
         return self._links.give(guild_id=guild_id, user_id=user_id, session_id=room.session_id, now=self._clock.now())
 
-    async def admit(self, token: str) -> PageLine:
-        """See `Host.admit`."""
+    async def admit(self, token: str) -> ScreenPageConnection:
+        """See `SharePageHost.admit`."""
         try:
             admission = self._links.redeem(token, now=self._clock.now())
         except LinkRefusedError as error:
@@ -147,8 +147,8 @@ class Screens:
             raise NotAdmittedError("full", str(error)) from error
         return self._open_line(room, sharer, admission.resume_secret)
 
-    async def readmit(self, resume_secret: str) -> PageLine:
-        """See `Host.readmit`."""
+    async def readmit(self, resume_secret: str) -> ScreenPageConnection:
+        """See `SharePageHost.readmit`."""
         try:
             claim = self._links.resume(resume_secret)
         except LinkRefusedError as error:
@@ -167,7 +167,7 @@ class Screens:
             raise NotAdmittedError("closed", f"I have left that voice channel. {NEW_LINK}")
         return room
 
-    def _open_line(self, room: RoomScreens, sharer: Sharer, resume_secret: str) -> PageLine:
+    def _open_line(self, room: RoomScreens, sharer: Sharer, resume_secret: str) -> ScreenPageConnection:
         before = self._lines.get(sharer.nonce)
         if before is not None:
             before.take_over()
@@ -184,10 +184,10 @@ class Screens:
         sharer.away_since = None
         if sharer.share is not None:
             sharer.share.resume()
-        line = self._lines[sharer.nonce] = PageLine(self, room, sharer, welcome)
+        line = self._lines[sharer.nonce] = ScreenPageConnection(self, room, sharer, welcome)
         return line
 
-    def forget(self, line: PageLine) -> None:
+    def forget(self, line: ScreenPageConnection) -> None:
         """A line is over: nobody talks on it any more, and when its share is, nobody comes back."""
         if self._lines.get(line.sharer.nonce) is line:
             del self._lines[line.sharer.nonce]
@@ -197,8 +197,8 @@ class Screens:
                 line.sharer.away_since = self._clock.monotonic()
 
 
-class PageLine:
-    """One connection of one page (`bot.web.port.Line`)."""
+class ScreenPageConnection:
+    """One connection of one page (`bot.web.port.PageConnection`)."""
 
     def __init__(self, screens: Screens, room: RoomScreens, sharer: Sharer, welcome: Welcome) -> None:
         self._screens = screens
@@ -209,12 +209,12 @@ class PageLine:
 
     @property
     def welcome(self) -> Welcome:
-        """See `Line.welcome`."""
+        """See `PageConnection.welcome`."""
         return self._welcome
 
     @property
-    def _ending(self) -> Ending | None:
-        return Ending.SUPERSEDED if self._taken_over.is_set() else self.sharer.ended
+    def _ending(self) -> ShareEnd | None:
+        return ShareEnd.SUPERSEDED if self._taken_over.is_set() else self.sharer.ended
 
     def take_over(self) -> None:
         """Another connection of the same page speaks from now on."""
@@ -222,39 +222,39 @@ class PageLine:
         self.sharer.stirred.set()
 
     def start(self, surface: str) -> None:
-        """See `Line.start`."""
+        """See `PageConnection.start`."""
         self._refuse_after_end()
         self._room.start(self.sharer, surface)
 
     async def picture(self, data: bytes) -> str:
-        """See `Line.picture`."""
+        """See `PageConnection.picture`."""
         self._refuse_after_end()
         return await self._room.picture(self.sharer, data)
 
     async def stop(self) -> None:
-        """See `Line.stop`."""
+        """See `PageConnection.stop`."""
         if self._ending is None:
-            await self._room.end(self.sharer, Ending.STOPPED)
+            await self._room.end(self.sharer, ShareEnd.STOPPED)
 
     async def messages(self) -> AsyncIterator[Mapping[str, object]]:
-        """See `Line.messages`."""
+        """See `PageConnection.messages`."""
         while True:
             ending = self._ending
-            while self.sharer.news and ending is not Ending.SUPERSEDED:
+            while self.sharer.news and ending is not ShareEnd.SUPERSEDED:
                 yield self.sharer.news.popleft()
             if ending is not None:
-                yield {"t": "ended", "reason": ending.value, "sentence": TOLD[ending]}
+                yield {"t": "ended", "reason": ending.value, "sentence": END_MESSAGES[ending]}
                 return
             self.sharer.stirred.clear()
             await self.sharer.stirred.wait()
 
     def hung_up(self) -> None:
-        """See `Line.hung_up`."""
+        """See `PageConnection.hung_up`."""
         self._screens.forget(self)
 
     def _refuse_after_end(self) -> None:
         if self._ending is not None:
-            raise LineClosedError
+            raise PageClosedError
 
 
 def _refused(error: LinkRefusedError) -> NotAdmittedError:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bot.clock import Clock
-    from bot.screen.readers import Readers
+    from bot.screen.readers import ScreenReaders
     from voice.screen.frame import Frame
     from voice.screen.settings import ScreenSettings
 
@@ -67,7 +67,7 @@ class Share:
         who: str,
         surface: str,
         *,
-        readers: Readers,
+        readers: ScreenReaders,
         settings: ScreenSettings,
         clock: Clock,
         on_note: Callable[[ScreenNote], Awaitable[None]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import ToolError
-from bot.screen.messages import OPTED_OUT, Ending, ScreenError
+from bot.screen.messages import OPTED_OUT, ScreenError, ShareEnd
 
 if TYPE_CHECKING:
     from bot.participation.standing import GuildParticipations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NOT_HERE = "I am not in a voice channel here. Join one and use /join first."
 
 
-class WatchDesk:
+class WatchService:
     """One process's."""
 
     def __init__(self, screens: Screens, web: WebServer, participation: GuildParticipations) -> None:
@@ -48,7 +48,7 @@ class WatchDesk:
         room = self._room(guild_id)
         wanted = room.sharers() if everybody else [sharer for sharer in [room.find(user_id)] if sharer is not None]
         for sharer in wanted:
-            await room.end(sharer, Ending.COMMAND)
+            await room.end(sharer, ShareEnd.COMMAND)
         return len(wanted)
 
     def status(self, guild_id: int) -> str:

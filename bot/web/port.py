@@ -19,7 +19,7 @@ class NotAdmittedError(BotError):
         self.reason = reason
 
 
-class LineClosedError(Exception):
+class PageClosedError(Exception):
     """The page's line is over: its share has ended, or another page has taken it over."""
 
 
@@ -38,7 +38,7 @@ class Welcome:
     trouble: str = ""
 
 
-class Line(Protocol):
+class PageConnection(Protocol):
     """One open connection of one page. Whoever opened it calls `hung_up` at its end."""
 
     @property
@@ -47,10 +47,10 @@ class Line(Protocol):
 
     def start(self, surface: str) -> None:
         """The person shares now, or shares something else; `surface` is what the browser calls it. Raises
-        `LineClosedError`."""
+        `PageClosedError`."""
 
     async def picture(self, data: bytes) -> str:
-        """Take a picture; return `taken`, `dropped` or why it was refused. Raises `LineClosedError`."""
+        """Take a picture; return `taken`, `dropped` or why it was refused. Raises `PageClosedError`."""
 
     async def stop(self) -> None:
         """The person has stopped sharing."""
@@ -62,11 +62,11 @@ class Line(Protocol):
         """The connection is gone; the share waits a while for the page to come back."""
 
 
-class Host(Protocol):
+class SharePageHost(Protocol):
     """Who lets pages in. Both raise `NotAdmittedError`."""
 
-    async def admit(self, token: str) -> Line:
+    async def admit(self, token: str) -> PageConnection:
         """Let in who comes with a link."""
 
-    async def readmit(self, resume_secret: str) -> Line:
+    async def readmit(self, resume_secret: str) -> PageConnection:
         """Let in a page whose connection broke."""

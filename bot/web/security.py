@@ -94,7 +94,7 @@ def security_headers(site: Site) -> dict[str, str]:
 FORWARDED_FOR: Final = "X-Forwarded-For"
 
 
-class Proxies:
+class TrustedProxies:
     """The reverse proxies whose word is believed. Raises `ProxyError` for what is no address."""
 
     def __init__(self, trusted: Sequence[str]) -> None:

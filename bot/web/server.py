@@ -15,7 +15,7 @@ import structlog
 from aiohttp import web
 
 from bot.errors import SetupError
-from bot.web.security import FORWARDED_FOR, Proxies, ProxyError, Site, security_headers
+from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from bot.settings import WebSettings
-    from bot.web.port import Host
+    from bot.web.port import SharePageHost
 
 log = structlog.get_logger()
 
@@ -52,12 +52,12 @@ class WebServer:
     *Ownership*: it owns the sockets; leaving the block closes them.
     """
 
-    def __init__(self, settings: WebSettings, host: Host) -> None:
+    def __init__(self, settings: WebSettings, host: SharePageHost) -> None:
         """Raises `SetupError` for an address or for proxies that are none."""
         self._settings = settings
         self._host = host
         try:
-            self._proxies = Proxies(settings.trusted_proxies)
+            self._proxies = TrustedProxies(settings.trusted_proxies)
         except ProxyError as error:
             raise SetupError(f"web.trusted_proxies has what is no address or network: {error}.") from error
         self._starting = asyncio.Lock()

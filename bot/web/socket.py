@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from aiohttp import WSMsgType, web
 
-from bot.web.port import LineClosedError, NotAdmittedError
+from bot.web.port import NotAdmittedError, PageClosedError
 from voice.screen.frame import MAX_FRAME_BYTES, MAX_SIDE_PX
 
 if TYPE_CHECKING:
-    from bot.web.port import Host, Line
+    from bot.web.port import PageConnection, SharePageHost
 
 log = structlog.get_logger()
 
@@ -52,7 +52,7 @@ def new_socket() -> web.WebSocketResponse:
     return web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MAX_FRAME_BYTES + 1, compress=False)
 
 
-async def serve(socket: web.WebSocketResponse, host: Host) -> None:
+async def serve(socket: web.WebSocketResponse, host: SharePageHost) -> None:
     """Talk with one page until either side ends it. `socket` is prepared already."""
     try:
         line = await _let_in(socket, host)
@@ -75,7 +75,7 @@ async def serve(socket: web.WebSocketResponse, host: Host) -> None:
                 await socket.close()
 
 
-async def _let_in(socket: web.WebSocketResponse, host: Host) -> Line | None:
+async def _let_in(socket: web.WebSocketResponse, host: SharePageHost) -> PageConnection | None:
     """Return the line of a page that says hello; None for what is no hello. Raises `NotAdmittedError`."""
     try:
         message = await socket.receive(timeout=HELLO_TIMEOUT_S)
@@ -93,7 +93,7 @@ async def _let_in(socket: web.WebSocketResponse, host: Host) -> Line | None:
             return None
 
 
-async def _converse(socket: web.WebSocketResponse, line: Line) -> None:
+async def _converse(socket: web.WebSocketResponse, line: PageConnection) -> None:
     """Listen and tell side by side; whichever is over first ends the other."""
     listening = asyncio.create_task(_listen(socket, line), name="page-listening")
     telling = asyncio.create_task(_tell_news(socket, line), name="page-telling")
@@ -112,12 +112,12 @@ async def _converse(socket: web.WebSocketResponse, line: Line) -> None:
             raise error
 
 
-async def _tell_news(socket: web.WebSocketResponse, line: Line) -> None:
+async def _tell_news(socket: web.WebSocketResponse, line: PageConnection) -> None:
     async for message in line.messages():
         await _tell(socket, message)
 
 
-async def _listen(socket: web.WebSocketResponse, line: Line) -> None:
+async def _listen(socket: web.WebSocketResponse, line: PageConnection) -> None:
     """Take what the page sends, until it or its share ends."""
     texts = strays = 0
     while True:
@@ -143,11 +143,11 @@ async def _listen(socket: web.WebSocketResponse, line: Line) -> None:
                 case _:
                     # Closed, broken, too large: the socket has said goodbye itself.
                     return
-        except LineClosedError:
+        except PageClosedError:
             return
 
 
-async def _obeyed(socket: web.WebSocketResponse, line: Line, told: dict[str, Any]) -> bool:
+async def _obeyed(socket: web.WebSocketResponse, line: PageConnection, told: dict[str, Any]) -> bool:
     """Do what a page asks; return whether it was the last thing it asks."""
     match told:
         case {"t": "ping"}:
@@ -162,7 +162,7 @@ async def _obeyed(socket: web.WebSocketResponse, line: Line, told: dict[str, Any
     return False
 
 
-def _welcome(line: Line) -> dict[str, object]:
+def _welcome(line: PageConnection) -> dict[str, object]:
     welcome = line.welcome
     return {
         "t": "welcome",

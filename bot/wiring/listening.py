@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.models.catalogue import TURN_SMART, VAD_SILERO
-from bot.models.directory import ModelShelf
+from bot.models.directory import ModelDirectory
 from voice.listening.turn import SmartTurn, SmartTurnJudge, TurnModelError
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
 
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 def open_detector(models: ModelsSettings) -> SpeechProbability:
     """Load the model that scores everybody in one call, else the one that comes along. Raises `VadError`."""
-    shelf = ModelShelf(models.directory)
+    shelf = ModelDirectory(models.directory)
     if shelf.holds(VAD_SILERO):
         try:
             return StackedSileroVad(shelf.path(VAD_SILERO) / VAD_SILERO.main_file.name)
@@ -39,7 +39,7 @@ def open_detector(models: ModelsSettings) -> SpeechProbability:
 
 async def open_judge(stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings) -> TurnJudge | None:
     """Load the end-of-turn model, which `stack` then owns; None if it is off, not there or not readable."""
-    shelf = ModelShelf(models.directory)
+    shelf = ModelDirectory(models.directory)
     if listening.turn_model == "off" or not shelf.holds(TURN_SMART):
         log.info("no_turn_model", setting=listening.turn_model)
         return None

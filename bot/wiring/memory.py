@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.brain.recall_quotes import Quoting
-from bot.embedding.factory import chosen_embedder
+from bot.brain.recall_quotes import QuoteFinder
+from bot.embedding.factory import open_embedder
 from bot.memory.indexer import Indexer
 from bot.memory.recall import Recall, RoomRecall
 from bot.memory.upkeep import MemoryUpkeep
@@ -44,22 +44,20 @@ async def open_recall(
     accesses: AccessLog,
 ) -> Recall:
     """Start memory search and what keeps it complete."""
-    embedder = await stack.enter_async_context(
-        chosen_embedder(settings.recall, models=settings.models, llm=settings.llm)
-    )
+    embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
     vectors = VectorStore(database, most=settings.recall.max_vectors)
     await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
 
 
-def quoting_for(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallScope], Quoting | None]:
+def quoting_for(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallScope], QuoteFinder | None]:
     """Return what finds the quotes for a room's replies."""
 
-    def quoting(place: RecallScope) -> Quoting | None:
+    def quoting(place: RecallScope) -> QuoteFinder | None:
         if not settings.recall.enabled or not settings.recall.quotes:
             return None
         room = RoomRecall(recall, place, reach=settings.recall.scope)
-        return Quoting(recall, room, settings.recall, max_input_tokens=settings.budget.max_input_tokens, zone=zone)
+        return QuoteFinder(recall, room, settings.recall, max_input_tokens=settings.budget.max_input_tokens, zone=zone)
 
     return quoting
 

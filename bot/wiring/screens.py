@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import SetupError
-from bot.screen.readers import chosen_readers, told
+from bot.screen.readers import describe_reader, open_readers
 from bot.screen.screens import Screens
-from bot.screen.watch_service import WatchDesk
+from bot.screen.watch_service import WatchService
 from bot.web.server import WebServer
 
 if TYPE_CHECKING:
@@ -24,18 +24,18 @@ log = structlog.get_logger()
 
 async def open_screens(
     stack: AsyncExitStack, settings: BotSettings, participation: GuildParticipations, clock: Clock
-) -> tuple[Screens, WatchDesk]:
+) -> tuple[Screens, WatchService]:
     """Make them; the pages listen at once where they have a public address, else when somebody first needs them.
 
     Raises `SetupError`.
     """
-    readers = await stack.enter_async_context(chosen_readers(settings.screen, settings.llm, monotonic=clock.monotonic))
+    readers = await stack.enter_async_context(open_readers(settings.screen, settings.llm, monotonic=clock.monotonic))
     screens = Screens(
         settings.screen,
         readers,
         clock=clock,
         bot_name=settings.brain.name,
-        reading=told(settings.screen, settings.llm),
+        reading=describe_reader(settings.screen, settings.llm),
     )
     web = await stack.enter_async_context(WebServer(settings.web, screens))
     if settings.web.enabled and settings.web.public_url:
@@ -44,4 +44,4 @@ async def open_screens(
         except SetupError as error:
             # People can talk all the same; who asks for a link is told then.
             log.warning("web_not_listening", problem=str(error))
-    return screens, WatchDesk(screens, web, participation)
+    return screens, WatchService(screens, web, participation)

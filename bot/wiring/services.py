@@ -9,7 +9,7 @@ import structlog
 
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.responder import ModelResponder
-from bot.brain.system_prompt import Instructions
+from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.factory import open_budget, open_model
 from bot.memory.access_log import AccessLog
@@ -132,7 +132,7 @@ async def open_means(
         detector=open_detector(settings.models),
         synthesizer=synthesizer,
         new_responder=_responders(settings, model, zone),
-        instructions=Instructions(settings.brain.name, settings.brain.instructions),
+        instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
         max_input_tokens=settings.budget.max_input_tokens,
         zone=zone,
         clock=clock,

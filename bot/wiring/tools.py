@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.screen import ScreenView
     from bot.brain.tools.settings import ToolsSettings
-    from bot.brain.tools.tool import Tool
+    from bot.brain.tools.tool import RoomTool
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.memory.recall import Recall, RecallScope
@@ -37,7 +37,7 @@ class Toolset:
         reach: str,
         clock: Clock,
         zone: tzinfo,
-        more: Callable[[], Sequence[Tool]] = tuple,
+        more: Callable[[], Sequence[RoomTool]] = tuple,
         screens: Callable[[Place], ScreenView | None] = lambda _: None,
     ) -> None:
         self._settings = settings
@@ -53,7 +53,7 @@ class Toolset:
         settings = self._settings
         if not settings.max_steps:
             return Toolbox()
-        tools: list[Tool] = []
+        tools: list[RoomTool] = []
         if settings.memory:
             room = RoomRecall(self._recall, here, reach=self._reach)
             tools += memory_tools(room, zone=self._zone, now=self._clock.now)

@@ -10,7 +10,7 @@ import structlog
 
 from bot.health import Ailment
 from bot.models.catalogue import VOICE_JOE
-from bot.models.directory import ModelShelf
+from bot.models.directory import ModelDirectory
 from voice.errors import SynthesisError
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.piper import PiperSynthesizer
@@ -77,7 +77,7 @@ def _wants_endpoint(settings: SpeakingSettings) -> bool:
 
 
 async def _embedded(stack: AsyncExitStack, settings: SpeakingSettings, models: ModelsSettings) -> Synthesizer:
-    directory = ModelShelf(models.directory).path(VOICE_JOE)
+    directory = ModelDirectory(models.directory).path(VOICE_JOE)
     try:
         voice = PiperSynthesizer.open(directory, speed=settings.speed, variety=settings.variety)
         return await stack.enter_async_context(voice)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.clock import SystemClock
-from bot.screen.readers import chosen_readers
+from bot.screen.readers import open_readers
 from bot.screen.screens import Screens
 from bot.settings import LlmSettings, WebSettings
 from bot.web.server import WebServer
@@ -58,15 +58,15 @@ class Evening:
         self.page: Page
 
     def excludes(self, user_id: int) -> bool:
-        """See `Watcher.excludes`."""
+        """See `ShareObserver.excludes`."""
         return False
 
     def noted(self, note: Note) -> None:
-        """See `Watcher.noted`."""
+        """See `ShareObserver.noted`."""
         self.notes.append(note)
 
     def recapped(self, turn: Turn) -> None:
-        """See `Watcher.recapped`."""
+        """See `ShareObserver.recapped`."""
         self.turns.append(turn)
 
     def link(self) -> str:
@@ -133,7 +133,7 @@ async def evening(*switches: str, public_url: str = "", script: str = "") -> Asy
     """Open all of it. `switches`: more for the browser; `script`: what each page runs first."""
     clock, settings = SystemClock(), ScreenSettings()
     async with (
-        chosen_readers(settings, LlmSettings(), monotonic=clock.monotonic) as readers,
+        open_readers(settings, LlmSettings(), monotonic=clock.monotonic) as readers,
         browser(*switches) as chromium,
     ):
         screens = Screens(settings, readers, clock=clock, bot_name="Roomtone", reading="By the bot alone.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import bot.screen.share as share_module
-from bot.screen.messages import Ending
+from bot.screen.messages import ShareEnd
 from compaction.context.build import build_payload
 from compaction.model import NoteReason
 from compaction.notes import LIVE_NOTES
@@ -216,7 +216,7 @@ async def test_who_stops_while_the_connection_is_broken_shares_no_more(reloads: 
             await here.page.click("#stop")
             await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
         await until(lambda: sharer.ended)
-        assert sharer.ended is Ending.STOPPED
+        assert sharer.ended is ShareEnd.STOPPED
         assert "You stopped sharing." in await here.state("ended")
         assert here.complaints == []
 
@@ -303,7 +303,7 @@ async def test_the_bot_may_end_a_share() -> None:
         await here.share()
         sharer = here.room.find(ADA.id)
         assert sharer is not None
-        await here.room.end(sharer, Ending.COMMAND)
+        await here.room.end(sharer, ShareEnd.COMMAND)
         assert "Sharing was ended with /watch stop." in await here.state("ended", "commanded")
         await here.open()
         await here.state("ready")

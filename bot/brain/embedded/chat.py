@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot.brain.embedded.evidence import Evidence, Origin, asks_about_something, best_match
 from bot.brain.embedded.recollection import recollect
 from bot.brain.lexicon import content_stems, is_question, stem, words_of
-from bot.brain.wakeword import is_addressed
+from bot.brain.wakeword import mentions_name
 from bot.time_phrases import format_ago, format_time_range
 from compaction.language.wording import sentences
 from compaction.model import TurnPart
@@ -69,7 +69,7 @@ class EmbeddedResponder:
         """Return whose words of a turn are for the bot: everybody who calls it by name, else who spoke last."""
         if not turn.parts:
             return [TurnPart("", "friend", "")]
-        return [part for part in turn.parts if is_addressed(part.text, self._names)] or [turn.parts[-1]]
+        return [part for part in turn.parts if mentions_name(part.text, self._names)] or [turn.parts[-1]]
 
 
 def _said_beside(turn: Turn, asked: Sequence[TurnPart], *, order: int) -> list[Evidence]:

@@ -23,7 +23,7 @@ from bot.brain.lexicon import (
     tells_a_time,
     words_of,
 )
-from bot.brain.wakeword import without_call
+from bot.brain.wakeword import strip_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -83,7 +83,7 @@ def best_match(
     Questions among the evidence are no answers. Of nearly equal sentences the newest wins.
     """
     names = tuple(ignore)
-    candidates = [sentence for sentence in evidence if not is_question(without_call(sentence.text, names))]
+    candidates = [sentence for sentence in evidence if not is_question(strip_call(sentence.text, names))]
     wanted = _wanted(question, {item.speaker for item in candidates if item.speaker}, names, asker)
     if not wanted.stems or not candidates:
         return None

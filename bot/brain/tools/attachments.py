@@ -10,7 +10,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.tool import MAX_CHARS, Tool, ToolError
+from bot.brain.tools.tool import MAX_CHARS, RoomTool, ToolError
 from bot.channel.chat import ChatError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ SCHEMA: dict[str, object] = {
 }
 
 
-def attachment_tool(chat: Chat, *, max_bytes: int, zone: tzinfo) -> Tool:
+def attachment_tool(chat: Chat, *, max_bytes: int, zone: tzinfo) -> RoomTool:
     """Return the tool for one room's chat. `zone`: whose clock times are told in."""
 
     async def read(arguments: Mapping[str, object]) -> str:
@@ -76,7 +76,7 @@ def attachment_tool(chat: Chat, *, max_bytes: int, zone: tzinfo) -> Tool:
         others = [each for each in files if each is not file]
         return _page(file, text, page, zone) + (f"\n\n{_listed(others, zone)}" if others else "")
 
-    return Tool(
+    return RoomTool(
         "read_attachment",
         "Reads a text file that somebody dropped into this channel's chat. Use it when somebody speaks of a file, a "
         "log, notes or a document they posted.",

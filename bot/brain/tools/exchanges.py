@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.llm.port import ChatMessage, Role
+from bot.llm.port import ChatMessage, ChatRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
@@ -22,7 +22,7 @@ MOST_QUESTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ToolExchange:
     """One step of an answer: what the model wanted called, each with what came of it. `words`: what it said before."""
 
     calls: tuple[ToolCall, ...]
@@ -32,19 +32,19 @@ class Exchange:
     def messages(self) -> list[ChatMessage]:
         """Return the step as a model reads it: the calls, then a result for each."""
         told = [
-            ChatMessage(Role.TOOL, result, tool_call_id=call.id, name=call.name)
+            ChatMessage(ChatRole.TOOL, result, tool_call_id=call.id, name=call.name)
             for call, result in zip(self.calls, self.results, strict=True)
         ]
-        return [ChatMessage(Role.ASSISTANT, self.words, tool_calls=self.calls), *told]
+        return [ChatMessage(ChatRole.ASSISTANT, self.words, tool_calls=self.calls), *told]
 
 
-class Exchanges:
+class ToolExchanges:
     """The steps of a room's last questions, by the turn that asked."""
 
     def __init__(self) -> None:
-        self._by_turn: dict[int, tuple[Exchange, ...]] = {}
+        self._by_turn: dict[int, tuple[ToolExchange, ...]] = {}
 
-    def keep(self, turn: Seq, steps: Sequence[Exchange]) -> None:
+    def keep(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
         """Keep what came of one question."""
         if not steps:
             return
@@ -76,7 +76,7 @@ class Exchanges:
         return kept
 
 
-def placed(
+def insert_exchanges(
     messages: Iterable[tuple[ChatMessage, Seq | None]], exchanges: dict[int, list[ChatMessage]]
 ) -> tuple[ChatMessage, ...]:
     """Return the messages with each question's exchanges right behind it. What is asked no more has none."""

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bot.brain.tools.tool import Permission, Tool, ToolError
+from bot.brain.tools.tool import Permission, RoomTool, ToolError
 from bot.channel.chat import ChatError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ SCHEMA: dict[str, object] = {
 }
 
 
-def link_tool(chat: Chat, *, words: Sequence[str]) -> Tool:
+def link_tool(chat: Chat, *, words: Sequence[str]) -> RoomTool:
     """Return the tool for one room's chat. `words`: of which who asks must have said one."""
 
     async def post(arguments: Mapping[str, object]) -> str:
@@ -47,7 +47,7 @@ def link_tool(chat: Chat, *, words: Sequence[str]) -> Tool:
             raise ToolError(str(error)) from error
         return "It stands in the channel's chat now. Say so; don't read it out."
 
-    return Tool(
+    return RoomTool(
         "post_link",
         "Posts a link or a few words in this channel's text chat. Use it only when the person who asks wants "
         "something posted, sent or written down there.",

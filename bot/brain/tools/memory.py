@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.tool import MAX_CHARS, Tool
+from bot.brain.tools.tool import MAX_CHARS, RoomTool
 from bot.llm.budget import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
@@ -55,7 +55,7 @@ TURNS_SCHEMA: dict[str, object] = {
 }
 
 
-def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) -> tuple[Tool, ...]:
+def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) -> tuple[RoomTool, ...]:
     """Return the two tools for one room. `zone`: whose clock times are told in; `now`: UTC epoch seconds."""
 
     async def search(arguments: Mapping[str, object]) -> str:
@@ -71,7 +71,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
             )
         except (TimeNotUnderstoodError, StoreError) as error:
             return str(error)
-        return _bounded([told(each, zone, here=room.place.session_id) for each in found]) or NOTHING
+        return _bounded([format_recalled(each, zone, here=room.place.session_id) for each in found]) or NOTHING
 
     async def turns(arguments: Mapping[str, object]) -> str:
         first, last = _number(arguments, "from", -1), _number(arguments, "to", -1)
@@ -85,14 +85,14 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
         return _bounded(lines) or f"There are no turns {first} to {last} in this session."
 
     return (
-        Tool(
+        RoomTool(
             MEMORY_SEARCH,
             "Finds what was said earlier, also in earlier sessions, word for word with who said it and when. Use it "
             "whenever somebody refers to something that is not in front of you.",
             SEARCH_SCHEMA,
             search,
         ),
-        Tool(
+        RoomTool(
             "recall_turns",
             "Gives turns of this session word for word by their numbers, for example those around a quote.",
             TURNS_SCHEMA,
@@ -101,7 +101,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
     )
 
 
-def told(recalled: Recalled, zone: tzinfo, *, here: SessionId | None = None) -> str:
+def format_recalled(recalled: Recalled, zone: tzinfo, *, here: SessionId | None = None) -> str:
     """Return one thing recalled as a model or a person reads it. `here`: the session it is told in."""
     at = datetime.fromtimestamp(recalled.at, zone)
     place = "" if recalled.session_id == here else f"{at:%Y-%m-%d}, session {recalled.session_id}, "

@@ -15,7 +15,7 @@ from bot.brain.lexicon import UNSPACED
 from bot.brain.tools.tool import Permission
 
 if TYPE_CHECKING:
-    from bot.brain.tools.tool import Tool
+    from bot.brain.tools.tool import RoomTool
 
 _WORD = re.compile(r"[^\W_]+")
 # A beginning this long stands for all words that begin with it: post, posts, posting.
@@ -42,7 +42,7 @@ class Asker:
 NOBODY = Asker()
 
 
-def refusal(tool: Tool, asker: Asker) -> str | None:
+def refusal(tool: RoomTool, asker: Asker) -> str | None:
     """Return why `tool` may not run for `asker`, as a sentence for the model; None if it may."""
     match tool.permission:
         case Permission.ANYONE:
@@ -58,7 +58,7 @@ def refusal(tool: Tool, asker: Asker) -> str | None:
     return None
 
 
-def asks_for(tool: Tool, said: str) -> bool:
+def asks_for(tool: RoomTool, said: str) -> bool:
     """Return whether somebody's words ask for what `tool` does."""
     spoken = {word.casefold() for word in _WORD.findall(said)}
     wanted = [word.casefold() for word in tool.words]

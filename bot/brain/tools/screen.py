@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from bot.brain.tools.tool import Tool
+from bot.brain.tools.tool import RoomTool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,14 +33,14 @@ class ScreenView(Protocol):
         """Return what is seen on a shared screen about `question`. Raises `ToolError`."""
 
 
-def screen_tool(view: ScreenView) -> Tool:
+def screen_tool(view: ScreenView) -> RoomTool:
     """Return the tool for one room's screens."""
 
     async def look(arguments: Mapping[str, object]) -> str:
         who = arguments.get("who")
         return await view.look(str(arguments["question"]), who=None if who is None else str(who))
 
-    return Tool(
+    return RoomTool(
         "look_at_screen",
         "Looks at the screen that somebody shares now, as it is at this moment. Use it when somebody asks about what "
         "they show.",

@@ -29,7 +29,7 @@ class ToolError(Exception):
 
 
 # Called with arguments that fit the tool's schema; returns what the model reads. Raises `ToolError`.
-ToolCall: TypeAlias = Callable[[Mapping[str, object]], Awaitable[str]]
+ToolFunction: TypeAlias = Callable[[Mapping[str, object]], Awaitable[str]]
 
 
 def _always() -> bool:
@@ -37,7 +37,7 @@ def _always() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class RoomTool:
     """One tool. `parameters` is the JSON schema of its arguments.
 
     `side_effects`: it changes something outside. Then it runs on behalf of somebody alone, and only when that person
@@ -49,7 +49,7 @@ class Tool:
     name: str
     description: str
     parameters: Mapping[str, object]
-    call: ToolCall
+    call: ToolFunction
     permission: Permission = Permission.ANYONE
     side_effects: bool = False
     words: tuple[str, ...] = ()

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.exchanges import Exchanges
+from bot.brain.tools.exchanges import ToolExchanges
 from bot.brain.tools.permission import NOBODY, refusal
 from bot.brain.tools.schema import read_arguments
 from bot.brain.tools.tool import ToolError
-from bot.brain.tools.untrusted_text import as_data
+from bot.brain.tools.untrusted_text import mark_as_data
 from bot.llm.port import ToolOffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bot.brain.tools.exchanges import Exchange
+    from bot.brain.tools.exchanges import ToolExchange
     from bot.brain.tools.permission import Asker
-    from bot.brain.tools.tool import Tool
+    from bot.brain.tools.tool import RoomTool
     from compaction.budget.messages import ToolCall
     from compaction.model import Seq
 
@@ -37,15 +37,15 @@ MOST_SIDE_EFFECTS = 2
 class Toolbox:
     """The tools of a room. `more` are those that come and go, such as those of MCP servers."""
 
-    def __init__(self, tools: Sequence[Tool] = (), *, more: Callable[[], Sequence[Tool]] = tuple) -> None:
+    def __init__(self, tools: Sequence[RoomTool] = (), *, more: Callable[[], Sequence[RoomTool]] = tuple) -> None:
         self._own = tuple(tools)
         self._more = more
         # What came of the calls of the last questions.
-        self.exchanges = Exchanges()
+        self.exchanges = ToolExchanges()
 
-    def tools(self) -> tuple[Tool, ...]:
+    def tools(self) -> tuple[RoomTool, ...]:
         """Return every tool that can be called at present, by somebody; of two with one name the first."""
-        named: dict[str, Tool] = {}
+        named: dict[str, RoomTool] = {}
         for tool in (*self._own, *self._more()):
             if tool.available():
                 named.setdefault(tool.name, tool)
@@ -59,12 +59,12 @@ class Toolbox:
             if refusal(tool, asker) is None
         )
 
-    def use(self, asker: Asker = NOBODY) -> ToolUse:
+    def use(self, asker: Asker = NOBODY) -> ToolRunner:
         """Return what runs the calls that one question leads to."""
-        return ToolUse(self, asker)
+        return ToolRunner(self, asker)
 
 
-class ToolUse:
+class ToolRunner:
     """The calls of one question, on behalf of who asked it."""
 
     def __init__(self, toolbox: Toolbox, asker: Asker) -> None:
@@ -84,7 +84,7 @@ class ToolUse:
         """Let what waits run."""
         self._released.set()
 
-    def keep(self, turn: Seq, steps: Sequence[Exchange]) -> None:
+    def keep(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
         """Keep what came of the question for those that follow it."""
         self._toolbox.exchanges.keep(turn, steps)
 
@@ -108,7 +108,7 @@ class ToolUse:
         )
         return output
 
-    async def _run(self, tool: Tool, call: ToolCall) -> tuple[str, str]:
+    async def _run(self, tool: RoomTool, call: ToolCall) -> tuple[str, str]:
         refused = refusal(tool, self._asker)
         if refused is not None:
             return "refused", refused
@@ -123,9 +123,9 @@ class ToolUse:
             return "timeout", f"{tool.name} took longer than {tool.timeout_s:g} s and was given up."
         except ToolError as error:
             # Its words may be somebody else's.
-            return "failed", as_data(tool.name, str(error), max_chars=tool.max_chars)
+            return "failed", mark_as_data(tool.name, str(error), max_chars=tool.max_chars)
         except Exception as error:
             # Whatever breaks in one tool costs one tool's answer; what it says may hold what people said.
             log.warning("tool_broke", tool=tool.name, error_class=type(error).__name__, exc_info=error)
             return "broken", f"{tool.name} broke. Go on without it."
-        return "answered", as_data(tool.name, found, max_chars=tool.max_chars)
+        return "answered", mark_as_data(tool.name, found, max_chars=tool.max_chars)

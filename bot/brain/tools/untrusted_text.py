@@ -17,11 +17,11 @@ _SOURCE = re.compile(r"[^\w .:/-]+")
 _SOURCE_CHARS = 80
 
 
-def as_data(source: str, text: str, *, max_chars: int) -> str:
+def mark_as_data(source: str, text: str, *, max_chars: int) -> str:
     """Return `text` between marks that say it is data from `source`, at most `max_chars` of it."""
     # Of a text without end only the beginning is looked at: the whole would keep every room waiting.
     looked_at = 2 * max_chars
-    clean = defused(text[:looked_at])
+    clean = defuse(text[:looked_at])
     left_out = max(0, len(clean) - max_chars) + max(0, len(text) - looked_at)
     if left_out:
         clean = f"{clean[:max_chars]}\n[… {left_out} more characters left out]"
@@ -29,6 +29,6 @@ def as_data(source: str, text: str, *, max_chars: int) -> str:
     return f'<data from="{name}">\n{clean}\n</data>'
 
 
-def defused(text: str) -> str:
+def defuse(text: str) -> str:
     """Return `text` without what could end its marks, speak for another role, or hide."""
     return _BEGINNING.sub("‹", _CONTROL.sub("", text))

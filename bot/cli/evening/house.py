@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.brain.embedded.chat import EmbeddedResponder
-from bot.brain.system_prompt import Instructions
+from bot.brain.system_prompt import SystemPrompt
 from bot.cli.evening.senses import LoudnessDetector, ToneVoice
 from bot.participation.standing import GuildParticipations
 from bot.room.services import RoomServices
@@ -67,7 +67,7 @@ async def written_means(
             detector=LoudnessDetector(),
             synthesizer=ToneVoice(),
             new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),
-            instructions=Instructions(parts.brain.name, parts.brain.instructions),
+            instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
             max_input_tokens=parts.budget.max_input_tokens,
             zone=UTC,
             clock=clock,

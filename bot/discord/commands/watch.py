@@ -30,7 +30,7 @@ NOT_A_MODERATOR = "Only a moderator can end what others share (who may manage ch
 
 
 class Watching(Protocol):
-    """What the commands ask of the service; `bot.screen.watch_service.WatchDesk` implements it."""
+    """What the commands ask of the service; `bot.screen.watch_service.WatchService` implements it."""
 
     @property
     def is_local(self) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.addressing import calls_one_of, goes_on, wants_no_answer, word_count
+from bot.brain.addressing import calls_any, is_follow_up, needs_no_reply, word_count
 
 NAMES = ("Ben Okafor", "Chloe", "Juke", "Will", "Okay", "☃", "May", "Show")
 
@@ -22,7 +22,7 @@ NAMES = ("Ben Okafor", "Chloe", "Juke", "Will", "Okay", "☃", "May", "Show")
 )  # fmt: skip
 def test_these_call_somebody(text: str) -> None:
     """By name, as one calls."""
-    assert calls_one_of(text, NAMES)
+    assert calls_any(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_these_call_somebody(text: str) -> None:
 )  # fmt: skip
 def test_these_only_speak_of_somebody(text: str) -> None:
     """Or call somebody who is not here."""
-    assert not calls_one_of(text, NAMES)
+    assert not calls_any(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_words_are_counted_in_writing_without_spaces_too(text: str, count: int) 
 @pytest.mark.parametrize("text", ["明天呢？", "و غدا؟", "und morgen?"])
 def test_every_writing_can_ask(text: str) -> None:
     """Not every question mark is ours."""
-    assert goes_on(text)
-    assert not wants_no_answer(text)
+    assert is_follow_up(text)
+    assert not needs_no_reply(text)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_every_writing_can_ask(text: str) -> None:
 )
 def test_some_words_want_no_answer(text: str, none: bool) -> None:
     """Attention, laughter, and what closes a matter."""
-    assert wants_no_answer(text) is none
+    assert needs_no_reply(text) is none
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,11 @@ def test_some_words_want_no_answer(text: str, none: bool) -> None:
 )
 def test_some_words_go_on_with_what_was_answered(text: str, goes: bool) -> None:
     """They ask, object, correct, or want more."""
-    assert goes_on(text) is goes
+    assert is_follow_up(text) is goes
 
 
 @given(st.text(), st.lists(st.text(max_size=12), max_size=4))
 def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) -> None:
     """Nobody is called by a text without words."""
-    if calls_one_of(text, names):
+    if calls_any(text, names):
         assert word_count(text) > 0

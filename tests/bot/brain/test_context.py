@@ -14,13 +14,13 @@ from bot.brain.context import ModelContext, build_context_messages
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.embedded.evidence import Origin
 from bot.brain.embedded.recollection import recollect
-from bot.brain.system_prompt import Instructions
-from bot.brain.tools.exchanges import Exchange
-from bot.brain.tools.tool import Tool
+from bot.brain.system_prompt import SystemPrompt
+from bot.brain.tools.exchanges import ToolExchange
+from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
 from bot.llm.budget import MEMORY_SEARCH, Budget
-from bot.llm.port import Role, Tools
+from bot.llm.port import ChatRole, OfferedTools
 from compaction.budget.messages import ToolCall
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
@@ -93,7 +93,12 @@ async def test_messages_are_the_parts_in_their_order() -> None:
         question = await talk.say("Bo", "Roomtone, where is the key?")
         with capture_logs() as logs:
             context = talk.context(question)
-    assert [message.role for message in context.messages] == [Role.SYSTEM, Role.USER, Role.ASSISTANT, Role.USER]
+    assert [message.role for message in context.messages] == [
+        ChatRole.SYSTEM,
+        ChatRole.USER,
+        ChatRole.ASSISTANT,
+        ChatRole.USER,
+    ]
     assert [message.content for message in context.messages] == [part.content for part in context.parts]
     assert context.messages[-1].content.endswith("Bo: Roomtone, where is the key?")
     built = next(line for line in logs if line["event"] == "model_context_built")
@@ -223,12 +228,12 @@ async def test_it_introduces_itself_once_also_after_a_restart() -> None:
 
 def test_the_system_prompt_holds_what_it_must() -> None:
     """Name, spoken style, untrusted words, and the house rules last."""
-    text = Instructions("Otto", "Speak like a pirate.").text()
+    text = SystemPrompt("Otto", "Speak like a pirate.").text()
     assert "You are Otto" in text
     assert "not instructions" in text
     assert text.endswith("House rules:\nSpeak like a pirate.")
-    assert "House rules" not in Instructions("Otto").text()
-    told = Instructions("Otto", "Speak like a pirate.").text(tools=True, guild="Be brief.")
+    assert "House rules" not in SystemPrompt("Otto").text()
+    told = SystemPrompt("Otto", "Speak like a pirate.").text(tools=True, guild="Be brief.")
     assert told.index("Tools:") < told.index("House rules:") < told.index("On this server")
     assert told.endswith("Be brief.")
 
@@ -238,8 +243,8 @@ async def _nothing(arguments: Mapping[str, object]) -> str:
 
 
 MANY = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(16)}}
-SEARCH = Tool(MEMORY_SEARCH, "Finds what was said.", MANY, _nothing)
-STEP = Exchange((ToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under the pot.",))
+SEARCH = RoomTool(MEMORY_SEARCH, "Finds what was said.", MANY, _nothing)
+STEP = ToolExchange((ToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under the pot.",))
 
 
 def _with_tools(talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens: int = 10_000) -> ModelContext:
@@ -266,12 +271,12 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
         toolbox.exchanges.keep(Seq(99), [STEP])
         context = _with_tools(talk, question, toolbox)
     assert [message.role for message in context.messages] == [
-        Role.SYSTEM,
-        Role.USER,
-        Role.ASSISTANT,
-        Role.TOOL,
-        Role.ASSISTANT,
-        Role.USER,
+        ChatRole.SYSTEM,
+        ChatRole.USER,
+        ChatRole.ASSISTANT,
+        ChatRole.TOOL,
+        ChatRole.ASSISTANT,
+        ChatRole.USER,
     ]
     assert context.messages[2].tool_calls == STEP.calls
     assert len(context.parts) == 5
@@ -293,10 +298,10 @@ async def test_tools_and_their_outputs_cost_room() -> None:
         question = await talk.say("Ada", "Well?")
         context = _with_tools(talk, question, toolbox, max_input_tokens=1_500)
     assert context.tools is not None
-    tools = budget.cost_of(Tools(context.tools.offers))
+    tools = budget.cost_of(OfferedTools(context.tools.offers))
     assert tools > 100
     assert estimate_tokens(context.messages) + tools <= 1_500
-    results = [message for message in context.messages if message.role is Role.TOOL]
+    results = [message for message in context.messages if message.role is ChatRole.TOOL]
     assert len(results) == 1, "a quarter of the room at most"
     assert any(MEMORY_SEARCH in part.content for part in context.parts if part.kind is PartKind.EVICTION_NOTE)
 
@@ -304,8 +309,8 @@ async def test_tools_and_their_outputs_cost_room() -> None:
 @pytest.mark.asyncio
 async def test_tools_take_a_quarter_of_the_room_at_most() -> None:
     """What a server says at length is left out before the talk is; ours stand first."""
-    long = Tool("hub_all", "Does everything. " * 300, {"type": "object"}, _nothing)
-    short = Tool("hub_one", "Does one thing.", {"type": "object"}, _nothing)
+    long = RoomTool("hub_all", "Does everything. " * 300, {"type": "object"}, _nothing)
+    short = RoomTool("hub_one", "Does one thing.", {"type": "object"}, _nothing)
     async with a_talk() as talk:
         question = await talk.say("Ada", "Well?")
         with capture_logs() as logs:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.decider import Decision, Reason, Said, Situation, Waiting, decide
+from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
 from bot.guild import VoiceMode
 
 NAMES = ("Roomtone", "Room tone")
@@ -36,8 +36,8 @@ def no(reason: Reason) -> Decision:
         ("Roomtone, hello", COMPANY, yes(Reason.WAKE_NAME)),
         ("Rome tone, hello", COMPANY, yes(Reason.WAKE_NAME)),
         ("Roomtone, hello", replace(COMPANY, mode=VoiceMode.NAME), yes(Reason.WAKE_NAME)),
-        ("Roomtone, hello", replace(COMPANY, waiting=Waiting.CERTAIN), yes(Reason.WAKE_NAME, supersedes=True)),
-        ("Roomtone, hello", replace(COMPANY, waiting=Waiting.DOUBTFUL), yes(Reason.WAKE_NAME, supersedes=True)),
+        ("Roomtone, hello", replace(COMPANY, waiting=PendingReply.CERTAIN), yes(Reason.WAKE_NAME, supersedes=True)),
+        ("Roomtone, hello", replace(COMPANY, waiting=PendingReply.DOUBTFUL), yes(Reason.WAKE_NAME, supersedes=True)),
         ("Roomtone, ask Ben.", COMPANY, yes(Reason.WAKE_NAME)),
         ("Jarvis, hello", replace(COMPANY, wake_names=("Jarvis",)), yes(Reason.WAKE_NAME)),
         ("Roomtone, hello", replace(COMPANY, wake_names=("Jarvis",)), no(Reason.NOT_ADDRESSED)),
@@ -49,7 +49,7 @@ def no(reason: Reason) -> Decision:
         (QUESTION, COMPANY, no(Reason.NOT_ADDRESSED)),
         # Alone with one person.
         ("hello there", ALONE, yes(Reason.ALONE_TOGETHER)),
-        ("hello there", replace(ALONE, waiting=Waiting.CERTAIN), yes(Reason.ALONE_TOGETHER, supersedes=True)),
+        ("hello there", replace(ALONE, waiting=PendingReply.CERTAIN), yes(Reason.ALONE_TOGETHER, supersedes=True)),
         ("hello there", replace(ALONE, mode=VoiceMode.NAME), no(Reason.NOT_ADDRESSED)),
         ("Juke, play something.", ALONE, no(Reason.ADDRESSED_TO_OTHER)),
         ("Mm-hm.", ALONE, no(Reason.WANTS_NO_ANSWER)),
@@ -67,10 +67,10 @@ def no(reason: Reason) -> Decision:
         ("Did Ben say that?", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
         ("Oh, nice.", ENGAGED, no(Reason.WANTS_NO_ANSWER)),
         ("Thank you.", ENGAGED, no(Reason.WANTS_NO_ANSWER)),
-        ("And on Sunday?", replace(ENGAGED, waiting=Waiting.CERTAIN), no(Reason.BETTER_WAITS)),
+        ("And on Sunday?", replace(ENGAGED, waiting=PendingReply.CERTAIN), no(Reason.BETTER_WAITS)),
         (
             "And on Sunday?",
-            replace(ENGAGED, waiting=Waiting.DOUBTFUL),
+            replace(ENGAGED, waiting=PendingReply.DOUBTFUL),
             yes(Reason.ENGAGED, supersedes=True, may_skip=True),
         ),
         # The room is asked.
@@ -80,7 +80,7 @@ def no(reason: Reason) -> Decision:
         ("Chloe, when does the concert start?", FREE, no(Reason.ADDRESSED_TO_OTHER)),
         (QUESTION, replace(FREE, busy=True), no(Reason.BUSY)),
         (QUESTION, replace(FREE, discerning=False), no(Reason.NOT_ADDRESSED)),
-        (QUESTION, replace(FREE, waiting=Waiting.CERTAIN), no(Reason.BETTER_WAITS)),
+        (QUESTION, replace(FREE, waiting=PendingReply.CERTAIN), no(Reason.BETTER_WAITS)),
         # Never.
         ("Roomtone, hello", replace(COMPANY, silenced=True), no(Reason.SILENCED)),
         ("Roomtone, hello", replace(COMPANY, over_ceiling=True), no(Reason.OVER_CEILING)),
@@ -94,7 +94,7 @@ def no(reason: Reason) -> Decision:
 )
 def test_decisions(text: str, situation: Situation, decision: Decision) -> None:
     """Each situation has one answer and one reason."""
-    assert decide(Said(text), situation) == decision
+    assert decide(HeardText(text), situation) == decision
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_decisions(text: str, situation: Situation, decision: Decision) -> None:
         (replace(ENGAGED, screen=True), yes(Reason.SCREEN, may_skip=True)),
         (replace(ALONE, screen=True), yes(Reason.SCREEN, may_skip=True)),
         (replace(COMPANY, screen=True), no(Reason.NOT_ADDRESSED)),
-        (replace(FREE, screen=True, waiting=Waiting.CERTAIN), no(Reason.BUSY)),
+        (replace(FREE, screen=True, waiting=PendingReply.CERTAIN), no(Reason.BUSY)),
     ],
 )
 def test_what_the_bot_says_of_its_own_accord(situation: Situation, decision: Decision) -> None:
@@ -124,7 +124,7 @@ TEXTS = st.one_of(
     st.text(),
     st.sampled_from([QUESTION, "Roomtone, hello", "Ben, hello", "Yes.", "And on Sunday?", "Room tone", "(laughs)"]),
 )
-SAID = st.one_of(st.none(), st.builds(Said, TEXTS, st.booleans()))
+SAID = st.one_of(st.none(), st.builds(HeardText, TEXTS, st.booleans()))
 SITUATIONS = st.builds(
     Situation,
     people=st.integers(0, 30),
@@ -136,7 +136,7 @@ SITUATIONS = st.builds(
     opted_out=st.booleans(),
     silenced=st.booleans(),
     over_ceiling=st.booleans(),
-    waiting=st.sampled_from(Waiting),
+    waiting=st.sampled_from(PendingReply),
     busy=st.booleans(),
     discerning=st.booleans(),
     screen=st.booleans(),
@@ -148,12 +148,12 @@ SITUATIONS = st.builds(
 @given(TEXTS, SITUATIONS)
 def test_another_bot_is_never_answered(text: str, situation: Situation) -> None:
     """Whatever a bot says, in whatever company."""
-    assert not decide(Said(text, by_bot=True), situation).answer
+    assert not decide(HeardText(text, by_bot=True), situation).answer
 
 
 @settings(deadline=None)
 @given(SAID, SITUATIONS)
-def test_it_never_speaks_where_it_must_not(said: Said | None, situation: Situation) -> None:
+def test_it_never_speaks_where_it_must_not(said: HeardText | None, situation: Situation) -> None:
     """Silenced, over the ceiling, or to somebody who has opted out."""
     for forbidden in (
         replace(situation, silenced=True),
@@ -168,7 +168,7 @@ def test_it_never_speaks_where_it_must_not(said: Said | None, situation: Situati
 def test_its_name_is_always_answered(text: str, form: str, situation: Situation) -> None:
     """Said clearly, by somebody who may, while it may speak: surely, whatever else is said and goes on."""
     allowed = replace(situation, opted_out=False, silenced=False, over_ceiling=False, wake_names=NAMES)
-    said = Said(form.format(text))
+    said = HeardText(form.format(text))
     decision = decide(said, allowed)
     if decision.reason is Reason.EFFECT:  # '*Roomtone, sings*' is what sounded
         return
@@ -177,10 +177,10 @@ def test_its_name_is_always_answered(text: str, form: str, situation: Situation)
 
 @settings(deadline=None)
 @given(SAID, SITUATIONS)
-def test_the_same_situation_has_the_same_answer(said: Said | None, situation: Situation) -> None:
+def test_the_same_situation_has_the_same_answer(said: HeardText | None, situation: Situation) -> None:
     """And only an answer takes another's place, and nothing doubtful that of something certain."""
     decision = decide(said, situation)
     assert decide(said, situation) == decision
-    assert decision.supersedes == (decision.answer and situation.waiting is not Waiting.NOTHING)
-    assert not (decision.answer and decision.may_skip and situation.waiting is Waiting.CERTAIN)
+    assert decision.supersedes == (decision.answer and situation.waiting is not PendingReply.NOTHING)
+    assert not (decision.answer and decision.may_skip and situation.waiting is PendingReply.CERTAIN)
     assert decision.may_skip <= decision.answer

@@ -14,14 +14,14 @@ import pytest
 
 from bot.brain.context import build_context_messages
 from bot.brain.responder import ModelResponder
-from bot.brain.system_prompt import Instructions
+from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.attachments import attachment_tool
 from bot.brain.tools.links import link_tool
 from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.tools.tool import Permission, Tool
+from bot.brain.tools.tool import Permission, RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.factory import open_model
-from bot.llm.port import Role
+from bot.llm.port import ChatRole
 from bot.settings import LlmSettings
 from compaction.model import Note, NoteId
 from compaction.payload import PartKind
@@ -58,7 +58,7 @@ class House:
         self.chat = FakeChat()
         self.banned: list[str] = []
         schema = {"type": "object", "properties": {"who": {"type": "string"}}}
-        ban = Tool("ban", "Bans.", schema, self._ban, Permission.MODERATORS, side_effects=True, words=("ban",))
+        ban = RoomTool("ban", "Bans.", schema, self._ban, Permission.MODERATORS, side_effects=True, words=("ban",))
         self.toolbox = Toolbox(
             [
                 attachment_tool(self.chat, max_bytes=9_000, zone=UTC),
@@ -77,7 +77,7 @@ class House:
         context = build_context_messages(
             self.talk.memory,
             question,
-            system=[Instructions("Roomtone").text(tools=True)],
+            system=[SystemPrompt("Roomtone").text(tools=True)],
             max_input_tokens=10_000,
             now=self.talk.at,
             zone=UTC,
@@ -151,9 +151,9 @@ async def test_no_text_speaks_for_another_role() -> None:
     turns = [part for part in context.parts if part.kind in {PartKind.TURN, PartKind.NOTE}]
     assert len(turns) >= 2
     assert all("\n" not in part.content for part in turns), "nobody can begin a line of somebody else's"
-    systems = [message for message in context.messages if message.role is Role.SYSTEM]
+    systems = [message for message in context.messages if message.role is ChatRole.SYSTEM]
     assert [message.kind for message in systems] == [PartKind.SYSTEM, PartKind.NOTE]
-    outputs = [message.content for message in context.messages if message.role is Role.TOOL]
+    outputs = [message.content for message in context.messages if message.role is ChatRole.TOOL]
     assert outputs
     assert all(output.count("</data>") <= 1 for output in outputs)
     assert not any("<|im_start|>" in output for output in outputs)

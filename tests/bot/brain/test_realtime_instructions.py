@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.brain.decider import Reason
 from bot.brain.realtime_instructions import MAX_CHARS, SUMMARY_HEAD, build_realtime_instructions
-from bot.brain.skip import told
+from bot.brain.skip import skip_instruction
 from compaction.context.build import SessionContext
 from compaction.language.wording import ends_a_sentence
 from compaction.model import Mode, Note, NoteId, RenderedSummary, Seq
@@ -79,8 +79,8 @@ def test_the_summary_stands_between_participants_and_continuity() -> None:
         )
     ]
     assert found == sorted(found)
-    (told,) = [each for each in built.parts if each.kind is PartKind.SUMMARY]
-    assert (told.seq_from, told.seq_to) == (0, 9)
+    (summary,) = [each for each in built.parts if each.kind is PartKind.SUMMARY]
+    assert (summary.seq_from, summary.seq_to) == (0, 9)
     assert coverage(built.parts, 10).summarised == ((0, 9),)
 
 
@@ -118,7 +118,7 @@ def test_never_over_the_limit_and_never_without_the_summary(
         name="R" * 60,
         house=house,
         server=server,
-        besides=[told(Reason.ENGAGED)],
+        besides=[skip_instruction(Reason.ENGAGED)],
         participants=participants,
         continuity=continuity,
         recall=recall,
@@ -127,7 +127,7 @@ def test_never_over_the_limit_and_never_without_the_summary(
     assert len(built.text) <= MAX_CHARS
     assert built.text.startswith("You are ")
     assert RULES_END in built.parts[0].content
-    assert told(Reason.ENGAGED) in built.text
+    assert skip_instruction(Reason.ENGAGED) in built.text
     heads = [each.content.split("\n", 1)[0] for each in built.parts[1:]]
     assert heads == [head for head in HEADS if head in heads]
     assert built.text == "\n\n".join(each.content for each in built.parts)
@@ -193,11 +193,11 @@ def test_a_long_persona_gives_way_to_the_rules_and_the_summary() -> None:
         name="Roomtone",
         house="Nobody shouts. " * 150,
         server=f"{sentence} " * 60,
-        besides=[told(Reason.SCREEN)],
+        besides=[skip_instruction(Reason.SCREEN)],
         zone=UTC,
     )
     (server,) = [each.content for each in built.parts if each.content.startswith(HEADS[1])]
     assert server.endswith(sentence)
     assert RULES_END in built.text
-    assert told(Reason.SCREEN) in built.text
+    assert skip_instruction(Reason.SCREEN) in built.text
     assert built.text.endswith(SUMMARY)

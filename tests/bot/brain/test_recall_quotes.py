@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.brain.context import build_context_messages
 from bot.brain.embedded.recollection import recollect
-from bot.brain.recall_quotes import Quoting, surely_sent
+from bot.brain.recall_quotes import QuoteFinder, select_turns_surely_sent
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.settings import RecallSettings
 from compaction.errors import StoreError
@@ -44,10 +44,10 @@ async def talked(
     return index
 
 
-def quoting(index: InMemoryRecallIndex, room: Room, **settings: float) -> Quoting:
+def quoting(index: InMemoryRecallIndex, room: Room, **settings: float) -> QuoteFinder:
     """Quotes for a room's replies."""
     recall = Recall(index, room.store)
-    return Quoting(
+    return QuoteFinder(
         recall,
         RoomRecall(recall, RecallScope(EVENING, 1, 10)),
         RecallSettings.model_validate(settings),
@@ -190,11 +190,11 @@ async def test_a_search_that_a_newer_one_ends_costs_no_reply() -> None:
 def test_turns_about_to_be_evicted_are_as_good_as_not_sent() -> None:
     """The newest that surely fit are in view; all of them where there is room."""
     turns = [turn(seq, "Some words that everybody could have said here.") for seq in range(50)]
-    assert list(surely_sent(turns, max_input_tokens=100_000)) == turns
-    few = surely_sent(turns, max_input_tokens=1_000)
+    assert list(select_turns_surely_sent(turns, max_input_tokens=100_000)) == turns
+    few = select_turns_surely_sent(turns, max_input_tokens=1_000)
     assert 0 < len(few) < 50
     assert list(few) == turns[-len(few) :]
-    assert surely_sent(turns, max_input_tokens=10) == ()
+    assert select_turns_surely_sent(turns, max_input_tokens=10) == ()
 
 
 class Forgetful(ExtractiveSummariser):

@@ -8,14 +8,14 @@ import pytest
 
 from bot.brain.context import ModelContext
 from bot.brain.responder import ModelResponder
-from bot.llm.port import NO_TOOLS, ChatMessage, Role, Tools
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, OfferedTools
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from bot.llm.port import Streamed
+    from bot.llm.port import StreamItem
 
 
 class Parrot:
@@ -33,8 +33,8 @@ class Parrot:
         *,
         max_output_tokens: int,
         enforce_budget: bool | None = None,
-        tools: Tools = NO_TOOLS,
-    ) -> AsyncGenerator[Streamed, None]:
+        tools: OfferedTools = NO_TOOLS,
+    ) -> AsyncGenerator[StreamItem, None]:
         """Yield the pieces."""
         self.asked.append((messages, max_output_tokens))
         for piece in self._pieces:
@@ -46,7 +46,7 @@ CONTEXT = ModelContext(
     session=SessionContext(Mode.SUMMARY, 4, Seq(0), None, 0, None, None, (), (), TURN, 1000),
     current=TURN,
     parts=(),
-    messages=(ChatMessage(Role.USER, "[21:04] Ada: Who brings the lantern?"),),
+    messages=(ChatMessage(ChatRole.USER, "[21:04] Ada: Who brings the lantern?"),),
     now=0.0,
 )
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.responder import CutOffError, ModelResponder
-from bot.brain.system_prompt import AFTER_TOOLS, IN_WORDS_NOW
+from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
-from bot.brain.tools.tool import Tool
+from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, FinishReason, Role, Tools
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
 from compaction.budget.messages import ToolCall
 from tests.bot.brain.test_responder import CONTEXT
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from bot.brain.context import ModelContext
-    from bot.llm.port import Streamed
+    from bot.llm.port import StreamItem
 
 LOOK = ToolCall("c-1", "look", '{"at": "map"}')
 AGAIN = ToolCall("c-2", "look", '{"at": "sea"}')
-END = Ended(FinishReason.STOP)
+END = StreamEnd(FinishReason.STOP)
 
 
-def asks(*calls: ToolCall) -> Ended:
+def asks(*calls: ToolCall) -> StreamEnd:
     """The end of an answer that wants tools called."""
-    return Ended(FinishReason.TOOL_CALLS, calls)
+    return StreamEnd(FinishReason.TOOL_CALLS, calls)
 
 
 class Thinker:
@@ -39,9 +39,9 @@ class Thinker:
 
     model = "thinker"
 
-    def __init__(self, *scripts: tuple[Streamed, ...]) -> None:
+    def __init__(self, *scripts: tuple[StreamItem, ...]) -> None:
         self._scripts = list(scripts)
-        self.asked: list[tuple[Sequence[ChatMessage], Tools]] = []
+        self.asked: list[tuple[Sequence[ChatMessage], OfferedTools]] = []
 
     async def stream(
         self,
@@ -49,8 +49,8 @@ class Thinker:
         *,
         max_output_tokens: int,
         enforce_budget: bool | None = None,
-        tools: Tools = NO_TOOLS,
-    ) -> AsyncGenerator[Streamed, None]:
+        tools: OfferedTools = NO_TOOLS,
+    ) -> AsyncGenerator[StreamItem, None]:
         """Yield the next script; the last one for ever."""
         self.asked.append((messages, tools))
         for piece in self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]:
@@ -62,7 +62,7 @@ class Looking:
 
     def __init__(self) -> None:
         self.slow: asyncio.Event | None = None
-        tool = Tool("look", "Looks.", {"type": "object"}, self._look)
+        tool = RoomTool("look", "Looks.", {"type": "object"}, self._look)
         self.toolbox = Toolbox([tool])
 
     async def _look(self, arguments: Mapping[str, object]) -> str:
@@ -91,11 +91,11 @@ async def test_a_tool_is_called_and_its_output_read() -> None:
     assert [offer.name for offer in offered.offers] == ["look"]
     assert list(first) == list(CONTEXT.messages)
     *found, told = second[1:]
-    assert told == ChatMessage(Role.SYSTEM, AFTER_TOOLS)
+    assert told == ChatMessage(ChatRole.SYSTEM, AFTER_TOOL_RESULTS)
     assert found == [
-        ChatMessage(Role.ASSISTANT, "", tool_calls=(LOOK, AGAIN)),
-        ChatMessage(Role.TOOL, '<data from="look">\nthe map\n</data>', tool_call_id="c-1", name="look"),
-        ChatMessage(Role.TOOL, '<data from="look">\nthe sea\n</data>', tool_call_id="c-2", name="look"),
+        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(LOOK, AGAIN)),
+        ChatMessage(ChatRole.TOOL, '<data from="look">\nthe map\n</data>', tool_call_id="c-1", name="look"),
+        ChatMessage(ChatRole.TOOL, '<data from="look">\nthe sea\n</data>', tool_call_id="c-2", name="look"),
     ]
     kept = room.toolbox.exchanges.within(1_000, turns={CONTEXT.current.seq}, cost=lambda message: 1)
     assert kept[CONTEXT.current.seq] == found
@@ -116,7 +116,7 @@ async def test_steps_are_bounded() -> None:
     assert [tools.callable_now for _, tools in model.asked] == [True, True, False]
     # And is told so behind everything else: not every server minds that no tool may be called.
     told = [messages[-1].content for messages, _ in model.asked]
-    assert told == [CONTEXT.messages[-1].content, AFTER_TOOLS, IN_WORDS_NOW]
+    assert told == [CONTEXT.messages[-1].content, AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS]
     stubborn = Thinker((asks(LOOK),))
     with pytest.raises(ChatModelError, match="over and over"):
         await answer(stubborn, Looking().context)
@@ -178,7 +178,7 @@ async def test_without_tools_calls_are_no_calls() -> None:
 @pytest.mark.parametrize("reason", [FinishReason.LENGTH, FinishReason.FILTERED])
 async def test_an_answer_that_was_cut_off_says_so(reason: FinishReason) -> None:
     """Who speaks it leaves the half sentence out."""
-    stream = ModelResponder(Thinker(("Bo brings it. And Cy", Ended(reason))), max_output_tokens=9).respond(CONTEXT)
+    stream = ModelResponder(Thinker(("Bo brings it. And Cy", StreamEnd(reason))), max_output_tokens=9).respond(CONTEXT)
     assert await anext(stream) == "Bo brings it. And Cy"
     with pytest.raises(CutOffError, match=reason.value):
         await anext(stream)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.decider import Reason
-from bot.brain.skip import SKIP, is_skip, told, unless_skipped
+from bot.brain.skip import SKIP, drop_skipped, is_skip, skip_instruction
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -24,7 +24,7 @@ async def stream(pieces: Sequence[str]) -> AsyncGenerator[str, None]:
 async def through(pieces: Sequence[str]) -> tuple[str, int]:
     """Return what comes through, and how often it was told that the answer is SKIP."""
     skips: list[int] = []
-    said = [piece async for piece in unless_skipped(stream(pieces), on_skip=lambda: skips.append(1))]
+    said = [piece async for piece in drop_skipped(stream(pieces), on_skip=lambda: skips.append(1))]
     assert all(said)
     return "".join(said), len(skips)
 
@@ -98,5 +98,5 @@ def test_no_piece_ends_in_the_word(pieces: list[str]) -> None:
 def test_only_doubtful_answers_are_told_of_it() -> None:
     """Each with what the doubt is about."""
     doubtful = {Reason.ENGAGED, Reason.ROOM_QUESTION, Reason.SCREEN, Reason.QUIET_ROOM}
-    assert {reason for reason in Reason if told(reason)} == doubtful
-    assert all(SKIP in told(reason) for reason in doubtful)
+    assert {reason for reason in Reason if skip_instruction(reason)} == doubtful
+    assert all(SKIP in skip_instruction(reason) for reason in doubtful)

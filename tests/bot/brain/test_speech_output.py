@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.generation import new_thoughts
-from bot.brain.reply_progress import Progress
-from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, Speaking
+from bot.brain.generation import new_sentence_queue
+from bot.brain.reply_progress import ReplyProgress
+from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, SpeechOutput
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.virtual_time import run_virtually
 from voice.speaking.playback import CUSHION_FRAMES, Playback
 
 if TYPE_CHECKING:
-    from bot.brain.generation import Thought
+    from bot.brain.generation import GeneratedItem
 
 SENTENCE = "one two three four five six seven eight."
 
@@ -29,18 +29,18 @@ class Bench:
         self.voice.frames_a_word = 16
         self.playback = Playback()
         self.listener = Listener(self.playback)
-        self.progress = Progress(begun_at=0.0)
+        self.progress = ReplyProgress(begun_at=0.0)
         self.queued = 0
-        self.speaking = Speaking(
+        self.speaking = SpeechOutput(
             synthesizer=self.voice, playback=self.playback, clock=FakeClock(), on_queued=self._note
         )
 
     def _note(self) -> None:
         self.queued += 1
 
-    async def speak(self, *thoughts: Thought) -> None:
+    async def speak(self, *thoughts: GeneratedItem) -> None:
         """Speak these and the end."""
-        queue = new_thoughts()
+        queue = new_sentence_queue()
         for thought in (*thoughts, None):
             queue.put_nowait(thought)
         await self.speaking.speak(queue, self.progress)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.wakeword import is_addressed, is_called, without_call, without_name
+from bot.brain.wakeword import calls_name, mentions_name, strip_call, strip_name
 
 NAMES = ("Roomtone", "Room tone")
 
@@ -63,7 +63,7 @@ NAMES = ("Roomtone", "Room tone")
 )
 def test_the_name_and_its_mishearings_address_the_bot(text: str) -> None:
     """However the recogniser spells it, who calls is heard."""
-    assert is_addressed(text, NAMES)
+    assert mentions_name(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_the_name_and_its_mishearings_address_the_bot(text: str) -> None:
 )
 def test_other_words_do_not(text: str) -> None:
     """Words that merely look or sound alike leave the bot silent."""
-    assert not is_addressed(text, NAMES)
+    assert not mentions_name(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_other_words_do_not(text: str) -> None:
 )
 def test_these_call_it(text: str) -> None:
     """However the recogniser sets its commas."""
-    assert is_called(text, NAMES)
+    assert calls_name(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_these_call_it(text: str) -> None:
 )
 def test_these_only_speak_of_it(text: str) -> None:
     """They want no answer from it."""
-    assert not is_called(text, NAMES)
+    assert not calls_name(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_these_only_speak_of_it(text: str) -> None:
 )
 def test_other_names_work_alike(name: str, heard: list[str], not_heard: list[str]) -> None:
     """Nothing in it knows one name alone."""
-    assert [text for text in heard if not is_addressed(text, (name,))] == []
-    assert [text for text in not_heard if is_addressed(text, (name,))] == []
+    assert [text for text in heard if not mentions_name(text, (name,))] == []
+    assert [text for text in not_heard if mentions_name(text, (name,))] == []
 
 
 @pytest.mark.parametrize(
@@ -264,31 +264,31 @@ def test_other_names_work_alike(name: str, heard: list[str], not_heard: list[str
 def test_it_is_called_in_other_languages(name: str, called: list[str], not_called: list[str]) -> None:
     """With their greetings and stops, and where nothing stands between the words."""
     for text in called:
-        assert is_called(text, (name,)), text
+        assert calls_name(text, (name,)), text
     for text in not_called:
-        assert not is_called(text, (name,)), text
+        assert not calls_name(text, (name,)), text
 
 
 def test_a_short_name_must_be_said_exactly() -> None:
     """A name of three letters has no mis-hearings: they are other people's names."""
-    assert is_addressed("Ada, hello", ("Ada",))
-    assert not is_addressed("Ida, hello", ("Ada",))
+    assert mentions_name("Ada, hello", ("Ada",))
+    assert not mentions_name("Ida, hello", ("Ada",))
 
 
 @settings(deadline=None)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_a_name_is_heard_wherever_it_stands(before: str, after: str) -> None:
     """Whatever is said around the name, it is heard."""
-    assert is_addressed(f"{before} Roomtone, {after}", NAMES)
+    assert mentions_name(f"{before} Roomtone, {after}", NAMES)
 
 
 @settings(deadline=None)
 @given(st.text(), st.lists(st.text(max_size=20), max_size=3))
 def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) -> None:
     """What is taken off is part of what was said."""
-    assert without_call(text, tuple(names)) in text
-    if not is_addressed(text, tuple(names)):
-        assert without_name(text, tuple(names)) == text
+    assert strip_call(text, tuple(names)) in text
+    if not mentions_name(text, tuple(names)):
+        assert strip_name(text, tuple(names)) == text
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) ->
 )
 def test_a_call_in_front_is_not_what_is_said(text: str, rest: str) -> None:
     """Only the name at the beginning is a call."""
-    assert without_call(text, NAMES) == rest
+    assert strip_call(text, NAMES) == rest
 
 
 @pytest.mark.parametrize(
@@ -319,4 +319,4 @@ def test_a_call_in_front_is_not_what_is_said(text: str, rest: str) -> None:
 )
 def test_the_name_is_taken_out_wherever_it_stands(text: str, rest: str) -> None:
     """What is left is what was asked."""
-    assert without_name(text, NAMES) == rest
+    assert strip_name(text, NAMES) == rest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.brain.decider import Reason
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
-from bot.brain.skip import told
+from bot.brain.skip import skip_instruction
 from bot.cli.realtime_mind import answered, words_for
 from rehearsal.servers.realtime_conduct import Asked, Called
 from voice.realtime.protocol import BROKEN_OFF
@@ -75,7 +75,7 @@ def test_an_answer_that_broke_off_goes_on_where_it_was() -> None:
 def test_a_screen_is_spoken_of_and_a_silence_is_not_broken() -> None:
     """By the newest note; where there is none, and in a silence, it has nothing to say."""
     notes = f"{NOTES_HEAD}\n[21:04] Ada: a window, just shared.\n[21:05] Ada: HP 12."
-    remark = f"{told(Reason.SCREEN)}\n\n{notes}"
+    remark = f"{skip_instruction(Reason.SCREEN)}\n\n{notes}"
     assert answered(_asked(*HEARD, instructions=remark), names=NAMES) == "Ada, I see HP 12."
-    assert answered(_asked(*HEARD, instructions=told(Reason.SCREEN)), names=NAMES) == "SKIP"
-    assert answered(_asked(*HEARD, instructions=told(Reason.QUIET_ROOM)), names=NAMES) == "SKIP"
+    assert answered(_asked(*HEARD, instructions=skip_instruction(Reason.SCREEN)), names=NAMES) == "SKIP"
+    assert answered(_asked(*HEARD, instructions=skip_instruction(Reason.QUIET_ROOM)), names=NAMES) == "SKIP"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.embedding.factory import chosen_embedder
+from bot.embedding.factory import open_embedder
 from bot.errors import ModelError
 from bot.llm.openai_embeddings import OpenAIEmbeddings
 from bot.settings import LlmSettings, ModelsSettings, RecallSettings
@@ -23,7 +23,7 @@ async def chosen(folder: Path, **settings: object) -> Embedder | None:
     """The embedder that these settings name."""
     recall = RecallSettings.model_validate(settings)
     models = ModelsSettings(directory=folder)
-    async with chosen_embedder(recall, models=models, llm=LlmSettings()) as embedder:
+    async with open_embedder(recall, models=models, llm=LlmSettings()) as embedder:
         return embedder
 
 

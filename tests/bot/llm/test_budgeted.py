@@ -16,11 +16,11 @@ from bot.llm.port import (
     NO_TOOLS,
     ChatMessage,
     ChatModelError,
-    Ended,
+    ChatRole,
     FinishReason,
-    Role,
+    OfferedTools,
+    StreamEnd,
     ToolOffer,
-    Tools,
     Usage,
 )
 from bot.settings import LlmSettings, ModelsSettings
@@ -36,7 +36,7 @@ from rehearsal.servers.chat import ChatConduct, LocalChatServer
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from bot.llm.port import ChatModel, Streamed
+    from bot.llm.port import ChatModel, StreamItem
 
 ROOT = Path(__file__).parents[3]
 SMALL = BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=324)
@@ -59,9 +59,9 @@ class Recorder:
         messages: Sequence[ChatMessage],
         *,
         max_output_tokens: int,
-        tools: Tools = NO_TOOLS,
+        tools: OfferedTools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
-    ) -> AsyncGenerator[Streamed, None]:
+    ) -> AsyncGenerator[StreamItem, None]:
         """Say two words."""
         self.sent.append(messages)
         yield "Two "
@@ -70,7 +70,7 @@ class Recorder:
         yield "words."
         if on_usage is not None:
             on_usage(Usage(self._bill(estimate_tokens(messages)), 2))
-        yield Ended(FinishReason.STOP)
+        yield StreamEnd(FinishReason.STOP)
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Answer."""
@@ -82,8 +82,8 @@ class Recorder:
 
 def said(count: int) -> list[ChatMessage]:
     """A prompt and so much talk."""
-    talk = [ChatMessage(Role.USER, f"turn {number} {'word ' * 20}") for number in range(count)]
-    return [ChatMessage(Role.SYSTEM, "You take part."), *talk]
+    talk = [ChatMessage(ChatRole.USER, f"turn {number} {'word ' * 20}") for number in range(count)]
+    return [ChatMessage(ChatRole.SYSTEM, "You take part."), *talk]
 
 
 async def heard(model: ChatModel, messages: list[ChatMessage], *, enforce: bool | None = None) -> str:
@@ -99,16 +99,16 @@ async def test_what_fits_is_sent_as_it_is() -> None:
     call = ToolCall("c-1", "look", "{}")
     messages = [
         *said(2),
-        ChatMessage(Role.ASSISTANT, "", tool_calls=(call,), step=3),
-        ChatMessage(Role.TOOL, "A map.", tool_call_id="c-1", name="look", step=3),
-        ChatMessage(Role.USER, "And now?", kind=PartKind.CURRENT, timestamp=5.0),
+        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,), step=3),
+        ChatMessage(ChatRole.TOOL, "A map.", tool_call_id="c-1", name="look", step=3),
+        ChatMessage(ChatRole.USER, "And now?", kind=PartKind.CURRENT, timestamp=5.0),
     ]
     assert await heard(BudgetedModel(endpoint, Budget(SMALL)), messages) == "Two words."
     assert list(endpoint.sent[0]) == [
         *said(2),
-        ChatMessage(Role.ASSISTANT, "", tool_calls=(call,)),
-        ChatMessage(Role.TOOL, "A map.", tool_call_id="c-1", name="look"),
-        ChatMessage(Role.USER, "And now?"),
+        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),
+        ChatMessage(ChatRole.TOOL, "A map.", tool_call_id="c-1", name="look"),
+        ChatMessage(ChatRole.USER, "And now?"),
     ]
 
 
@@ -131,7 +131,7 @@ async def test_what_cannot_fit_never_leaves() -> None:
     endpoint = Recorder()
     model = BudgetedModel(endpoint, Budget(SMALL))
     with pytest.raises(ContextOverflowError, match="Ask for less at once"):
-        await heard(model, [ChatMessage(Role.USER, "word " * 2_000)])
+        await heard(model, [ChatMessage(ChatRole.USER, "word " * 2_000)])
     with pytest.raises(CompletionError, match="does not fit the model") as refused:
         await model.complete(CompletionRequest("Summarise.", "word " * 2_000, 100))
     assert not refused.value.retryable
@@ -248,7 +248,7 @@ async def test_tools_take_of_the_prompts_room() -> None:
     """What is said of them costs tokens too; where memory can be searched, the note for what left says so."""
     offer = ToolOffer("memory_search", "Finds what was said. " * 10, {"type": "object", "properties": {}})
     budget = Budget(SMALL)
-    tools = Tools((offer,))
+    tools = OfferedTools((offer,))
     endpoint = Recorder()
     model = BudgetedModel(endpoint, budget)
     with capture_logs() as logs:
@@ -267,14 +267,16 @@ async def test_what_tools_answered_ages_on_its_way() -> None:
     endpoint = Recorder()
     call = ToolCall("c-1", "read_page", '{"at": 1}')
     exchange = [
-        ChatMessage(Role.ASSISTANT, "", tool_calls=(call,)),
-        ChatMessage(Role.TOOL, "line of it\n" * 3_000, tool_call_id="c-1", name="read_page"),
+        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),
+        ChatMessage(ChatRole.TOOL, "line of it\n" * 3_000, tool_call_id="c-1", name="read_page"),
     ]
-    talk = [ChatMessage(role, f"{role} {number}") for number in range(7) for role in (Role.USER, Role.ASSISTANT)]
+    talk = [
+        ChatMessage(role, f"{role} {number}") for number in range(7) for role in (ChatRole.USER, ChatRole.ASSISTANT)
+    ]
     model = BudgetedModel(endpoint, Budget(BudgetSettings()))
-    await heard(model, [*said(1), *exchange, ChatMessage(Role.USER, "And now?")])
-    await heard(model, [*said(1), *exchange, *talk, ChatMessage(Role.USER, "And now?")])
-    fresh, old = ([message for message in sent if message.role is Role.TOOL] for sent in endpoint.sent)
+    await heard(model, [*said(1), *exchange, ChatMessage(ChatRole.USER, "And now?")])
+    await heard(model, [*said(1), *exchange, *talk, ChatMessage(ChatRole.USER, "And now?")])
+    fresh, old = ([message for message in sent if message.role is ChatRole.TOOL] for sent in endpoint.sent)
     assert "characters left out" in fresh[0].content
     assert old[0].content.startswith("[Output of read_page, ")
     assert [message.tool_call_id for message in (*fresh, *old)] == ["c-1", "c-1"]

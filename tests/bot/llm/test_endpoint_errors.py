@@ -6,7 +6,7 @@ import httpx
 import openai
 import pytest
 
-from bot.llm.endpoint_errors import translated
+from bot.llm.endpoint_errors import translate_error
 
 WORDS = "I live in Zanzibar"
 
@@ -28,7 +28,7 @@ def refused(body: object) -> openai.APIStatusError:
 )
 def test_a_server_that_sends_the_request_back_is_not_quoted(body: object, told: str) -> None:
     """Its sentence is; what it refused is in no log and in no message."""
-    sentence = str(translated(refused(body), model="m", where="w"))
+    sentence = str(translate_error(refused(body), model="m", where="w"))
     assert told in sentence
     assert WORDS not in sentence
 
@@ -37,5 +37,5 @@ def test_a_server_that_quotes_the_key_is_quoted_without_it() -> None:
     """Some do; the sentence goes to the log, the terminal and the report."""
     error = refused({"message": "correct-horse-battery may not use m"})
     assert "refused the request: … may not use m. " in str(
-        translated(error, model="m", where="w", key="correct-horse-battery")
+        translate_error(error, model="m", where="w", key="correct-horse-battery")
     )

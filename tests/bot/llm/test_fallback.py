@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot.health import sentences
 from bot.llm.factory import open_model
 from bot.llm.fallback import FIRST_OPEN_S, FallbackModel
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, Ended, Role
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, StreamEnd
 from bot.settings import LlmSettings
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.ports import CompletionRequest
@@ -25,10 +25,10 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.llm.port import Tools
+    from bot.llm.port import OfferedTools
 
 FIRST, SECOND = "The first one answers. It says more.", "The second one answers."
-QUESTION = [ChatMessage(Role.USER, "Well?")]
+QUESTION = [ChatMessage(ChatRole.USER, "Well?")]
 BUDGET = BudgetSettings()
 
 
@@ -38,7 +38,7 @@ class Pair:
     def __init__(self, first: LocalChatServer, second: LocalChatServer, model: FallbackModel, clock: FakeClock) -> None:
         self.first, self.second, self.model, self.clock = first, second, model, clock
 
-    async def answer(self, tools: Tools = NO_TOOLS) -> str:
+    async def answer(self, tools: OfferedTools = NO_TOOLS) -> str:
         """The words of an answer."""
         stream = self.model.stream(QUESTION, max_output_tokens=50, tools=tools)
         return "".join([piece async for piece in stream if isinstance(piece, str)])
@@ -104,7 +104,7 @@ async def test_one_that_is_well_is_asked_alone() -> None:
         assert await models.answer() == FIRST
         models.first.conduct.answer = lambda call: Asking((Wanted("memory_search", {"query": "x"}),))
         pieces = [piece async for piece in models.model.stream(QUESTION, max_output_tokens=9, tools=LOOK)]
-        assert isinstance(pieces[-1], Ended)
+        assert isinstance(pieces[-1], StreamEnd)
         assert [call.name for call in pieces[-1].calls] == ["memory_search"]
         assert models.asked == (2, 0)
         assert models.model.model == "first"
@@ -157,7 +157,7 @@ async def test_what_was_heard_is_not_said_again() -> None:
 async def test_a_question_that_is_too_much_is_nobodys_failure() -> None:
     """Another model has no more room for it, and none rests for it."""
     async with pair(within_s=20.0) as models:
-        stream = models.model.stream([ChatMessage(Role.USER, "word " * 90_000)], max_output_tokens=9)
+        stream = models.model.stream([ChatMessage(ChatRole.USER, "word " * 90_000)], max_output_tokens=9)
         with pytest.raises(ContextOverflowError):
             await anext(stream)
         assert models.asked == (0, 0)

@@ -15,11 +15,11 @@ from bot.llm.port import (
     NO_TOOLS,
     ChatMessage,
     ChatModelError,
-    Ended,
+    ChatRole,
     FinishReason,
-    Role,
+    OfferedTools,
+    StreamEnd,
     ToolOffer,
-    Tools,
     Usage,
 )
 from bot.settings import LlmSettings
@@ -31,15 +31,15 @@ from rehearsal.servers.chat import Asking, CallStyle, ChatConduct, ChatMode, Loc
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from bot.llm.port import Streamed
+    from bot.llm.port import StreamItem
     from rehearsal.servers.chat import ChatCall
 
 WORDS = "Bo brings the lantern. Cy is afraid of spiders."
-QUESTION = (ChatMessage(Role.SYSTEM, "You are in a room."), ChatMessage(Role.USER, "Who brings the lantern?"))
+QUESTION = (ChatMessage(ChatRole.SYSTEM, "You are in a room."), ChatMessage(ChatRole.USER, "Who brings the lantern?"))
 REQUEST = CompletionRequest(system="Summarise.", prompt="Ada: hello.", max_output_tokens=200)
 SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
 
-LOOK = Tools((ToolOffer("memory_search", "Finds what was said.", {"type": "object", "properties": {}}),))
+LOOK = OfferedTools((ToolOffer("memory_search", "Finds what was said.", {"type": "object", "properties": {}}),))
 ASKING = Asking((Wanted("memory_search", {"query": "lantern"}), Wanted("recall_turns", {"from": 1, "to": 2})), "Hm. ")
 
 
@@ -60,7 +60,7 @@ async def heard(chat: OpenAIChat) -> list[str]:
     return [piece for piece in await streamed(chat) if isinstance(piece, str)]
 
 
-async def streamed(chat: OpenAIChat, tools: Tools = NO_TOOLS) -> list[Streamed]:
+async def streamed(chat: OpenAIChat, tools: OfferedTools = NO_TOOLS) -> list[StreamItem]:
     """Return all of one streamed answer."""
     return [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, tools=tools)]
 
@@ -225,8 +225,8 @@ async def test_calls_of_tools_are_sent_as_the_api_takes_them() -> None:
     call = ToolCall("c-1", "memory_search", '{"query": "lantern"}')
     conversation = (
         *QUESTION,
-        ChatMessage(Role.ASSISTANT, "", tool_calls=(call,)),
-        ChatMessage(Role.TOOL, "Bo: I bring it.", tool_call_id="c-1", name="memory_search"),
+        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),
+        ChatMessage(ChatRole.TOOL, "Bo: I bring it.", tool_call_id="c-1", name="memory_search"),
     )
     async with endpoint() as (chat, server):
         assert [piece async for piece in chat.stream(conversation, max_output_tokens=50)]
@@ -249,7 +249,7 @@ async def test_calls_of_tools_come_whole(style: CallStyle) -> None:
         server.conduct.answer, server.conduct.call_style = lambda call: ASKING, style
         *words, ended = await streamed(chat, LOOK)
         assert "".join(map(str, words)) == "Hm. "
-        assert isinstance(ended, Ended)
+        assert isinstance(ended, StreamEnd)
         assert ended.reason is FinishReason.TOOL_CALLS
         assert [(call.name, json.loads(call.arguments)) for call in ended.calls] == [
             ("memory_search", {"query": "lantern"}),
@@ -269,7 +269,7 @@ async def test_calls_of_tools_come_whole(style: CallStyle) -> None:
             }
         ]
         assert body["tool_choice"] == "auto"
-        await streamed(chat, Tools(LOOK.offers, callable_now=False))
+        await streamed(chat, OfferedTools(LOOK.offers, callable_now=False))
         assert server.calls[1].body["tool_choice"] == "none"
 
 
@@ -296,11 +296,11 @@ async def test_a_call_that_was_cut_off_is_none() -> None:
     """Its arguments are half: the answer only tells that it was cut."""
     async with endpoint(ChatMode.LENGTH) as (chat, server):
         server.conduct.answer = lambda call: ASKING
-        assert (await streamed(chat, LOOK))[-1] == Ended(FinishReason.LENGTH)
+        assert (await streamed(chat, LOOK))[-1] == StreamEnd(FinishReason.LENGTH)
         server.conduct.answer = lambda call: WORDS
-        assert (await streamed(chat, LOOK))[-1] == Ended(FinishReason.LENGTH)
+        assert (await streamed(chat, LOOK))[-1] == StreamEnd(FinishReason.LENGTH)
         server.conduct.mode = ChatMode.ANSWER
-        assert (await streamed(chat, LOOK))[-1] == Ended(FinishReason.STOP)
+        assert (await streamed(chat, LOOK))[-1] == StreamEnd(FinishReason.STOP)
 
 
 @pytest.mark.asyncio
@@ -319,9 +319,9 @@ async def test_a_call_written_as_text_is_a_call() -> None:
     async with endpoint() as (chat, server):
         server.conduct.answer = lambda call: '```json\n{"name": "memory_search", "arguments": {"query": "x"}}\n```'
         (ended,) = await streamed(chat, LOOK)
-        assert isinstance(ended, Ended)
+        assert isinstance(ended, StreamEnd)
         assert [call.name for call in ended.calls] == ["memory_search"]
-        assert (await streamed(chat))[-1] == Ended(FinishReason.STOP)
+        assert (await streamed(chat))[-1] == StreamEnd(FinishReason.STOP)
 
 
 @pytest.mark.asyncio
@@ -342,7 +342,7 @@ async def test_tools_that_an_endpoint_minds_are_left_out() -> None:
     learnt."""
     async with endpoint() as (chat, server):
         server.conduct.minds_tools = True
-        last = Tools(LOOK.offers, callable_now=False)
+        last = OfferedTools(LOOK.offers, callable_now=False)
         for tools in (last, last, last, LOOK, LOOK, LOOK, LOOK):
             assert "".join(map(str, (await streamed(chat, tools))[:-1])) == WORDS
         assert ["tools" in call.body for call in server.calls] == [True, False] * 6 + [False]

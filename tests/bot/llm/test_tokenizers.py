@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from bot.llm.tokenizers import ShelvedTokenizers, VocabularyTokenizer
+from bot.llm.tokenizers import LocalTokenizers, VocabularyTokenizer
 from compaction.tokens import estimate_text_tokens, estimate_tokens
 
 ROOT = Path(__file__).parents[3]
@@ -107,14 +107,14 @@ CORPORA: dict[str, list[str]] = {
 
 
 @pytest.fixture(scope="module")
-def tokenizers() -> ShelvedTokenizers:
+def tokenizers() -> LocalTokenizers:
     """The tokenisers of the model shelf."""
-    return ShelvedTokenizers(SHELF)
+    return LocalTokenizers(SHELF)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_the_guess_is_never_under_the_true_count(tokenizers: ShelvedTokenizers, model: str, corpus: str) -> None:
+def test_the_guess_is_never_under_the_true_count(tokenizers: LocalTokenizers, model: str, corpus: str) -> None:
     """No single text of any corpus is under-counted, in any vocabulary."""
     tokenizer = tokenizers.for_model(model)
     assert tokenizer is not None
@@ -128,7 +128,7 @@ def test_the_guess_is_never_under_the_true_count(tokenizers: ShelvedTokenizers, 
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_guess_wastes_little_on_talk(tokenizers: ShelvedTokenizers, model: str) -> None:
+def test_the_guess_wastes_little_on_talk(tokenizers: LocalTokenizers, model: str) -> None:
     """A window of talk is not guessed at twice its cost."""
     tokenizer = tokenizers.for_model(model)
     assert tokenizer is not None
@@ -136,7 +136,7 @@ def test_the_guess_wastes_little_on_talk(tokenizers: ShelvedTokenizers, model: s
     assert sum(map(estimate_text_tokens, talk)) <= 1.5 * sum(map(tokenizer.count, talk))
 
 
-def test_known_counts(tokenizers: ShelvedTokenizers) -> None:
+def test_known_counts(tokenizers: LocalTokenizers) -> None:
     """Figures published with the vocabularies: tiktoken's own tests and documentation."""
     o200k, cl100k = tokenizers.for_model("gpt-4o"), tokenizers.for_model("gpt-4")
     assert o200k is not None
@@ -146,7 +146,7 @@ def test_known_counts(tokenizers: ShelvedTokenizers) -> None:
     assert cl100k.count("") == 0
 
 
-def test_any_text_is_counted(tokenizers: ShelvedTokenizers) -> None:
+def test_any_text_is_counted(tokenizers: LocalTokenizers) -> None:
     """Lone surrogates, control words, and texts longer than the library bears."""
     tokenizer = tokenizers.for_model("gpt-4o")
     assert tokenizer is not None
@@ -156,7 +156,7 @@ def test_any_text_is_counted(tokenizers: ShelvedTokenizers) -> None:
     assert tokenizer.count("word " * 50_000) >= 50_000
 
 
-def test_messages_are_counted_by_the_models_own(tokenizers: ShelvedTokenizers) -> None:
+def test_messages_are_counted_by_the_models_own(tokenizers: LocalTokenizers) -> None:
     """`estimate_tokens` takes the exact count where there is one: never more than the guess for talk."""
 
     class Said:
@@ -167,10 +167,10 @@ def test_messages_are_counted_by_the_models_own(tokenizers: ShelvedTokenizers) -
     assert exact < estimate_tokens([Said()], "claude-sonnet-4-5", tokenizers=tokenizers)
 
 
-def test_unknown_models_and_a_bare_shelf_have_none(tmp_path: Path, tokenizers: ShelvedTokenizers) -> None:
+def test_unknown_models_and_a_bare_shelf_have_none(tmp_path: Path, tokenizers: LocalTokenizers) -> None:
     """The guess serves, and the log says once what would help."""
     assert tokenizers.for_model("claude-sonnet-4-5") is None
-    bare = ShelvedTokenizers(tmp_path)
+    bare = LocalTokenizers(tmp_path)
     with capture_logs() as logs:
         assert bare.for_model("gpt-4o") is None
         assert bare.for_model("gpt-4o") is None
@@ -184,7 +184,7 @@ def test_a_broken_vocabulary_is_told_and_not_used(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "qwen.tiktoken").write_text("not base64 at all\n")
     with capture_logs() as logs:
-        assert ShelvedTokenizers(tmp_path).for_model("qwen3") is None
+        assert LocalTokenizers(tmp_path).for_model("qwen3") is None
     assert [line["event"] for line in logs] == ["tokenizer_unreadable"]
 
 
@@ -193,13 +193,13 @@ def test_tiktokens_own_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     cached = tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
     shutil.copyfile(SHELF / "tokenizer-openai" / "cl100k_base.tiktoken", cached)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    assert isinstance(ShelvedTokenizers(tmp_path / "none").for_model("gpt-4"), VocabularyTokenizer)
+    assert isinstance(LocalTokenizers(tmp_path / "none").for_model("gpt-4"), VocabularyTokenizer)
 
 
 def test_a_setting_decides(tmp_path: Path) -> None:
     """`fallback` guesses whatever is there; a path is the model's own tokeniser, whatever the model is called."""
-    assert ShelvedTokenizers(SHELF, choice="fallback").for_model("gpt-4o") is None
-    own = ShelvedTokenizers(tmp_path, choice=str(SHELF / "whisper-base" / "tokenizer.json")).for_model("my-model")
+    assert LocalTokenizers(SHELF, choice="fallback").for_model("gpt-4o") is None
+    own = LocalTokenizers(tmp_path, choice=str(SHELF / "whisper-base" / "tokenizer.json")).for_model("my-model")
     assert own is not None
     assert own.count("hello world") == 3
     assert own.count("a\ud800b") >= 3
@@ -209,7 +209,7 @@ def test_a_setting_that_names_no_tokeniser_is_told(tmp_path: Path) -> None:
     """The guess serves then."""
     broken = tmp_path / "tokenizer.json"
     broken.write_text("{}")
-    tokenizers = ShelvedTokenizers(SHELF, choice=str(broken))
+    tokenizers = LocalTokenizers(SHELF, choice=str(broken))
     with capture_logs() as logs:
         assert tokenizers.for_model("gpt-4o") is None
         assert tokenizers.for_model("gpt-4o") is None

@@ -13,7 +13,7 @@ import pytest
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
-from bot.mcp.connection import plain
+from bot.mcp.connection import describe_error
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from compaction.budget.messages import ToolCall
@@ -126,7 +126,7 @@ async def test_a_visit_tells_what_there_is() -> None:
 )
 def test_no_key_of_an_address_is_told(url: str) -> None:
     """Neither in the log nor to the model: the host is enough to know which server it is."""
-    told = plain(RuntimeError(f"Client error '401 Unauthorized' for url '{url}'\nSee {url} again"))
+    told = describe_error(RuntimeError(f"Client error '401 Unauthorized' for url '{url}'\nSee {url} again"))
     assert "k3y" not in told
     assert told.count("hub.example") == 2
     assert told.startswith("Client error '401 Unauthorized' for url 'http")

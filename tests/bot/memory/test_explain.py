@@ -11,8 +11,8 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from bot.brain.context import build_context_messages
-from bot.brain.recall_quotes import Quoting
-from bot.brain.system_prompt import Instructions
+from bot.brain.recall_quotes import QuoteFinder
+from bot.brain.system_prompt import SystemPrompt
 from bot.guild import PromptPolicy
 from bot.memory.explain import Explainer, Explanation
 from bot.memory.recall import Recall, RecallScope, RoomRecall
@@ -54,7 +54,7 @@ class Replies:
         vectors = VectorStore(evening.database)
         recall = Recall(SqlRecallIndex(evening.database, vectors), evening.store)
         room = RoomRecall(recall, RecallScope(evening.session_id, GUILD, CHANNEL))
-        self._quoting = Quoting(
+        self._quoting = QuoteFinder(
             recall, room, RecallSettings(wait_ms=2000), max_input_tokens=evening.max_input_tokens, zone=EAST
         )
 
@@ -272,7 +272,7 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
         await evening.keeper.tend()
         await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Cy", "A map of the harbour."))
         items = Items(
-            instructions=Instructions("Roomtone", "Be kind."),
+            instructions=SystemPrompt("Roomtone", "Be kind."),
             present=lambda: evening.keeper.introductions([("id-Ada", "Ada"), ("id-Bob", "Bob")]),
             max_input_tokens=evening.max_input_tokens,
             zone=EAST,

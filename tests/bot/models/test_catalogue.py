@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bot.errors import ModelUnknownError
-from bot.models.catalogue import ALIASES, CATALOGUE, HELPFUL, NEEDED, find
+from bot.models.catalogue import ALIASES, CATALOGUE, RECOMMENDED, REQUIRED, find_model
 
 
 def test_every_bundled_file_has_a_hash_and_members() -> None:
@@ -25,15 +25,15 @@ def test_names_and_aliases_lead_to_one_model() -> None:
     """Every name is unique and every alias is somebody's."""
     names = [entry.name for entry in CATALOGUE]
     assert len(set(names)) == len(names)
-    assert {find(alias).name for alias in ALIASES} <= set(names)
+    assert {find_model(alias).name for alias in ALIASES} <= set(names)
 
 
 def test_a_mistyped_name_is_answered_with_the_likely_one() -> None:
     """A person who types nearly the right name is told the right one."""
     with pytest.raises(ModelUnknownError, match="whisper-base"):
-        find("whisper-bsae")
+        find_model("whisper-bsae")
 
 
 def test_what_setup_brings_can_come_without_the_hub() -> None:
     """A machine that only reaches the package index gets everything hearing and speaking need."""
-    assert all(entry.bundle_packages for entry in (*NEEDED, *HELPFUL))
+    assert all(entry.bundle_packages for entry in (*REQUIRED, *RECOMMENDED))

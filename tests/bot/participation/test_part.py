@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.decider import Reason, Waiting
+from bot.brain.decider import PendingReply, Reason
 from bot.channel.participants import Participants
 from bot.guild import VoiceMode
 from bot.participation.part import HUSHED, NOTICES_WAITING, Participation, Working
@@ -74,7 +74,7 @@ class Table:
             place=self.place,
             company=Participants(self.place),
             clock=self.clock,
-            working=lambda: Working(Waiting.NOTHING, busy=False),
+            working=lambda: Working(PendingReply.NOTHING, busy=False),
             discerning=lambda: True,
             stop=self._stop,
             think=lambda decision: True,

@@ -13,9 +13,9 @@ import pytest
 
 from bot import events
 from bot.brain.reply import Question
-from bot.brain.system_prompt import Instructions
+from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.permission import NOBODY
-from bot.brain.tools.tool import Tool
+from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.events import SpokenText
 from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeTalk, talks
@@ -64,7 +64,7 @@ class Desk:
         self.talk = RealtimeTalk(
             RealtimeSettings.model_validate({"enabled": True, "mode": mode}),
             new_session=self._new_session,  # type: ignore[arg-type]
-            instructions=Instructions("Roomtone"),
+            instructions=SystemPrompt("Roomtone"),
             recognizer=self.recognizer,
             name_of={1: "Ada", 2: "Bo"}.__getitem__,
             asker_of=lambda question: NOBODY,
@@ -149,7 +149,7 @@ async def desk(mode: str = "turns") -> AsyncIterator[Desk]:
         searchable=True,
     ) as memory:
         made.memory = memory
-        made.talk.open(memory, Toolbox([Tool("echo", "Echoes.", {"type": "object"}, _echo)]))
+        made.talk.open(memory, Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, _echo)]))
         made.session.connect()
         yield made
 
@@ -390,7 +390,7 @@ async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: s
         new_talk = talks(settings, api_key="k", language=language, clock=clock)
         assert new_talk is not None
         talk = new_talk(
-            instructions=Instructions("Roomtone"),
+            instructions=SystemPrompt("Roomtone"),
             recognizer=ScriptedRecognizer(),
             name_of=str,
             asker_of=lambda question: NOBODY,
@@ -523,11 +523,11 @@ async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
     """Somebody shares a screen, a tool server connects; and when it goes, that is told too."""
     async with desk() as room:
         assert room.memory is not None
-        more: list[Tool] = []
+        more: list[RoomTool] = []
         room.talk.open(room.memory, Toolbox(more=lambda: more))
         room.session.connect()
         assert room.session.tools == ()
-        for tools in ([Tool("look", "Looks.", {"type": "object"}, _echo)], []):
+        for tools in ([RoomTool("look", "Looks.", {"type": "object"}, _echo)], []):
             more[:] = tools
             turn = await room.say(1, "look at that")
             room.session.answers.append("I see.")

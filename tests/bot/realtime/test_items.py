@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from bot.brain.system_prompt import Instructions
+from bot.brain.system_prompt import SystemPrompt
 from bot.realtime.items import Items
 from bot.store.forgetting import SpeechForgetter
 from compaction.model import Seq
@@ -50,7 +50,7 @@ async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         await evening.say("And I in Lisbon.", "Bob")
-        items = Items(instructions=Instructions("Roomtone"), present=list, max_input_tokens=8_000, zone=UTC)
+        items = Items(instructions=SystemPrompt("Roomtone"), present=list, max_input_tokens=8_000, zone=UTC)
         items.open(evening.memory)
         conversation = _Conversation(items.brief().items)
         session = cast("Realtime", conversation)

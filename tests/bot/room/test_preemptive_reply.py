@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from bot.brain.context import ModelContext
 from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY
-from bot.brain.tools.tool import Tool
+from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
 from bot.room.preemptive_reply import PreemptiveReply, reads_finished
@@ -40,7 +40,7 @@ class Desk:
         self.built: list[Question] = []
         self.error: Exception | None = None
         self.called: list[str] = []
-        tool = Tool("look", "Looks.", {"type": "object"}, self._look)
+        tool = RoomTool("look", "Looks.", {"type": "object"}, self._look)
         self.toolbox = Toolbox([tool])
         self.ahead = PreemptiveReply(build_context=self._context, responder=self.responder, clock=FakeClock())
 

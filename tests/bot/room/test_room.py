@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.speech_output import TOO_MUCH
-from bot.brain.system_prompt import Instructions
+from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import Moved
 from bot.cli.evening.senses import LoudnessDetector
@@ -105,7 +105,7 @@ class House:
             detector=LoudnessDetector(),
             synthesizer=self.voice,
             new_responder=self.new_responder,
-            instructions=Instructions(brain.name),
+            instructions=SystemPrompt(brain.name),
             max_input_tokens=10_000,
             zone=UTC,
             clock=self.clock,

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.brain.tools.exchanges import Exchange
+from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import Moved, Person
 from bot.llm.port import ChatModelError
@@ -343,7 +343,7 @@ async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> No
 
             async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
                 """Keep two steps and yield the script."""
-                step = Exchange((ToolCall("c", "look", "{}"),), ("A map.",))
+                step = ToolExchange((ToolCall("c", "look", "{}"),), ("A map.",))
                 toolbox.exchanges.keep(context.current.seq, [step, step])
                 async for piece in super().respond(context):
                     yield piece

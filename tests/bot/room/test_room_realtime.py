@@ -12,7 +12,7 @@ import pytest
 
 from bot import events
 from bot.brain.decider import Reason
-from bot.brain.skip import told
+from bot.brain.skip import skip_instruction
 from bot.guild import GuildChoice
 from bot.llm.budget import Budget
 from bot.participation.settings import ParticipationSettings
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.realtime.bridge import Life
-    from bot.screen.screens import PageLine
+    from bot.screen.screens import ScreenPageConnection
     from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
 
 
@@ -48,7 +48,7 @@ class Studio:
         # There is no language model beside it.
         self.house.discerning = False
         self.sessions: list[FakeRealtime] = []
-        self.line: PageLine | None = None
+        self.line: ScreenPageConnection | None = None
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[FakeRealtime]:
@@ -116,7 +116,7 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
             reply = await studio.house.reply(2)
             assert reply.text == REMARK
             assert "a window, just shared. It reads “Winter Soldier”" in session.instructions
-            assert told(Reason.SCREEN) in session.instructions
+            assert skip_instruction(Reason.SCREEN) in session.instructions
             await studio.see_something("bright", "Victory")
             await studio.house.pass_time(6)
             assert len(studio.house.of(events.ReplySpoken)) == 2

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.screen.screens import PageLine
+    from bot.screen.screens import ScreenPageConnection
 
 GUILD = 10
 REMARK = "Winter Soldier is nearly gone, Ada."
@@ -56,13 +56,13 @@ class Cinema:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def share(self) -> PageLine:
+    async def share(self) -> ScreenPageConnection:
         """Ada opens her link and shares a window."""
         line = await self.screens.admit(self.screens.invite(GUILD, ADA.id))
         line.start("window")
         return line
 
-    async def see(self, line: PageLine, name: str, *texts: str) -> None:
+    async def see(self, line: ScreenPageConnection, name: str, *texts: str) -> None:
         """A picture comes, and is noted."""
         before = len(self.noted)
         self.readers.texts = list(texts)
@@ -189,7 +189,7 @@ async def test_the_model_may_look(tmp_path: Path) -> None:
         assert "HP 12" in await tool.call({"question": "How is the health?"})
 
 
-async def _last(line: PageLine) -> str:
+async def _last(line: ScreenPageConnection) -> str:
     async with asyncio.timeout(20):
         messages = [message async for message in line.messages()]
     return str(messages[-1]["reason"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.screen.messages import ANY_SURFACE, RECAP_CHARS, TOLD, Ending, recap, surface_of
+from bot.screen.messages import ANY_SURFACE, END_MESSAGES, RECAP_CHARS, ShareEnd, describe_surface, format_recap
 
 
 @pytest.mark.parametrize(
@@ -20,19 +20,21 @@ from bot.screen.messages import ANY_SURFACE, RECAP_CHARS, TOLD, Ending, recap, s
 )
 def test_a_surface_is_one_we_know(told: object, surface: str) -> None:
     """Whatever else a page says is a screen."""
-    assert surface_of(told) == surface
+    assert describe_surface(told) == surface
 
 
 def test_a_recap_is_one_sentence_or_two() -> None:
     """With the last things seen, oldest first; without any, none."""
-    assert recap("Ada", "a window", minutes=0, seen=()) == "Ada stopped sharing a window after less than a minute."
-    told = recap("Ada", "a window", minutes=12, seen=("Round 1.", "Round 2"))
+    assert (
+        format_recap("Ada", "a window", minutes=0, seen=()) == "Ada stopped sharing a window after less than a minute."
+    )
+    told = format_recap("Ada", "a window", minutes=12, seen=("Round 1.", "Round 2"))
     assert told == "Ada stopped sharing a window after 12 minutes. Last seen on it: Round 1; Round 2."
 
 
 def test_a_recap_stays_short() -> None:
     """The newest stay."""
-    told = recap("Ada", "a window", minutes=1, seen=[f"note {n} " + "x" * 150 for n in range(9)])
+    told = format_recap("Ada", "a window", minutes=1, seen=[f"note {n} " + "x" * 150 for n in range(9)])
     assert len(told) <= RECAP_CHARS
     assert "after 1 minute." in told
     assert "note 8" in told
@@ -41,4 +43,4 @@ def test_a_recap_stays_short() -> None:
 
 def test_every_ending_has_its_sentence() -> None:
     """For the person on the page."""
-    assert set(TOLD) == set(Ending)
+    assert set(END_MESSAGES) == set(ShareEnd)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.errors import SetupError
-from bot.screen.readers import FIRST_REST_S, ModelFirst, OcrAlone, chosen_readers, told
+from bot.screen.readers import FIRST_REST_S, ModelWithOcrFallback, OcrOnlyReaders, describe_reader, open_readers
 from bot.settings import LlmSettings
 from tests.bot.screen.watching import until
 from tests.fakes.clock import FakeClock
@@ -46,7 +46,7 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
     """The latest picture is read, and the model is let alone for a while, longer each time."""
     now = 0.0
     model, ocr = Stub(Source.MODEL), Stub()
-    readers = ModelFirst(model, ocr, monotonic=lambda: now)
+    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: now)
     assert (await readers.read(lambda: LOOK)).source is Source.MODEL
     model.trouble = "It did not answer in time."
     for rest_s in (FIRST_REST_S, 2 * FIRST_REST_S):
@@ -85,7 +85,7 @@ class Stalling(Stub):
 async def test_who_asks_is_told_the_text_in_time() -> None:
     """A model that stalls is given up early then, and that is learnt: the next who asks does not wait for it."""
     model, ocr = Stalling(), Stub()
-    readers = ModelFirst(model, ocr, monotonic=lambda: 0.0, patience_s=0.01)
+    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, patience_s=0.01)
     assert (await readers.read(lambda: ASKED, urgent=True)).source is Source.OCR
     assert readers.shortcoming == "Only the text is read at present: The vision model did not answer within 0.01 s."
     assert (await readers.read(lambda: ASKED, urgent=True)).source is Source.OCR
@@ -96,7 +96,7 @@ async def test_who_asks_is_told_the_text_in_time() -> None:
 async def test_a_first_look_has_the_models_own_time() -> None:
     """Nobody waits for it, once its turn has come; who asks meanwhile is told the text, and the model is not blamed."""
     model, ocr = Stalling(), Stub()
-    readers = ModelFirst(model, ocr, monotonic=lambda: 0.0, patience_s=0.01)
+    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, patience_s=0.01)
     first = asyncio.create_task(readers.read(lambda: LOOK, urgent=True))
     await until(lambda: model.asked)
     assert (await readers.read(lambda: ASKED, urgent=True)).source is Source.OCR
@@ -111,7 +111,7 @@ async def test_one_outage_is_one_failure() -> None:
     """Whoever waited for the model when it failed is told the text, and neither asks it nor lengthens its rest."""
     now = 0.0
     model, ocr = Stalling(), Stub()
-    readers = ModelFirst(model, ocr, monotonic=lambda: now)
+    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: now)
     looks = [asyncio.create_task(readers.read(lambda: LOOK)) for _ in range(4)]
     await until(lambda: model.asked)
     model.fails.set()
@@ -125,7 +125,7 @@ async def test_one_outage_is_one_failure() -> None:
 async def test_an_hour_has_so_many_looks() -> None:
     """Then the text is read, until an hour after the first of them."""
     clock, model, ocr = FakeClock(), Stub(Source.MODEL), Stub()
-    readers = ModelFirst(model, ocr, monotonic=clock.monotonic, most_per_hour=2)
+    readers = ModelWithOcrFallback(model, ocr, monotonic=clock.monotonic, most_per_hour=2)
     for wait_s, source in (
         (0, Source.MODEL),
         (10, Source.MODEL),
@@ -143,7 +143,7 @@ async def test_an_hour_has_so_many_looks() -> None:
 async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
     """It goes on being asked, its hour is not charged, and nothing stands in."""
     model, ocr = Stub(Source.MODEL), Stub()
-    readers = ModelFirst(model, ocr, monotonic=lambda: 0.0, most_per_hour=1)
+    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, most_per_hour=1)
 
     def gone() -> Look:
         raise NoPictureError("The share is over.")
@@ -157,10 +157,10 @@ async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
 
 def test_who_shares_is_told_who_looks() -> None:
     """The bot's own machine, or which model where."""
-    assert "Pictures go nowhere else" in told(ScreenSettings(), LlmSettings())
+    assert "Pictures go nowhere else" in describe_reader(ScreenSettings(), LlmSettings())
     eyes = ScreenSettings(model="eyes", base_url="https://models.example.org/v1")
-    assert "eyes at models.example.org" in told(eyes, LlmSettings())
-    assert "eyes at OpenAI" in told(ScreenSettings(model="eyes"), LlmSettings())
+    assert "eyes at models.example.org" in describe_reader(eyes, LlmSettings())
+    assert "eyes at OpenAI" in describe_reader(ScreenSettings(model="eyes"), LlmSettings())
 
 
 @pytest.mark.asyncio
@@ -169,8 +169,8 @@ async def test_when_both_fail_it_is_told() -> None:
     model, ocr = Stub(Source.MODEL), Stub()
     model.trouble, ocr.trouble = "slow", "missing"
     with pytest.raises(VisionError, match="missing"):
-        await ModelFirst(model, ocr, monotonic=lambda: 0.0).read(lambda: LOOK)
-    alone = OcrAlone(ocr)
+        await ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0).read(lambda: LOOK)
+    alone = OcrOnlyReaders(ocr)
     assert not alone.by_model
     with pytest.raises(VisionError, match="missing"):
         await alone.read(lambda: LOOK)
@@ -188,7 +188,7 @@ async def test_when_both_fail_it_is_told() -> None:
 )
 async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> None:
     """Nothing is started before somebody shares."""
-    async with chosen_readers(settings, LlmSettings(), monotonic=lambda: 0.0) as readers:
+    async with open_readers(settings, LlmSettings(), monotonic=lambda: 0.0) as readers:
         assert readers.by_model is by_model
         await readers.rest()
 
@@ -197,5 +197,5 @@ async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> 
 async def test_a_model_without_a_name_is_a_mistake() -> None:
     """Told at the start, with the remedy."""
     with pytest.raises(SetupError, match=r"screen\.model"):
-        async with chosen_readers(ScreenSettings(reader="model"), LlmSettings(), monotonic=lambda: 0.0):
+        async with open_readers(ScreenSettings(reader="model"), LlmSettings(), monotonic=lambda: 0.0):
             pass

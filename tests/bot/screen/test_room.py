@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.tools.tool import ToolError
-from bot.screen.messages import Ending, ScreenError
+from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import ABSENT_S, LOOK_S
 from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
@@ -88,7 +88,7 @@ async def test_somebody_shares_something_else() -> None:
         await see(watching, room, sharer, "bright", "The train leaves at nine")
         assert watching.told()[1] == "the whole screen, just shared. It reads “The train leaves at nine”"
         assert room.status() == "Ada has shared the whole screen for 1 minute; I took 2 notes."
-        await room.end(sharer, Ending.STOPPED)
+        await room.end(sharer, ShareEnd.STOPPED)
         assert watching.turns[-1].parts[0].text.startswith("Ada stopped sharing the whole screen after 1 minute.")
 
 
@@ -100,8 +100,8 @@ async def test_stopping_loses_no_note_and_is_told() -> None:
         sharer = await share(room)
         await see(watching, room, sharer, "dark", "Tokyo 2099")
         watching.clock.advance(180)
-        await room.end(sharer, Ending.STOPPED)
-        await room.end(sharer, Ending.LEFT)
+        await room.end(sharer, ShareEnd.STOPPED)
+        await room.end(sharer, ShareEnd.LEFT)
         assert watching.memory.live_notes == ()
         assert await watching.stored_notes() == (set(), set(watching.told()))
         begun, turn = watching.memory.turns
@@ -114,7 +114,7 @@ async def test_stopping_loses_no_note_and_is_told() -> None:
         )
         assert watching.turns == [begun, turn]
         assert watching.readers.rests == 1
-        assert sharer.ended is Ending.STOPPED
+        assert sharer.ended is ShareEnd.STOPPED
         assert room.status().startswith("Nobody shares a screen with me.")
 
 
@@ -125,7 +125,7 @@ async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
     async with watching.room() as room:
         sharer = await share(room)
         await see(watching, room, sharer, "dark", "Tokyo 2099")
-        asking = asyncio.create_task(room.end(sharer, Ending.STOPPED))
+        asking = asyncio.create_task(room.end(sharer, ShareEnd.STOPPED))
         await asyncio.sleep(0)
         asking.cancel()
         await room.finish()
@@ -155,7 +155,7 @@ async def test_a_crash_loses_no_note() -> None:
     async with watching.room() as room:
         sharer = await share(room)
         await see(watching, room, sharer, "dark", "Tokyo 2099")
-    assert sharer.ended is Ending.CLOSED
+    assert sharer.ended is ShareEnd.CLOSED
     assert room.sharers() == []
     assert (await watching.stored_notes())[0] == set(watching.told())
     async with watching.room():
@@ -171,7 +171,7 @@ async def test_a_room_that_ends_ends_its_shares() -> None:
         sharer = await share(room)
         await see(watching, room, sharer, "dark", "Winter Soldier has 87 health on Tokyo 2099")
         await room.finish()
-        assert sharer.ended is Ending.CLOSED
+        assert sharer.ended is ShareEnd.CLOSED
         await watching.memory.end()
         (segment,) = (await watching.store.load(EVENING)).segments
         assert segment.note_ids == (watching.notes[0].id,)
@@ -192,7 +192,7 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
         assert room.find(ADA.id) is sharer
         watching.place.people = [BO]
         await pass_time(watching, ABSENT_S + 2 * LOOK_S)
-        assert sharer.ended is Ending.LEFT
+        assert sharer.ended is ShareEnd.LEFT
         assert "Ada stopped sharing" in watching.memory.turns[-1].parts[0].text
 
 
@@ -207,7 +207,7 @@ async def test_who_opts_out_is_not_watched_either() -> None:
         watching.opted_out = {ADA.id}
         assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
         await pass_time(watching, 2 * LOOK_S)
-        assert sharer.ended is Ending.OPTED_OUT
+        assert sharer.ended is ShareEnd.OPTED_OUT
         assert (len(watching.memory.turns), len(watching.notes)) == (turns, notes)
         with pytest.raises(ScreenError, match="/opt-in"):
             await room.welcome(ADA, "n2")
@@ -223,7 +223,7 @@ async def test_a_page_that_stays_away_ends_its_share() -> None:
         await pass_time(watching, watching.settings.resume_within_s - LOOK_S)
         assert sharer.ended is None
         await pass_time(watching, 2 * LOOK_S)
-        assert sharer.ended is Ending.LOST
+        assert sharer.ended is ShareEnd.LOST
 
 
 @pytest.mark.asyncio
@@ -238,9 +238,9 @@ async def test_several_people_share() -> None:
         with pytest.raises(ToolError, match=r"Ada, Bo\. Say whose"):
             await room.look("what?", who=None)
         assert "A spreadsheet" in await room.look("what?", who="bo")
-        await room.end(ada, Ending.STOPPED)
+        await room.end(ada, ShareEnd.STOPPED)
         assert watching.memory.live_notes
-        await room.end(bo, Ending.STOPPED)
+        await room.end(bo, ShareEnd.STOPPED)
         assert watching.memory.live_notes == ()
 
 
@@ -251,7 +251,7 @@ async def test_one_share_a_person_and_so_many_a_room() -> None:
     async with watching.room() as room:
         first = await share(room)
         second = await share(room, nonce="n2")
-        assert first.ended is Ending.SUPERSEDED
+        assert first.ended is ShareEnd.SUPERSEDED
         assert room.find(ADA.id) is second
         with pytest.raises(ScreenError, match="As many screens"):
             await share(room, BO, nonce="n3")
@@ -267,9 +267,9 @@ async def test_links_that_are_opened_together_leave_one_share() -> None:
         sharers = await asyncio.gather(share(room, nonce="n2"), share(room, nonce="n3"))
         (last,) = [sharer for sharer in sharers if sharer.ended is None]
         assert room.find(ADA.id) is last
-        assert {sharer.ended for sharer in (first, *sharers)} == {Ending.SUPERSEDED, None}
+        assert {sharer.ended for sharer in (first, *sharers)} == {ShareEnd.SUPERSEDED, None}
         await room.finish()
-        assert last.ended is Ending.CLOSED
+        assert last.ended is ShareEnd.CLOSED
 
 
 @pytest.mark.asyncio
@@ -310,7 +310,7 @@ async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> N
         if opts_out:
             watching.opted_out = {ADA.id}
         else:
-            await room.end(sharer, Ending.COMMAND)
+            await room.end(sharer, ShareEnd.COMMAND)
         looks, notes = len(watching.readers.looks), len(watching.notes)
         watching.readers.holding.set()
         with pytest.raises(ToolError, match="The share is over"):
@@ -331,7 +331,7 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
         watching.readers.thinking = asyncio.Event()
         watching.readers.holding.set()
         await until(lambda: len(watching.readers.looks) == 2)
-        await room.end(sharer, Ending.COMMAND)
+        await room.end(sharer, ShareEnd.COMMAND)
         watching.readers.thinking.set()
         with pytest.raises(ToolError, match="The share is over"):
             await asked
@@ -351,7 +351,7 @@ async def test_who_has_opted_out_is_looked_at_no_more() -> None:
         watching.opted_out = {ADA.id}
         watching.readers.holding.set()
         await pass_time(watching, 2 * LOOK_S)
-        assert sharer.ended is Ending.OPTED_OUT
+        assert sharer.ended is ShareEnd.OPTED_OUT
         assert (watching.readers.looks, watching.notes, list(sharer.news)) == ([], [], [])
 
 
@@ -363,7 +363,7 @@ async def test_a_page_that_misbehaves_is_thrown_out() -> None:
         ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
         for _ in range(60):
             await room.picture(ada, b"no picture")
-        assert ada.ended is Ending.MISBEHAVED
+        assert ada.ended is ShareEnd.MISBEHAVED
         await see(watching, room, bo, "bright", "A spreadsheet")
 
 
@@ -380,7 +380,7 @@ async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> N
 
         monkeypatch.setattr(ada.share, "_read", crash)
         await room.picture(ada, PICTURES["dark"])
-        await until(lambda: ada.ended is Ending.BROKEN)
+        await until(lambda: ada.ended is ShareEnd.BROKEN)
         await until(lambda: watching.memory.turns != ())
         await see(watching, room, bo, "bright", "A spreadsheet")
 
@@ -393,7 +393,7 @@ async def test_a_store_that_refuses_costs_no_note() -> None:
         sharer = await share(room)
         watching.store.fault = lambda _: Fault.REFUSED
         await see(watching, room, sharer, "dark", "Tokyo 2099")
-        await room.end(sharer, Ending.STOPPED)
+        await room.end(sharer, ShareEnd.STOPPED)
         watching.store.fault = None
         await watching.memory.append(TurnKind.MEMBERSHIP, (), started_at=0, ended_at=0)
         assert (await watching.stored_notes())[1] == set(watching.told())

@@ -9,14 +9,14 @@ import pytest
 
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
-from bot.screen.messages import Ending, ScreenError
-from bot.web.port import LineClosedError, NotAdmittedError
+from bot.screen.messages import ScreenError, ShareEnd
+from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
-    from bot.screen.screens import PageLine
+    from bot.screen.screens import ScreenPageConnection
 
 GUILD = 10
 
@@ -28,7 +28,7 @@ async def refusal(watching: Watching, token: str = "", resume: str = "") -> str:
     return caught.value.reason
 
 
-async def last(line: PageLine) -> str:
+async def last(line: ScreenPageConnection) -> str:
     """Return what a line says at its end."""
     async with asyncio.timeout(10):
         messages = [message async for message in line.messages()]
@@ -105,9 +105,9 @@ async def test_a_page_shares_and_stops() -> None:
         await line.stop()
         await line.stop()
         assert await last(line) == "stopped"
-        with pytest.raises(LineClosedError):
+        with pytest.raises(PageClosedError):
             await line.picture(PICTURES["bright"])
-        with pytest.raises(LineClosedError):
+        with pytest.raises(PageClosedError):
             line.start("window")
         line.hung_up()
         assert await refusal(watching, resume=line.welcome.resume_secret) == "ended"
@@ -163,7 +163,7 @@ async def test_what_ends_a_share_is_told_to_its_page() -> None:
         ending = asyncio.create_task(last(line))
         sharer = room.find(ADA.id)
         assert sharer is not None
-        await room.end(sharer, Ending.COMMAND)
+        await room.end(sharer, ShareEnd.COMMAND)
         assert await ending == "command"
     assert await last(other) == "closed"
 
@@ -179,9 +179,9 @@ async def test_the_reader_rests_when_nobody_shares_anywhere() -> None:
         here, there = await room.welcome(ADA, "n1"), await elsewhere.welcome(BO, "n2")
         room.start(here, "window")
         elsewhere.start(there, "window")
-        await room.end(here, Ending.STOPPED)
+        await room.end(here, ShareEnd.STOPPED)
         assert watching.readers.rests == 0
-        await elsewhere.end(there, Ending.STOPPED)
+        await elsewhere.end(there, ShareEnd.STOPPED)
         assert watching.readers.rests == 1
 
 

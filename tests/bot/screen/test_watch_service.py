@@ -11,7 +11,7 @@ from bot.errors import SetupError
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import GuildParticipations
 from bot.screen.messages import ScreenError
-from bot.screen.watch_service import NOT_HERE, WatchDesk
+from bot.screen.watch_service import NOT_HERE, WatchService
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from tests.bot.screen.watching import PICTURES, Watching, until
@@ -28,13 +28,13 @@ GUILD = 10
 @asynccontextmanager
 async def desk(
     watching: Watching, settings: WebSettings | None = None
-) -> AsyncIterator[tuple[WatchDesk, GuildParticipations]]:
+) -> AsyncIterator[tuple[WatchService, GuildParticipations]]:
     """A desk with its pages."""
     participation = GuildParticipations(
         FakeChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with WebServer(settings or WebSettings(port=0), watching.screens) as web:
-        yield WatchDesk(watching.screens, web, participation), participation
+        yield WatchService(watching.screens, web, participation), participation
 
 
 @pytest.mark.asyncio

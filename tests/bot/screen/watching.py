@@ -36,7 +36,7 @@ PICTURES = {
 
 
 class FakeReaders:
-    """`Readers` that see what the test says. `texts`: the lines that stand there now; `words`: a model's.
+    """`ScreenReaders` that see what the test says. `texts`: the lines that stand there now; `words`: a model's.
 
     `holding`: their turn has not come before it is set; `thinking`: they have a picture, and answer when it is set.
     """
@@ -94,15 +94,15 @@ class Watching:
         self.screens = Screens(self.settings, self.readers, clock=self.clock, bot_name="Roomtone", reading="Read here.")
 
     def excludes(self, user_id: int) -> bool:
-        """See `Watcher.excludes`."""
+        """See `ShareObserver.excludes`."""
         return user_id in self.opted_out
 
     def noted(self, note: Note) -> None:
-        """See `Watcher.noted`."""
+        """See `ShareObserver.noted`."""
         self.notes.append(note)
 
     def recapped(self, turn: Turn) -> None:
-        """See `Watcher.recapped`."""
+        """See `ShareObserver.recapped`."""
         self.turns.append(turn)
 
     @asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.web.security import Proxies, ProxyError, Site, security_headers
+from bot.web.security import ProxyError, Site, TrustedProxies, security_headers
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,10 @@ def test_only_a_trusted_proxy_is_believed(
     trusted: tuple[str, ...], peer: str, forwarded: list[str], client: str
 ) -> None:
     """Its word alone, read from the end."""
-    assert Proxies(trusted).client(peer, forwarded) == client
+    assert TrustedProxies(trusted).client(peer, forwarded) == client
 
 
 def test_a_proxy_must_be_an_address() -> None:
     """A name could mean anybody tomorrow."""
     with pytest.raises(ProxyError):
-        Proxies(("proxy.example.org",))
+        TrustedProxies(("proxy.example.org",))

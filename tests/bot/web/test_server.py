@@ -15,7 +15,7 @@ import bot.web.server as server_module
 import bot.web.socket as socket_module
 from bot.errors import SetupError
 from bot.settings import WebSettings
-from bot.web.port import LineClosedError, NotAdmittedError, Welcome
+from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from bot.web.server import WebServer
 from voice.screen.frame import MAX_FRAME_BYTES
 
@@ -67,7 +67,7 @@ class FakeLine:
 
     def _say(self, what: object) -> None:
         if self.closed:
-            raise LineClosedError
+            raise PageClosedError
         self.heard.append(what)
 
 

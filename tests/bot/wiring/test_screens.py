@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.screen.screens import Screens
-    from bot.screen.watch_service import WatchDesk
+    from bot.screen.watch_service import WatchService
 
 
 @asynccontextmanager
-async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchDesk]]:
+async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
     """Open them with these settings of the pages."""
     settings = Settings.model_validate({"web": web})
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from bot.llm.openai_chat import OpenAIChat
-from bot.llm.port import ChatMessage, Ended, Role, ToolOffer, Tools, Usage
+from bot.llm.port import ChatMessage, ChatRole, OfferedTools, StreamEnd, ToolOffer, Usage
 from bot.settings import LlmSettings
 from rehearsal.servers.chat import Asking, ChatConduct, ChatMode, LocalChatServer, Wanted
 from rehearsal.servers.loopback import Loopback
@@ -24,7 +24,7 @@ from rehearsal.servers.upstream import Upstream
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.llm.port import Streamed
+    from bot.llm.port import StreamItem
 
 WORDS = "The key lies under the third flower pot, as Ada said."
 TOOL = {"type": "function", "function": {"name": "memory_search", "parameters": {"type": "object"}}}
@@ -222,11 +222,11 @@ async def test_clients_are_told_the_models_own_name() -> None:
 @pytest.mark.asyncio
 async def test_the_bots_own_client_finds_no_difference() -> None:
     """Words, a call of a tool and its cost come to it as from the endpoint itself."""
-    offers = Tools((ToolOffer("memory_search", "Finds what was said.", {"type": "object"}),), callable_now=True)
-    question = (ChatMessage(Role.USER, "Where is the key?"),)
+    offers = OfferedTools((ToolOffer("memory_search", "Finds what was said.", {"type": "object"}),), callable_now=True)
+    question = (ChatMessage(ChatRole.USER, "Where is the key?"),)
     calling = Asking((Wanted("memory_search", {"query": "key"}),), words="Let me look.")
     async with two(ChatConduct(answer=lambda _: calling)) as servers:
-        heard: list[tuple[list[Streamed], list[Usage]]] = []
+        heard: list[tuple[list[StreamItem], list[Usage]]] = []
         for server in servers:
             told: list[Usage] = []
             async with OpenAIChat(LlmSettings(base_url=server.base_url, model="small")) as chat:
@@ -234,5 +234,5 @@ async def test_the_bots_own_client_finds_no_difference() -> None:
                 heard.append(([piece async for piece in stream], told))
     through, direct = heard
     assert through == direct
-    assert isinstance(through[0][-1], Ended)
+    assert isinstance(through[0][-1], StreamEnd)
     assert [call.name for call in through[0][-1].calls] == ["memory_search"]

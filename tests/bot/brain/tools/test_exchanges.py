@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from bot.brain.tools.exchanges import MOST_QUESTIONS, Exchange, Exchanges, placed
-from bot.llm.port import ChatMessage, Role
+from bot.brain.tools.exchanges import MOST_QUESTIONS, ToolExchange, ToolExchanges, insert_exchanges
+from bot.llm.port import ChatMessage, ChatRole
 from compaction.budget.messages import ToolCall
 from compaction.model import Seq
 
-STEP = Exchange((ToolCall("c", "look", "{}"),), ("A map.",), "Hm.")
+STEP = ToolExchange((ToolCall("c", "look", "{}"),), ("A map.",), "Hm.")
 
 
-def _kept(*turns: int) -> Exchanges:
-    exchanges = Exchanges()
+def _kept(*turns: int) -> ToolExchanges:
+    exchanges = ToolExchanges()
     for turn in turns:
         exchanges.keep(Seq(turn), [STEP])
     return exchanges
@@ -20,8 +20,8 @@ def _kept(*turns: int) -> Exchanges:
 def test_a_step_is_a_call_and_its_result() -> None:
     """No result without its call."""
     assert STEP.messages() == [
-        ChatMessage(Role.ASSISTANT, "Hm.", tool_calls=STEP.calls),
-        ChatMessage(Role.TOOL, "A map.", tool_call_id="c", name="look"),
+        ChatMessage(ChatRole.ASSISTANT, "Hm.", tool_calls=STEP.calls),
+        ChatMessage(ChatRole.TOOL, "A map.", tool_call_id="c", name="look"),
     ]
 
 
@@ -44,7 +44,7 @@ def test_everything_can_be_let_go() -> None:
 
 def test_a_question_without_calls_leaves_nothing() -> None:
     """Most have none."""
-    exchanges = Exchanges()
+    exchanges = ToolExchanges()
     exchanges.keep(Seq(1), [])
     assert exchanges.within(100, turns={1}, cost=lambda message: 1) == {}
     assert (exchanges.steps(Seq(1)), _kept(2).steps(Seq(2))) == (0, 1)
@@ -52,6 +52,6 @@ def test_a_question_without_calls_leaves_nothing() -> None:
 
 def test_each_stands_behind_its_question() -> None:
     """Before the answer that was made of it."""
-    question, answer = ChatMessage(Role.USER, "What is there?"), ChatMessage(Role.ASSISTANT, "A map.")
-    whole = placed([(question, Seq(4)), (answer, Seq(5))], {4: STEP.messages(), 9: STEP.messages()})
+    question, answer = ChatMessage(ChatRole.USER, "What is there?"), ChatMessage(ChatRole.ASSISTANT, "A map.")
+    whole = insert_exchanges([(question, Seq(4)), (answer, Seq(5))], {4: STEP.messages(), 9: STEP.messages()})
     assert whole == (question, *STEP.messages(), answer)

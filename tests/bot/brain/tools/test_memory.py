@@ -15,11 +15,11 @@ from tests.bot.memory.test_recall import evening
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, SAID, T0, note, segment, turn
 
 if TYPE_CHECKING:
-    from bot.brain.tools.tool import Tool
+    from bot.brain.tools.tool import RoomTool
     from compaction.model import Turn
 
 
-async def tools(*turns: Turn) -> tuple[Tool, Tool]:
+async def tools(*turns: Turn) -> tuple[RoomTool, RoomTool]:
     """The tools of a room in which this was said, a morning's talk and things seen besides."""
     index, store = await evening(*turns)
     index.tell(MORNING, turn(0, "Lisbon was lovely."), guild_id=1, channel_id=10)

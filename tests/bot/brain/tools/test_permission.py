@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.tools.permission import NOBODY, Asker, asks_for, refusal
-from bot.brain.tools.tool import Permission, Tool
+from bot.brain.tools.tool import Permission, RoomTool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ async def _nothing(arguments: Mapping[str, object]) -> str:
     return "done"
 
 
-LOOK = Tool("look", "Looks.", {"type": "object"}, _nothing)
+LOOK = RoomTool("look", "Looks.", {"type": "object"}, _nothing)
 POST = replace(LOOK, name="post_link", permission=Permission.MEMBERS, side_effects=True, words=("post", "url"))
 BAN = replace(POST, name="ban", permission=Permission.MODERATORS, words=("ban",))
 ADA = Asker(1, "Ada", "Please post the map.", present=True)
@@ -48,7 +48,7 @@ MODERATOR = Asker(2, "Bo", "Ban Cy and post it.", present=True, moderator=True)
         (replace(POST, words=()), ADA, False),
     ],
 )
-def test_who_may(tool: Tool, asker: Asker, allowed: bool) -> None:
+def test_who_may(tool: RoomTool, asker: Asker, allowed: bool) -> None:
     """Side effects need a person who is there, who may, and who asked for such a thing."""
     refused = refusal(tool, asker)
     assert (refused is None) is allowed

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.tools.tool import Permission, Tool, ToolError
+from bot.brain.tools.tool import Permission, RoomTool, ToolError
 from bot.brain.tools.toolbox import MOST_SIDE_EFFECTS, Toolbox
 from compaction.budget.messages import ToolCall
 
@@ -29,7 +29,7 @@ class Echo:
         self.called: list[str] = []
         self.error: Exception | None = None
         self.here = True
-        self.echo = Tool("echo", "Echoes.", SCHEMA, self._call, available=lambda: self.here)
+        self.echo = RoomTool("echo", "Echoes.", SCHEMA, self._call, available=lambda: self.here)
         self.post = replace(
             self.echo, name="post", permission=Permission.MEMBERS, side_effects=True, words=("post",), timeout_s=0.01
         )
@@ -111,7 +111,7 @@ async def test_side_effects_are_counted() -> None:
 async def test_tools_come_and_go() -> None:
     """Those of servers, and those that need something that is not there; the room's own name wins."""
     tools = Echo()
-    theirs: list[Tool] = []
+    theirs: list[RoomTool] = []
     toolbox = Toolbox([tools.echo], more=lambda: theirs)
     theirs += [replace(tools.echo, description="Not ours."), replace(tools.echo, name="theirs")]
     assert [(offer.name, offer.description) for offer in toolbox.offered(NOBODY)] == [
