@@ -16,7 +16,7 @@ from compaction.errors import ContextOverflowError
 from voice.errors import SynthesisError
 from voice.speaking.moderation import ModerationError, WordList
 from voice.speaking.pace import Pace, words_after, words_until
-from voice.speaking.spoken import Spoken
+from voice.speaking.text_normalizer import TextNormalizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from voice.speaking.moderation import Moderator
     from voice.speaking.playback import Piece, Playback
     from voice.speaking.port import Speech, Synthesizer
-    from voice.speaking.spoken import Sayable
+    from voice.speaking.text_normalizer import SpeakableText
 
 log = structlog.get_logger()
 
@@ -69,7 +69,7 @@ class SpeechOutput:
 
     async def speak(self, thoughts: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
         """Speak of each sentence what can be spoken, until the end; the next is made while one plays."""
-        spoken = Spoken(self._pronunciations, own_names=self._own_names)
+        normalizer = TextNormalizer(self._pronunciations, own_names=self._own_names)
         while (item := await thoughts.get()) is not None:
             if not isinstance(item, str):
                 overflow = isinstance(item, ContextOverflowError)
@@ -77,13 +77,13 @@ class SpeechOutput:
                 if progress.pieces:
                     return
                 item = TOO_MUCH if overflow else MODEL_FAILED
-            said = spoken.piece(item)
+            said = normalizer.normalize(item)
             if said is None or not await self._may_say(said.text, progress):
                 continue
             if not await self._say(said, progress):
                 return
 
-    async def _say(self, said: Sayable, progress: ReplyProgress) -> bool:
+    async def _say(self, said: SpeakableText, progress: ReplyProgress) -> bool:
         """Speak one sentence, which sounds while the rest of it is made; return whether playback takes more."""
         # What is remembered is the text, not the way it is pronounced.
         piece = await self._opened(said, progress)
@@ -110,7 +110,7 @@ class SpeechOutput:
             self._pace.learn(said.aloud, spoken_s)
         return True
 
-    async def _opened(self, said: Sayable, progress: ReplyProgress) -> Piece | None:
+    async def _opened(self, said: SpeakableText, progress: ReplyProgress) -> Piece | None:
         """Return a place in playback for a sentence, or None if it plays nothing any more."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):

@@ -1,8 +1,8 @@
-"""Cut a stream of text into pieces worth speaking, as early as a listener would not mind.
+"""Cut a stream of text into pieces to speak, as early as it still sounds natural.
 
-Pure. The first piece that is heard may be a clause, because a listener waits for it; later ones are whole sentences,
-because the voice speaks those best and there is time while the one before plays. What a model thinks to itself before
-that is heard by nobody (`hidden`). The same text makes the same pieces however the stream is cut.
+Pure. The first piece that is spoken may be a clause, because a listener waits for it; later ones are whole sentences,
+which voices speak best, and there is time while the one before plays. Passages that are not spoken, such as reasoning
+(`hidden_passages`), do not count as the first piece. The same text makes the same pieces however the stream is cut.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import unicodedata
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from voice.speaking.hidden import Hidden
+from voice.speaking.hidden_passages import HiddenPassages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,13 +32,13 @@ _SENTENCE_END = re.compile(
 )
 # Chinese and Japanese put none behind their commas either.
 _CLAUSE_END = re.compile(rf"[,;:—–،؛][{_CLOSERS}]*(?=\s)|[，、；：][{_CLOSERS}]*(?=[^{_CLOSERS}])")
-# The number of a list's line is no sentence.
+# The number of a list item is no sentence.
 _LIST_NUMBER = re.compile(r"\s*(?:[-*•]\s*)?[([]?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})\.$")
 # A tag that goes on behind a comma.
 _UNCLOSED = re.compile(r"[<◁][/a-z][^>▷]*$", re.IGNORECASE)
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 
-# Names follow these, and numbers these; the others may end a sentence, which the next word's capital tells.
+# A name follows the first, a number the second; the third may end a sentence, if the next word has a capital.
 _TITLES = frozenset(
     {
         "mr", "mrs", "ms", "mx", "dr", "prof", "st", "mt", "ft", "sgt", "capt", "lt", "col", "gen", "rev", "hon",
@@ -60,19 +60,19 @@ class _End(Enum):
 
 
 class SentenceSplitter:
-    """Collects the deltas of one reply and hands out pieces of it. One instance a reply."""
+    """Collects the deltas of one reply and returns its pieces. One instance a reply."""
 
     def __init__(self, *, first_clause_chars: int = FIRST_CLAUSE_CHARS, max_piece_chars: int = MAX_PIECE_CHARS) -> None:
-        """`first_clause_chars`, `max_piece_chars`: an ideograph, which says as much as a word's half, counts twice."""
+        """`first_clause_chars`, `max_piece_chars`: wide characters (CJK) count twice."""
         self._first_clause_chars = first_clause_chars
         self._max_piece_chars = max_piece_chars
         self._rest = ""
-        self._hidden = Hidden()
+        self._hidden = HiddenPassages()
         self._spoke = False
 
     @property
     def spoke(self) -> bool:
-        """Return whether a piece that is heard was handed out."""
+        """Return whether a piece that is spoken was returned."""
         return self._spoke
 
     def feed(self, delta: str) -> list[str]:
@@ -84,7 +84,7 @@ class SentenceSplitter:
         return pieces
 
     def flush(self) -> list[str]:
-        """Return what is left when the stream has ended."""
+        """Return the remaining pieces. Call it once, when the stream has ended."""
         pieces = self.feed("\n")
         self._take(len(self._rest), pieces)
         return pieces
@@ -107,7 +107,7 @@ class SentenceSplitter:
             return end
         if len(self._rest.rstrip()) <= longest:
             return None
-        # Behind a comma of those who write no spaces, or at the space itself.
+        # Behind a comma of Chinese or Japanese, or at a space.
         at = max(
             self._rest.rfind(" ", 1, longest), *(self._rest.rfind(comma, 1, longest - 1) + 1 for comma in "，、；")
         )
@@ -125,7 +125,7 @@ class SentenceSplitter:
         return None
 
     def _clause_end(self, *, before: int | None) -> int | None:
-        """Return where the first clause that is heard and can stand alone ends, if nothing was heard yet."""
+        """Return where the first clause ends that is long enough to be spoken alone; None once a piece was spoken."""
         if self._spoke:
             return None
         least = _reach(self._rest.lstrip(), self._first_clause_chars) + len(self._rest) - len(self._rest.lstrip())
@@ -133,14 +133,14 @@ class SentenceSplitter:
             clause = self._rest[: found.end()]
             if found.end() < least or _UNCLOSED.search(clause):
                 continue
-            heard = self._hidden.glimpse(" ".join(clause.split()))
-            if _reach(heard, self._first_clause_chars) <= len(heard):
+            audible = self._hidden.peek(" ".join(clause.split()))
+            if _reach(audible, self._first_clause_chars) <= len(audible):
                 return found.end()
         return None
 
 
 def _reach(text: str, chars: int) -> int:
-    """Return how much of `text` makes `chars` characters, wide ones counted twice; more than it has if it has less."""
+    """Return the index in `text` after `chars` characters, wide ones counted twice; past its end if it is shorter."""
     counted = 0
     for at, letter in enumerate(text):
         counted += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
@@ -150,7 +150,7 @@ def _reach(text: str, chars: int) -> int:
 
 
 def _ends(text: str, found: re.Match[str]) -> _End:
-    """Return whether what was found ends a sentence, and is no abbreviation's or list number's full stop."""
+    """Return whether the stop in `found` ends a sentence, rather than an abbreviation or a list number."""
     stop = found[0]
     if stop[0] != "." or stop.startswith(".."):
         return _End.YES
@@ -163,18 +163,18 @@ def _ends(text: str, found: re.Match[str]) -> _End:
     if word in _TITLES or (len(word) == 1 and word.isalpha() and word not in {"i", "a"}):
         return _End.NO
     if word not in _ENDING and _DOTTED.fullmatch(word):
-        # 'The U.S. Army': two sentences in one piece are less odd than one in two.
+        # 'The U.S. Army': two sentences in one piece sound better than one sentence in two.
         return _End.NO
     following = text[found.end() :].lstrip()
     if word in _NUMBERED:
-        return _told(following, lambda letter: not letter.isdigit())
+        return _end_by_next_letter(following, lambda letter: not letter.isdigit())
     if word in _ENDING:
-        return _told(following.lstrip("\"'“(*_"), str.isupper)
+        return _end_by_next_letter(following.lstrip("\"'“(*_"), str.isupper)
     return _End.YES
 
 
-def _told(following: str, ends: Callable[[str], bool]) -> _End:
-    """Let the first letter that follows tell; at the end of the stream nothing does, and it is an end."""
+def _end_by_next_letter(following: str, ends: Callable[[str], bool]) -> _End:
+    """Decide by the first letter that follows; UNKNOWN while there is none."""
     if not following:
         return _End.UNKNOWN
     return _End.YES if ends(following[0]) else _End.NO

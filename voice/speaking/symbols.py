@@ -1,7 +1,7 @@
-"""Numbers and signs as one says them: '5 %' is 'five percent' to an ear, '21:04' is no ratio. Pure.
+"""Replace numbers and signs by words: '5 %' becomes '5 percent', '21:04' is a time. Pure.
 
-Voices differ in what they make of signs, so they are given words. Digits stay digits: every voice can count.
-The words are English, as the voice that comes with Roomtone is.
+Voices differ in how they read signs, so they get words. Digits stay digits: every voice can read numbers. The words are
+English, like the voice that comes with Roomtone.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _UNITS = {
     "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "fps": "frames a second",
 }  # fmt: skip
 _FRACTIONS = {"1/2": "one half", "1/3": "one third", "2/3": "two thirds", "1/4": "one quarter", "3/4": "three quarters"}
-# Out of how many marks are given: '8/10' is a mark, '24/7' is none.
-_MARKS_OUT_OF = frozenset({"5", "10", "20", "100"})
+# '8/10' is a rating, '24/7' is not.
+_RATING_SCALES = frozenset({"5", "10", "20", "100"})
 _SIGNS = {
     "+": "plus", "=": "equals", "×": "times", "*": "times", "÷": "divided by", "±": "plus or minus", "≈": "about",
     "≥": "at least", "≤": "at most", "≠": "is not", "<": "less than", ">": "more than", "→": "to", "&": "and",
@@ -70,12 +70,12 @@ def _range(found: re.Match[str]) -> str:
 def _fraction(found: re.Match[str]) -> str:
     if (words := _FRACTIONS.get(found[0])) is not None:
         return words
-    return f"{found[1]} out of {found[2]}" if found[2] in _MARKS_OUT_OF else f"{found[1]} {found[2]}"
+    return f"{found[1]} out of {found[2]}" if found[2] in _RATING_SCALES else f"{found[1]} {found[2]}"
 
 
 _Rule = tuple[re.Pattern[str], "Callable[[re.Match[str]], str]"]
 
-# In this order: what is written with more signs stands before what is written with fewer.
+# The order matters: longer patterns come before those that match a part of them.
 _RULES: tuple[_Rule, ...] = (
     (re.compile("|".join(re.escape(short) for short in _SHORT), re.IGNORECASE), lambda m: _SHORT[m[0].lower()]),
     (re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)\b"), lambda m: f"{m[1]} at {m[2].replace('.', ' dot ')}"),
@@ -113,18 +113,18 @@ _RULES: tuple[_Rule, ...] = (
     (re.compile(r"(?<=\w)&(?=\w)"), lambda _: " and "),
 )  # fmt: skip
 
-# Signs that a voice would spell out or choke on, wherever they are left.
+# Signs that are still left here would be spelled out, or break some voices.
 _SILENT_SIGNS = frozenset("*_`~|<>{}[]^\\#=+@/&%$€£¥°")
 _SILENT_CATEGORIES = frozenset({"So", "Sk", "Sm", "Sc", "Cc", "Cf", "Cn", "Co", "Cs"})
 _SPACE_BEFORE_STOP = re.compile(r"\s+([,.;:!?…]+)(?=\s|$)")
 
 
-def in_words(text: str) -> str:
-    """Return `text` as it is to be said: signs in words, or left out where there is no word for them."""
+def expand_symbols(text: str) -> str:
+    """Return `text` with signs in words, or without them where there is no word."""
     for pattern, words in _RULES:
         text = pattern.sub(words, text)
-    sayable = "".join(" " if _is_silent(letter) else letter for letter in text)
-    return _SPACE_BEFORE_STOP.sub(r"\1", " ".join(sayable.split()))
+    speakable = "".join(" " if _is_silent(letter) else letter for letter in text)
+    return _SPACE_BEFORE_STOP.sub(r"\1", " ".join(speakable.split()))
 
 
 def _is_silent(letter: str) -> bool:

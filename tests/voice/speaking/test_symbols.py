@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.speaking.symbols import in_words
+from voice.speaking.symbols import expand_symbols
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ from voice.speaking.symbols import in_words
 )
 def test_signs_become_words(written: str, said: str) -> None:
     """What a person would say who reads it out."""
-    assert in_words(written) == said
+    assert expand_symbols(written) == said
 
 
 @given(st.text(max_size=200))
 def test_no_sign_is_left(text: str) -> None:
     """Whatever comes in, nothing comes out that a voice would spell; saying it again changes nothing in it."""
-    said = in_words(text)
+    said = expand_symbols(text)
     assert not set(said) & set("*_`~|<>{}[]^\\#=+@/&%$€£¥°\n\t")
     assert said == " ".join(said.split())

@@ -1,6 +1,7 @@
-"""What of a reply is not for the ears at all: code, what models think to themselves, and calls of tools.
+"""Leave out the passages of a reply that are never spoken: code blocks, a model's reasoning, and tool calls. Pure.
 
-Such passages go over many sentences, so one `Hidden` goes with one reply and is given its pieces in order. Pure.
+They go over many sentences, and the reply arrives sentence by sentence: a markdown parser, which needs the whole block,
+would make the voice wait. So the fences and tags are followed here.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 import re
 from copy import copy
 
-from voice.speaking.code import Code
+from voice.speaking.code_detector import CodeDetector
 
-# Tags around what reasoning models think and what tools are called with; some open as <function=search>.
+# Tags around reasoning and tool calls; some open as <function=search>.
 _NAMES = (
     "think|thinking|thought|reasoning|scratchpad|tool|tools|tool_call|tool_calls|tool_response|tool_result|tool_use|"
     "function|function_call|function_calls|invoke|parameters?|arguments"
@@ -18,29 +19,29 @@ _NAMES = (
 _MARK = re.compile(
     rf"(?P<fence>```+|~~~+)|[<◁](?P<close>/?)(?P<tag>{_NAMES})(?:[\s=:][^<>◁▷]*?)?(?P<alone>/?)[>▷]", re.IGNORECASE
 )
-# A call that a model wrote as bare JSON: an object with a name in quotes, at the beginning of a piece.
+# A tool call as bare JSON: an object with a name in quotes, at the beginning of a piece.
 _JSON = re.compile(r"\s*\[?\s*\{\s*\"[^\"]*\"\s*:")
-# Lines of agents that were taught to write out what they do. An answer that is announced stays.
+# Lines that agents were taught to write (ReAct). `Final Answer:` is spoken.
 _STEP = re.compile(r"\s*(?:Thought|Action|Action Input|Observation)\s*:", re.IGNORECASE)
 
 
-class Hidden:
-    """Remembers which passage goes on."""
+class HiddenPassages:
+    """Knows which passage is open. One instance a reply; give it the pieces in order."""
 
     def __init__(self) -> None:
         self._fence = ""
         self._tag = ""
         self._braces = 0
-        self._code = Code()
+        self._code = CodeDetector()
 
-    def glimpse(self, written: str) -> str:
-        """Return what would be visible of `written` as the next piece. Nothing is remembered of it."""
+    def peek(self, written: str) -> str:
+        """Return what `visible` would return for `written`, without surrounding spaces, and change nothing."""
         other = copy(self)
         other._code = copy(self._code)
         return other.visible(written).strip()
 
     def visible(self, written: str) -> str:
-        """Return the next piece without what is hidden."""
+        """Return the next piece of the reply without its hidden parts."""
         kept: list[str] = []
         at = 0
         for mark in _MARK.finditer(written):
@@ -67,7 +68,7 @@ class Hidden:
         if self._fence or mark["alone"]:
             return
         if mark["close"]:
-            # Models close what they opened by other names, too: silence to the end would be worse.
+            # Models also close a tag by another name; staying silent to the end would be worse.
             self._tag = "" if self._tag in {tag, ""} or not _nested(self._tag, tag) else self._tag
         else:
             self._tag = self._tag or tag
@@ -87,5 +88,5 @@ class Hidden:
 
 
 def _nested(outer: str, inner: str) -> bool:
-    """Return whether a closing `inner` belongs inside of `outer` rather than to it."""
+    """Return whether a closing tag `inner` ends something inside `outer` rather than `outer` itself."""
     return inner.startswith(("invoke", "parameter", "argument", "function", "tool")) and outer != inner

@@ -1,7 +1,7 @@
-"""Tells program code from words where a model wrote it bare, without a fence around it. Pure.
+"""Tell program code from prose where a model wrote code without a fence, which to markdown is prose too. Pure.
 
-Words that are not said are a loss, code that is read out is a nuisance; so a line is taken for code only by what prose
-does not have. Lines that could be either are code among code. One `Code` goes with one reply, piece by piece.
+Leaving out words is worse than reading out code, so a line counts as code only if it has what prose never has. A line
+that could be either is code if it follows code.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 
 _OPENERS, _CLOSERS = "([{", ")]}"
-# A string or a list over more pieces than this was none.
+# An open bracket is given up after so many pieces: it was no string or list.
 _LONGEST_PIECES = 40
 
-# What a line of code looks like whatever stands around it. Names of functions have no space before their bracket, and
-# three letters or more: f(x) is maths, and so are these.
+# A call has no space before its bracket, and a name of three letters or more: f(x) is maths, and so are these.
 _MATHS = re.compile(r"(?:sin|cos|tan|log|exp|sqrt|min|max|sum|abs|gcd|mod)\(")
 _CALL = r"(?:[a-z_]\w*\.)*[a-z_]\w{2,}\("
+# Lines that are code wherever they stand.
 _STRONG = re.compile(
     rf"""(?x)
       (?:async\s+)?def\s+\w+\(.*
@@ -43,7 +43,7 @@ _STRONG = re.compile(
     | [)\]}}]+[;,]?
     """
 )
-# What is code behind a line of code, and else may be anything.
+# Lines that are code only right after a line of code.
 _WEAK = re.compile(
     r"""(?x)
       (?:return|yield|raise|throw|break|continue|pass|print|await|end|fi|done|esac|then|else|import|from)\b.*
@@ -55,12 +55,12 @@ _PROSE = re.compile(r"[\"'“(*]*[A-Z0-9][^{}=_]*[.!?…:][\"'”)*]*")
 _PROSE_WORDS = 3
 
 
-class Code:
-    """Remembers whether the lines before were code."""
+class CodeDetector:
+    """Knows whether the last line was code. One instance a reply; give it the pieces in order."""
 
     def __init__(self) -> None:
         self._among = False
-        # Brackets that code has opened and not closed.
+        # How many brackets the code has left open.
         self._open = 0
         self._pieces = 0
 
@@ -80,12 +80,12 @@ class Code:
 def _is_surely_code(piece: str) -> bool:
     if _STRONG.fullmatch(piece) is None or _MATHS.match(piece) is not None:
         return False
-    # A text in quotes may hold a full stop, at which the piece was cut.
+    # The splitter may have cut the piece at a full stop inside a string.
     return piece[-1] not in ".!?" or _opened(piece) > 0
 
 
 def _is_prose(piece: str) -> bool:
-    """Return whether it is a sentence: some words between a capital and a full stop, with nothing that code has."""
+    """Return whether `piece` is a sentence: some words from a capital to a full stop, without signs of code."""
     words = [word for word in piece.split() if word.strip("\"'“”,.!?…:()*").isalpha()]
     return _PROSE.fullmatch(piece) is not None and len(words) >= _PROSE_WORDS
 

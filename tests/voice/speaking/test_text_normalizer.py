@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice.speaking.sentences import SentenceSplitter
-from voice.speaking.spoken import Sayable, Spoken, plain
+from voice.speaking.text_normalizer import SpeakableText, TextNormalizer, strip_markup
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,10 @@ from voice.speaking.spoken import Sayable, Spoken, plain
         ("> quoted words", "quoted words"),
         ("-# small print", "small print"),
         ("See [the map](https://example.org/map?x=1) first.", "See the map first."),
+        ("(see [the map](https://example.org/a_(b)) now)", "(see the map now)"),
+        ("\\*no emphasis\\*", "no emphasis"),
+        ("2*3*4 and **four**", "2*3*4 and four"),
+        ('_whispers_ "Come here."', '"Come here."'),
         ("Look at https://example.org/a_b?c=d.", "Look at the link."),
         ("Look at <https://example.org>, then go.", "Look at the link, then go."),
         ("It is on github.com/ada/thing too", "It is on the link too"),
@@ -83,14 +87,14 @@ from voice.speaking.spoken import Sayable, Spoken, plain
 )
 def test_markup_is_left_out_and_words_are_kept(written: str, said: str) -> None:
     """Directives, markdown, links, pictures, code and tables have no sound."""
-    assert plain(written) == said
+    assert strip_markup(written) == said
 
 
-def spoken(reply: str, **pronunciations: str) -> list[Sayable]:
+def spoken(reply: str, **pronunciations: str) -> list[SpeakableText]:
     """Return what is said of a whole reply, cut as the brain cuts it."""
-    splitter, reading = SentenceSplitter(), Spoken(pronunciations)
+    splitter, normalizer = SentenceSplitter(), TextNormalizer(pronunciations)
     pieces = [*splitter.feed(reply), *splitter.flush()]
-    return [said for piece in pieces if (said := reading.piece(piece)) is not None]
+    return [said for piece in pieces if (said := normalizer.normalize(piece)) is not None]
 
 
 def test_code_is_left_out_over_many_sentences() -> None:
@@ -127,8 +131,8 @@ def test_the_written_word_is_kept_beside_the_said_one() -> None:
 
 def test_pronunciations_may_have_signs_and_the_longest_wins() -> None:
     """'C++' and 'C' are different words."""
-    reading = Spoken({"C++": "see plus plus", "C": "see", "": "nothing"})
-    said = reading.piece("C++ is not C.")
+    normalizer = TextNormalizer({"C++": "see plus plus", "C": "see", "": "nothing"})
+    said = normalizer.normalize("C++ is not C.")
     assert said is not None
     assert said.aloud == "see plus plus is not see."
 
@@ -156,17 +160,17 @@ def test_nothing_unspeakable_is_ever_said(reply: str) -> None:
 @given(st.text(alphabet="abc ,.'ÄéБ日", max_size=80))
 def test_plain_words_pass_unchanged(words: str) -> None:
     """A reply without markup loses nothing but doubled spaces."""
-    kept = plain(words)
+    kept = strip_markup(words)
     assert kept.replace(" ", "") in ("", words.replace(" ", ""))
 
 
 def test_a_reply_that_begins_with_the_speakers_name_begins_behind_it() -> None:
     """The conversation is shown to the model with names before the words, and small models write on in that form."""
-    reading = Spoken(own_names=("Roomtone", "Room Tone"))
+    normalizer = TextNormalizer(own_names=("Roomtone", "Room Tone"))
     for written in ("Roomtone: Hello Ada.", "**room tone:** Hello Ada.", "Roomtone (bot): Hello Ada."):
-        said = reading.piece(written)
+        said = normalizer.normalize(written)
         assert said is not None
         assert said.text == "Hello Ada."
-    kept = reading.piece("Roomtone is here: hello.")
+    kept = normalizer.normalize("Roomtone is here: hello.")
     assert kept is not None
     assert kept.text == "Roomtone is here: hello."

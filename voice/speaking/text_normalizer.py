@@ -1,8 +1,9 @@
-"""What of a written reply may be read aloud. Pure.
+"""Turn a written reply into text that a voice can read aloud. Pure.
 
-Models are told to write plain words and still send markdown, links, emoji, code, tables and stage directions.
-None of it is read out: what carries words keeps them, what does not is left out. Between the sentence splitter and
-the voice; hidden passages (`hidden`) go over many sentences, so one `Spoken` goes with one reply.
+Models are told to write plain words and still send markdown, links, emoji, code, tables and stage directions. Markdown
+is parsed by markdown-it; the patterns below are for what is not markdown (chat signs, HTML, stage directions) and for
+marks whose partner stands in another sentence, because a reply is cut into sentences before it is cleaned.
+Passages that go over many sentences are left out by `hidden_passages`, so one `TextNormalizer` serves one reply.
 """
 
 from __future__ import annotations
@@ -10,37 +11,46 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from html import unescape
 from typing import TYPE_CHECKING
 
-from voice.speaking.hidden import Hidden
-from voice.speaking.symbols import in_words
+from markdown_it import MarkdownIt
+
+from voice.speaking.hidden_passages import HiddenPassages
+from voice.speaking.symbols import expand_symbols
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Said where a link stood in the middle of a sentence, which would be lame without it.
+# Said in place of an address inside a sentence, which would be incomplete without it.
 LINK = "the link"
+
+# Off: blocks of several lines (the splitter has cut them apart), and `<...>`, which `_URL` and `_TAG` handle together
+# with Discord's mentions.
+_MARKDOWN = (
+    MarkdownIt("commonmark")
+    .enable("strikethrough")
+    .disable(["code", "fence", "html_block", "html_inline", "autolink", "lheading", "reference"])
+)
+# Where emphasis began and ended, for the stage directions: characters of Unicode's private use area.
+_EMPHASIS_OPEN, _EMPHASIS_CLOSE = "\ue000", "\ue001"
+_EMPHASIS = re.compile(f"[{_EMPHASIS_OPEN}{_EMPHASIS_CLOSE}]")
 
 _TABLE_ROW = re.compile(r"\s*\||[^|]*\|[^|]*\|")
 _RULE = re.compile(r"\s*(?:[-*_=|:+]\s*){3,}")
-_LINE_START = re.compile(r"\s*(?:#{1,6}\s+|-#\s+|(?:>+\s*)+|[-*+•‣◦–—]\s+(?=\S))")
-_NUMBERED = re.compile(r"\s*(\d{1,3})\)\s+")
+# Bullets and Discord's small print, which CommonMark does not know.
+_LINE_START = re.compile(r"^\s*(?:-#\s+|[•‣◦–—]\s+(?=\S))+")
 _SPOILER = re.compile(r"\|\|(.+?)\|\|")
-_IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
-_NAMED_LINK = re.compile(r"\[([^\[\]]+)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 _URL = re.compile(
-    r"<?(?:(?<![a-z0-9])[a-z][a-z0-9+.-]{1,10}://|(?<![a-z0-9])www\.)[^\s<>]*[^\s<>.,;:!?)\]'\"*_]>?"
-    r"|(?<![a-z0-9])(?:[a-z0-9-]+\.)+[a-z]{2,10}/[^\s<>]*[^\s<>.,;:!?)\]'\"*_]",
+    rf"<?(?:(?<![a-z0-9])[a-z][a-z0-9+.-]{{1,10}}://|(?<![a-z0-9])www\.)[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_EMPHASIS_CLOSE}]>?"
+    rf"|(?<![a-z0-9])(?:[a-z0-9-]+\.)+[a-z]{{2,10}}/[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_EMPHASIS_CLOSE}]",
     re.IGNORECASE,
 )
 _TAG = re.compile(r"</?[a-z!@#:][^<>]{0,200}>", re.IGNORECASE)
-_INLINE_CODE = re.compile(r"`+([^`]*)`+")
 _WORDS_ONLY = re.compile(r"[^\W_]+(?:[ '-][^\W_]+){0,3}")
 _BRACKETED = re.compile(r"\[[^\[\]]*\]|\{\{[^{}]*\}\}")
 _SHORTCODE = re.compile(r":[a-z][a-z0-9_+-]*:", re.IGNORECASE)
 _EMOTICON = re.compile(r"(?<!\S)(?:[:;]['-]?[)(DPpOo/\\|*3]+|<3|[xX]D+|\^_*\^)(?=[\s.,!?]|$)")
-# What is heard or seen of a person who speaks: told in the middle of a sentence it is a direction, too.
+# Verbs for what others hear or see of a speaker: in emphasis or brackets they are stage directions anywhere.
 _SEEN = "laugh|chuckle|giggle|smile|grin|smirk|sigh|nod|shrug|wink|cough|gasp|groan|snort|yawn|wave|blush"
 _DONE = (
     f"{_SEEN}|whisper|pause|think|hum|blink|clap|bow|lean|look|glance|stare|sip|stretch|adjust|tilt|raise|roll|scratch|"
@@ -48,20 +58,23 @@ _DONE = (
 )
 _TAIL = r"(?:,?\s+[\w'’,-]{1,20}){0,12}"
 _STAGE = re.compile(
-    rf"([*_]{{1,3}}|\()\s*(?:\w+ly\s+)?(?:(?:{_SEEN})(?:s|es|ing)|clear(?:s|ing)? (?:its|his|her|their|my) throat)"
-    rf"{_TAIL}[.!…]*\s*(?:\1|\))"
-    # In brackets, a word for what one does is never a word that is stressed.
+    rf"(?:{_EMPHASIS_OPEN}+|\()\s*(?:\w+ly\s+)?"
+    rf"(?:(?:{_SEEN})(?:s|es|ing)|clear(?:s|ing)? (?:its|his|her|their|my) throat)"
+    rf"{_TAIL}[.!…]*\s*(?:{_EMPHASIS_CLOSE}+|\))"
+    # In brackets these verbs cannot be stressed words.
     rf"|\(\s*(?:\w+ly\s+)?(?:{_DONE})(?:s|es|ing)?{_TAIL}[.!…]*\s*\)",
     re.IGNORECASE,
 )
-# A stage direction at the beginning tells what somebody does; words that are stressed go on in the same sentence.
+# Emphasis at the beginning is a stage direction if a new sentence follows, and stressed words if the sentence goes on.
 _OPENING = re.compile(
-    rf"\s*([*_]{{1,3}})(?:(?i:\w+ly\s+)?(?i:{_DONE})(?i:s|es|ing)?\b[^*_]*|[a-z]\w*(?:\s+[^*_\s]+){{1,16}})\1(?=\s*$|\s+[\"“(A-Z])"
+    rf"\s*{_EMPHASIS_OPEN}+"
+    rf"(?:(?i:\w+ly\s+)?(?i:{_DONE})(?i:s|es|ing)?\b[^{_EMPHASIS_CLOSE}]*|[a-z]\w*(?:\s+[^{_EMPHASIS_CLOSE}\s]+){{1,16}})"
+    rf"{_EMPHASIS_CLOSE}+(?=\s*$|\s+[\"“(A-Z])"
 )
-# What this very program writes into a record, and models write after it.
+# Our own transcript carries these marks, and models copy them.
 _RECORDED = re.compile(r"\((?:interrupted|skips?|silence|no response)\)", re.IGNORECASE)
 _OUT_OF_ROLE = re.compile(r"\(\([^()]*\)\)")
-# `<|im_end|>` and the like: marks of chat templates, with the role that follows the opening ones.
+# Marks of chat templates such as `<|im_end|>`, with the role that follows the opening ones.
 _TEMPLATE = re.compile(r"<[|｜](?:im_start|start_header_id)[|｜]>\s*(?:assistant|system|user)?|<[|｜][^<>]{0,40}[|｜]>")
 _ROLE = re.compile(r"\s*(?:assistant|ai|bot|response|final answer)\s*:\s*(?=\S)", re.IGNORECASE)
 _CITATION = re.compile(r"【[^】]*[†:][^】]*】")
@@ -70,34 +83,35 @@ _MATHS = re.compile(r"\$\$?([^$]*[A-Za-z=\\][^$]*)\$\$?(?![\d])")
 _FRAC = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
 _MACRO = re.compile(r"\\(?:[()\[\]]|(?:left|right|text|mathrm|mathbf|cdot|times|quad)\b)")
 _UNDERSCORES = re.compile(r"(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
-# A star between numbers is a sign, every other one is markdown.
+_TIMES = re.compile(r"(?<=\d)\*(?=\d)")
+# A star between numbers is a sign, every other one is left of emphasis.
 _STARS = re.compile(r"(?<!\d\s)(?<!\d)\*+|\*+(?!\s?\d)")
 _MARKS = re.compile(r"~~+|\|\||`+")
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
 _HASHTAG = re.compile(r"(?<!\w)#(?=[^\W\d])")
 _SKIP = re.compile(r"\W*SKIP\W*")
-# These are signs with a name, no pictures.
+# Unicode counts these among the pictures, but voices know their names.
 _NAMED_SIGNS = frozenset("°©®™^")
 _PICTURE_CATEGORIES = frozenset({"So", "Sk", "Cc", "Cn", "Co", "Cs"})
-# What makes pictures out of signs and joins pictures to others.
+# Variation selectors and joiners of emoji.
 _INVISIBLE = re.compile("[\ufe0e\ufe0f\u20e3\u200b\u200d\u2060\ufeff\U000e0020-\U000e007f]")
 _SPACE_BEFORE_STOP = re.compile(r"\s+([,.;:!?…]+)(?=\s|$)")
 _EMPTY_BRACKETS = re.compile(r"\(\s*\)|\"\s*\"|“\s*”")
 
 
 @dataclass(frozen=True, slots=True)
-class Sayable:
-    """One piece of a reply. `text` is what it says, as people read it; `aloud` is what the voice is given."""
+class SpeakableText:
+    """One piece of a reply. `text` is for readers (the transcript); `aloud` is what the voice is given."""
 
     text: str
     aloud: str
 
 
-class Spoken:
+class TextNormalizer:
     """Takes the pieces of one reply in order. One instance a reply.
 
-    `pronunciations`: word -> how it is said, matched as whole words whatever their case. `own_names`: whose words
-    they are; a name before them, as in a script, is not said.
+    `pronunciations`: word -> how it is said, matched as whole words whatever their case. `own_names`: the bot's names;
+    `Name:` at the start of a piece, as in a script, is left out.
     """
 
     def __init__(self, pronunciations: Mapping[str, str] | None = None, *, own_names: Sequence[str] = ()) -> None:
@@ -111,18 +125,18 @@ class Spoken:
         names = "|".join(map(re.escape, filter(None, own_names)))
         self._label = re.compile(rf"[*_\s]*(?:{names})(?:\s*\([^()]*\))?[*_]*\s*:[*_]*\s*(?=\S)", re.IGNORECASE)
         self._labelled = bool(names)
-        self._hidden = Hidden()
+        self._hidden = HiddenPassages()
 
-    def piece(self, written: str) -> Sayable | None:
-        """Return what of the next piece is said, or None if nothing is."""
+    def normalize(self, written: str) -> SpeakableText | None:
+        """Return what the voice says of the next piece, or None if nothing is left of it."""
         visible = self._hidden.visible(written)
-        text = plain(
+        text = strip_markup(
             self._label.sub("", visible, count=1) if self._labelled and self._label.match(visible) else visible
         )
         if not text:
             return None
-        aloud = in_words(self._pronounced(text))
-        return Sayable(text, aloud) if _has_words(aloud) else None
+        aloud = expand_symbols(self._pronounced(text))
+        return SpeakableText(text, aloud) if _has_words(aloud) else None
 
     def _pronounced(self, text: str) -> str:
         if self._known is None:
@@ -130,18 +144,15 @@ class Spoken:
         return self._known.sub(lambda found: self._pronunciations[found[0].casefold()], text)
 
 
-def plain(written: str) -> str:
+def strip_markup(written: str) -> str:
     """Return the words of one piece without markup, links, pictures and directions; empty if it has none."""
-    text = _TEMPLATE.sub(" ", unescape(written))
-    text = _SPOILER.sub(r"\1", _ROLE.sub("", text, count=1))
+    text = _SPOILER.sub(r"\1", _ROLE.sub("", _TEMPLATE.sub(" ", written), count=1))
     if _TABLE_ROW.match(text) or _RULE.fullmatch(text) or _SKIP.fullmatch(text):
         return ""
-    text = _without_line_start(text)
-    text = _NAMED_LINK.sub(r"\1", _IMAGE.sub(" ", text))
-    text = _URL.sub(f" {LINK} ", text)
-    text = _INLINE_CODE.sub(_code_words, _KAOMOJI.sub(" ", _unset(text)))
+    text = _render(_TIMES.sub(r"\*", _unset(_KAOMOJI.sub(" ", text))))
+    text = _URL.sub(f" {LINK} ", _LINE_START.sub("", text))
     text = _STAGE.sub(" ", _OPENING.sub(" ", _OUT_OF_ROLE.sub(" ", _RECORDED.sub(" ", text))))
-    text = _EMOTICON.sub(" ", text)
+    text = _EMOTICON.sub(" ", _EMPHASIS.sub("", text))
     text = _SHORTCODE.sub(" ", _BRACKETED.sub(" ", _CITATION.sub("", _TAG.sub(" ", text))))
     text = _STARS.sub("", _MARKS.sub("", text))
     text = _HASHTAG.sub("", _MENTION.sub("", _UNDERSCORES.sub("", text)))
@@ -152,10 +163,26 @@ def plain(written: str) -> str:
     return text
 
 
-def _without_line_start(text: str) -> str:
-    while (mark := _LINE_START.match(text)) is not None:
-        text = text[mark.end() :]
-    return _NUMBERED.sub(r"\1. ", text, count=1) if _NUMBERED.match(text) else text
+def _render(written: str) -> str:
+    """Return the text of one piece of markdown, with the marks of emphasis and the numbers of lists."""
+    parts: list[str] = []
+    for block in _MARKDOWN.parse(written):
+        if block.type == "list_item_open" and block.info:
+            parts.append(f"{block.info}. ")
+        for token in block.children or ():
+            match token.type:
+                case "text":
+                    parts.append(token.content)
+                case "em_open" | "strong_open":
+                    parts.append(_EMPHASIS_OPEN)
+                case "em_close" | "strong_close":
+                    parts.append(_EMPHASIS_CLOSE)
+                case "code_inline":
+                    # `main` can be said, `x->y` cannot.
+                    parts.append(f" {token.content} " if _WORDS_ONLY.fullmatch(token.content.strip()) else " ")
+                case "image" | "softbreak" | "hardbreak":
+                    parts.append(" ")
+    return "".join(parts)
 
 
 def _unset(text: str) -> str:
@@ -163,11 +190,6 @@ def _unset(text: str) -> str:
     if "$" not in text and "\\" not in text:
         return text
     return _MACRO.sub(" ", _FRAC.sub(r" \1 over \2 ", _MATHS.sub(r" \1 ", text)))
-
-
-def _code_words(found: re.Match[str]) -> str:
-    """Return the words of inline code if it is nothing but words: `main` can be said, `x->y` cannot."""
-    return f" {found[1]} " if _WORDS_ONLY.fullmatch(found[1].strip()) else " "
 
 
 def _is_picture(letter: str) -> bool:

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.speaking.code import Code
+from voice.speaking.code_detector import CodeDetector
 from voice.speaking.sentences import SentenceSplitter
-from voice.speaking.spoken import Spoken
+from voice.speaking.text_normalizer import TextNormalizer
 
 
 def said(reply: str) -> list[str]:
     """Return what is said of a reply, cut as the brain cuts it."""
-    splitter, spoken = SentenceSplitter(), Spoken()
+    splitter, normalizer = SentenceSplitter(), TextNormalizer()
     pieces = [*splitter.feed(reply), *splitter.flush()]
-    return [sayable.text for piece in pieces if (sayable := spoken.piece(piece)) is not None]
+    return [sayable.text for piece in pieces if (sayable := normalizer.normalize(piece)) is not None]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def said(reply: str) -> list[str]:
     ],
 )
 def test_a_line_of_code_is_not_said(line: str) -> None:
-    assert Code().is_code(line)
+    assert CodeDetector().is_code(line)
     assert said(f"{line}\n") == []
 
 
@@ -120,7 +120,7 @@ def test_a_line_of_code_is_not_said(line: str) -> None:
     ],
 )
 def test_words_are_said(words: str) -> None:
-    assert not Code().is_code(words)
+    assert not CodeDetector().is_code(words)
     assert said(words)
 
 
@@ -169,5 +169,5 @@ WORDS = ("the", "boat", "leaves", "at", "nine", "and", "we", "walk", "home", "wi
 def test_plain_words_are_never_code(words: list[str]) -> None:
     """However many, with and without a full stop."""
     sentence = " ".join(words)
-    assert not Code().is_code(sentence)
-    assert not Code().is_code(f"{sentence.capitalize()}.")
+    assert not CodeDetector().is_code(sentence)
+    assert not CodeDetector().is_code(f"{sentence.capitalize()}.")

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.speaking.hidden import Hidden
+from voice.speaking.hidden_passages import HiddenPassages
 from voice.speaking.sentences import SentenceSplitter
 
 
 def visible(reply: str) -> str:
     """Return what is left of a whole reply, cut as the brain cuts it."""
-    splitter, hidden = SentenceSplitter(), Hidden()
+    splitter, hidden = SentenceSplitter(), HiddenPassages()
     return " ".join(" ".join(hidden.visible(piece) for piece in [*splitter.feed(reply), *splitter.flush()]).split())
 
 
