@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from bot.brain.lexicon import (
     ASKING_VERBS,
     NUMBER_WORDS,
-    QUESTION_MARKS,
-    STOPWORDS,
     TIME_WORDS,
     UNSPACED,
     is_question,
     words_of,
 )
 from bot.brain.wakeword import calls_name
+from compaction.language.lexicon import STOPWORDS
+from compaction.language.wording import QUESTION_MARKS
 from voice.speaking.backchannel import Meaning, meaning_of
 
 if TYPE_CHECKING:

@@ -1,12 +1,14 @@
-"""What English words do: carry meaning, ask, count, place. Pure; the embedded responder reads with it."""
+"""What single English words do in a sentence: carry meaning, ask, count, tell a time or a place. Pure."""
 
 from __future__ import annotations
 
 import itertools
 import re
 
-# A full-width one in Chinese and Japanese, a turned one in Arabic and Persian.
-QUESTION_MARKS = ("?", "？", "؟")
+from compaction.language.lexicon import STOPWORDS
+from compaction.language.stems import stem
+from compaction.language.wording import QUESTION_MARKS
+
 # Thai, Lao, Burmese, Khmer, Japanese and Chinese are written without spaces.
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(r"\d+(?:[.:,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -16,26 +18,17 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-STOPWORDS = _set(
-    """a about above after again ago all also am an and any are aren't as at be because been before being but by
-    can could did do does doing don't down each earlier else ever few for from further get got had has have
-    having he her here hers him his how i i'd i'll i'm i've if in into is isn't it it's its just know let me
-    mean mention need might more most much my no nor not of off ok okay on once one only or other our out over
-    own please really remember remind right said say says seem she should so some someone something still such
-    talk tell than that that's the their them then there there's these they thing think this those through to
-    told too um under until up us very was we well were what what's when where which while who who's whom whose
-    why will with would yes you your"""
-)
+# Words of a question about what was said that say nothing of its subject; beside the stop words.
+RECALL_WORDS = _set("ago earlier further mention remember remind talk tell told")
 NUMBER_WORDS = _set(
     """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand half quarter dozen noon
     midnight first second third"""
 )
-# Forms that no ending gives away; both sides of a comparison take the first of each line.
-_IRREGULAR = {
+# Irregular forms, and words that people use for the same thing: a comparison takes the first of each line.
+_SAME_MEANING = {
     form: forms.split()[0]
     for forms in (
-        "be been being",
         "become became",
         "begin began begun start",
         "break broke broken",
@@ -65,7 +58,6 @@ _IRREGULAR = {
         "hide hid hidden",
         "hold held",
         "keep kept",
-        "know knew known",
         "leave left",
         "lend lent",
         "like favourite favorite love",
@@ -132,7 +124,13 @@ def tells_a_time(text: str) -> bool:
 
 def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words in `text` that carry meaning."""
-    return frozenset(stem(word) for word in words_of(text) if word not in STOPWORDS)
+    return frozenset(meaning_stem(word) for word in words_of(text) if not is_empty(word))
+
+
+def is_empty(word: str) -> bool:
+    """Return whether a lower-case word tells nothing of what a question is about."""
+    # 'What does Ada like?' asks for what she loves.
+    return word in RECALL_WORDS or (word in STOPWORDS and word not in _SAME_MEANING)
 
 
 def is_question(text: str) -> bool:
@@ -159,19 +157,12 @@ def _tells_after_asking_word(words: list[str]) -> bool:
     return words[1] in {"i", "we", "you", "he", "she", "they", "it", "the", "a", "my", "our"} and words[0] != "how"
 
 
-def stem(word: str) -> str:
-    """Return `word` without its commonest English endings; crude, but the same on both sides."""
-    word = word.removesuffix("'s").replace("'", "")
-    return _without_ending(_IRREGULAR.get(word) or _IRREGULAR.get(word.removesuffix("s")) or word)
+def meaning_stem(word: str) -> str:
+    """Return the stem of a word, the same for its irregular forms, its commonest synonyms and American spelling.
 
-
-def _without_ending(word: str) -> str:
-    for ending, kept in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-            word = word.removesuffix(ending) + kept
-            break
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
-        word = word[:-1]  # running -> runn -> run
-    if word.endswith("our") and len(word) > 4:
-        word = word[:-3] + "or"  # colour, neighbour: recognisers spell either way
-    return word.removesuffix("e") if len(word) > 3 else word
+    `word`: lower case, with straight apostrophes.
+    """
+    bare = word.removesuffix("'s").replace("'", "")
+    stemmed = stem(_SAME_MEANING.get(bare) or _SAME_MEANING.get(bare.removesuffix("s")) or bare)
+    # Colour, neighbour: recognisers spell either way.
+    return f"{stemmed[:-3]}or" if stemmed.endswith("our") and len(stemmed) > 4 else stemmed

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, select, tuple_, update
 
 from bot.store import rows
-from bot.store.tables import add_once, corrections, notes, passages, segments, sessions, turns
+from bot.store.tables import add_once, corrections, notes, passages, search_marks, segments, sessions, turns
 from bot.store.tags import passage_tags
-from compaction.language.terms import terms
+from compaction.language.terms import terms, terms_version
 from compaction.memory.passage import PassageKind, source_kind, source_text
 from compaction.model import Note, Segment, Seq, SessionId, Turn
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Things indexed in one transaction of a catch-up: short, since turns wait to be written meanwhile.
 CATCH_UP_BATCH = 50
+# The mark that says which version of `terms` made the index.
+_TERMS_MARK = "terms"
 
 
 async def index_source(connection: AsyncConnection, session_id: SessionId, source: Source) -> None:
@@ -41,8 +43,11 @@ async def index_source(connection: AsyncConnection, session_id: SessionId, sourc
 
 
 async def catch_up(database: Database) -> int:
-    """Index everything stored that isn't; return how much it was. Short transactions, one after the other."""
-    count = 0
+    """Index everything stored that isn't, and anew what another version indexed by other terms.
+
+    Returns how many passages were added or changed. Short transactions, one after the other.
+    """
+    count = await _renew_terms(database)
     for table, order, read, present in (
         (turns, (turns.c.session_id, turns.c.seq), rows.turn_from_row, _indexed(turns, turns.c.seq)),
         (notes, (notes.c.session_id, notes.c.id), rows.note_from_row, _indexed(notes, None)),
@@ -63,6 +68,60 @@ async def catch_up(database: Database) -> int:
                 break
             after = tuple(getattr(found[-1], column.name) for column in order)
     return count
+
+
+async def _renew_terms(database: Database) -> int:
+    """Make the terms of all passages again unless this version of `terms` made them; return how many changed.
+
+    Embeddings stay. An interrupted renewal begins again at the next start.
+    """
+    version = terms_version()
+    made_by = select(search_marks.c.value).where(search_marks.c.name == _TERMS_MARK)
+    async with database.writing() as connection:
+        if (await connection.execute(made_by)).scalar() == version:
+            return 0
+    count = 0
+    for table, read, present in (
+        (turns, rows.turn_from_row, _indexed(turns, turns.c.seq)),
+        (notes, rows.note_from_row, _indexed(notes, None)),
+        (segments, rows.segment_from_row, _indexed(segments, None)),
+    ):
+        indexed = select(table, passages.c.id.label("passage_id"), passages.c.own.label("old_terms"))
+        indexed = indexed.join(passages, present).order_by(passages.c.id).limit(CATCH_UP_BATCH)
+        after = 0
+        while True:
+            async with database.writing() as connection:
+                found = (await connection.execute(indexed.where(passages.c.id > after))).all()
+                for row in found:
+                    source = read(row)
+                    own = _joined(source)
+                    if own != row.old_terms:
+                        count += 1
+                        await _replace_terms(connection, row.passage_id, row.session_id, source, own)
+            if len(found) < CATCH_UP_BATCH:
+                break
+            after = found[-1].passage_id
+    async with database.writing() as connection:
+        mark = {"name": _TERMS_MARK, "value": version}
+        if not await add_once(connection, search_marks, mark):
+            await connection.execute(
+                update(search_marks).where(search_marks.c.name == _TERMS_MARK).values(value=version)
+            )
+    return count
+
+
+async def _replace_terms(
+    connection: AsyncConnection, passage_id: int, session_id: str, source: Source, own: str
+) -> None:
+    await connection.execute(update(passages).where(passages.c.id == passage_id).values(own=own))
+    if isinstance(source, Turn):
+        for seq, column in ((source.seq - 1, "following"), (source.seq + 1, "preceding")):
+            neighbour = and_(
+                passages.c.session_id == session_id,
+                passages.c.kind == PassageKind.TURN.value,
+                passages.c.start_seq == seq,
+            )
+            await connection.execute(update(passages).where(neighbour).values({column: own}))
 
 
 async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.lexicon import AROUND_A_FACT, SUBJECTLESS
 from compaction.language.sentence_cache import sentence_cache
+from compaction.language.stems import stem
 from compaction.language.values import Kind, Value, alike, is_hour, of_kind, values, without_times
 from compaction.language.wording import (
     adds_to_something,
@@ -19,7 +20,6 @@ from compaction.language.wording import (
     concepts,
     speaks_of_oneself,
     states_how_it_is,
-    stem,
     wants_instead,
     words,
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.lexicon import AROUND_A_FACT, CALENDAR, OTHERWISE, SUBJECTLESS, TAKING_BACK
 from compaction.language.sentence_cache import sentence_cache
+from compaction.language.stems import stem
 from compaction.language.values import Kind, Value, alike, is_hour, of_kind, values, without_times
 from compaction.language.wording import (
     answers_barely,
@@ -22,7 +23,6 @@ from compaction.language.wording import (
     durability,
     is_passing,
     names,
-    stem,
     words,
 )
 

@@ -153,9 +153,9 @@ TAG_QUESTION = re.compile(
     r"you know)\b[^,.?]{0,12}\?\W*$",
     re.IGNORECASE,
 )
-# Stems of what is said around a fact rather than of it: 'write that down', 'don't be late', 'I asked already'.
+# Words that are said around a fact rather than of it: 'write that down', 'don't be late', 'I asked already'.
 AROUND_A_FACT = _set(
-    """ask told tell check mail writ remember forget listen calendar late o'clock clock talk hear heard promis know
+    """ask told tell check mail write remember forget listen calendar late o'clock clock talk hear heard promise know
     guess say said mention remind yesterday today tomorrow last week month year happen work"""
 )
 # Says outright that something else takes the place of what was.

@@ -1,17 +1,19 @@
 """Which words of a text count when it is searched: the same for what is stored and for what is asked. Pure.
 
-Words are folded (case, accents, commonest English endings), number words become digits, words that carry no meaning
-are left out. Scripts written without spaces give overlapping pairs of characters. A term has letters and digits
-alone, so whatever people say, nothing of it can be taken for search syntax.
+Words lose case and accents and become English stems, number words become digits, stop words are left out. Scripts
+written without spaces give overlapping pairs of characters. A term has letters and digits alone, so nothing that
+people say can be taken for search syntax.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+import zlib
 from typing import TYPE_CHECKING
 
 from compaction.language.lexicon import NUMBER_WORDS, STOPWORDS
+from compaction.language.stems import STEMMER_VERSION, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,12 +31,15 @@ UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_VOWELS = frozenset("aeiouy")
-# Short words that only ask; the list of empty words has the others.
-_ASKING = frozenset(
-    {"what", "when", "where", "which", "who", "whom", "whose", "why", "how", "much", "tell", "remember"}
-)
-_EMPTY = STOPWORDS | _ASKING
+# Beside the stop words: 'Do you remember …', 'Tell me …' begin a question and say nothing of its subject.
+_EMPTY = STOPWORDS | {"remember", "tell"}
+# Raise it with every change of what `terms` returns: stored passages are then indexed anew (`bot.store.indexing`).
+_RULES_VERSION = 2
+
+
+def terms_version() -> int:
+    """Return a number that differs wherever `terms` may return something else: other rules, or another stemmer."""
+    return zlib.crc32(f"{_RULES_VERSION} snowball {STEMMER_VERSION}".encode())
 
 
 def terms(text: str) -> tuple[str, ...]:
@@ -51,49 +56,6 @@ def terms(text: str) -> tuple[str, ...]:
 def folded(text: str) -> tuple[str, ...]:
     """Return every word of a name in lower case without accents, empty words included: names are compared by it."""
     return tuple(word[:MAX_TERM_CHARS] for word in bare_words(text))[:MAX_TERMS]
-
-
-def stem(word: str) -> str:
-    """Return a lower-case word without plural, -ed and -ing, so that 'visited' and 'visits' are one term.
-
-    Steps 1a to 1c of M. F. Porter, 'An algorithm for suffix stripping' (1980). Other alphabets stay as they are.
-    """
-    if len(word) < 3 or not word.isascii() or not word.isalpha():
-        return word
-    word = _without_plural(word)
-    if word.endswith("eed"):
-        return word[:-1] if _VOWELS & set(word[:-3]) else word
-    for ending in ("ed", "ing"):
-        root = word.removesuffix(ending)
-        if root != word and len(root) > 1 and _VOWELS & set(root):
-            word = _mended(root)
-            break
-    if word.endswith("y") and len(word) > 2 and word[-2] not in _VOWELS:
-        word = f"{word[:-1]}i"
-    return word
-
-
-def _without_plural(word: str) -> str:
-    if word.endswith("sses"):
-        return word[:-2]
-    if word.endswith("ies"):
-        return word[:-2] if len(word) > 4 else word[:-1]
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
-        return word[:-1]
-    if word.endswith("ie") and len(word) > 4:
-        # As 'cookies' is: without this they would be two.
-        return word[:-1]
-    return word
-
-
-def _mended(root: str) -> str:
-    """Return a root as its word is written: 'hopp' is 'hop', 'bak' is 'bake'."""
-    if root.endswith(("at", "bl", "iz")):
-        return f"{root}e"
-    if root[-1] == root[-2] and root[-1] not in "lsz" and root[-1] not in _VOWELS:
-        return root[:-1]
-    short = len(root) == 3 and root[0] not in _VOWELS and root[1] in _VOWELS and root[2] not in "aeiouywx"
-    return f"{root}e" if short else root
 
 
 def bare_words(text: str) -> Iterator[str]:
@@ -125,7 +87,8 @@ def _terms_of(word: str) -> Iterator[str]:
 def _plain_term(word: str) -> Iterator[str]:
     # A single letter is a slip or what is left of a contraction; a single figure is a number.
     if len(word) > 1 or word.isdigit():
-        yield (word.lstrip("0") or "0" if word.isdigit() else stem(word))[:MAX_TERM_CHARS]
+        cut = word[:MAX_TERM_CHARS]
+        yield cut.lstrip("0") or "0" if cut.isdigit() else stem(cut)
 
 
 def _pairs(run: str) -> Iterator[str]:

@@ -215,18 +215,6 @@ def base(word: str) -> str:
     return word
 
 
-def stem(word: str) -> str:
-    """Return what 'bring', 'brings' and 'bringing' have in common; no word of a language, only good to compare."""
-    bare = base(word)
-    for ending in ("ing", "ed"):
-        cut = bare.removesuffix(ending)
-        if cut != bare and len(cut) >= 3:
-            # 'planned' is of 'plan', 'moved' of 'move'.
-            bare = cut[:-1] if cut[-1] == cut[-2] and cut[-1] not in "ls" else cut
-            break
-    return bare.removesuffix("e") if len(bare) > 3 else bare
-
-
 def is_stopword(word: str) -> bool:
     """Return whether a lower-case word carries no meaning of its own."""
     return word in STOPWORDS

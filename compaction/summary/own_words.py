@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.language.claims import claim_of, without_reference
+from compaction.language.stems import stem
 from compaction.language.values import Kind, Value, values
-from compaction.language.wording import durability, stem
+from compaction.language.wording import durability
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

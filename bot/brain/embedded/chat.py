@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.embedded.evidence import Evidence, Origin, asks_about_something, best_match
 from bot.brain.embedded.recollection import recollect
-from bot.brain.lexicon import content_stems, is_question, stem, words_of
+from bot.brain.lexicon import content_stems, is_question, meaning_stem, words_of
 from bot.brain.wakeword import mentions_name
 from bot.time_phrases import format_ago, format_time_range
 from compaction.language.wording import sentences
@@ -131,7 +131,7 @@ def _small_talk(words: set[str], asker: str) -> str:
 
 def _asks_for_recap(question: str, names: Sequence[str]) -> bool:
     """Return whether all that is asked is what the talk was about."""
-    own = {stem(word) for name in names for word in words_of(name)}
+    own = {meaning_stem(word) for name in names for word in words_of(name)}
     wanted = content_stems(question) - own
     return bool(wanted & RECAP) and not wanted - RECAP - RECAP_FILLERS
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from bot.brain.lexicon import (
     NUMBER_WORDS,
     PLACE_WORDS,
-    STOPWORDS,
     content_stems,
+    is_empty,
     is_question,
-    stem,
+    meaning_stem,
     tells_a_time,
     words_of,
 )
@@ -118,10 +118,10 @@ def _concerns(candidate: Evidence, stems: frozenset[str], speakers: frozenset[st
 
 def _wanted(question: str, speakers: set[str], ignore: Iterable[str], asker: str | None) -> _Wanted:
     words = words_of(question)
-    ignored = {stem(word) for name in ignore for word in words_of(name)}
+    ignored = {meaning_stem(word) for name in ignore for word in words_of(name)}
     if "time" in words and "what" in words:
-        ignored.add(stem("time"))
-    stems = frozenset(stem(word) for word in words if word not in STOPWORDS and len(word) > 1) - ignored
+        ignored.add(meaning_stem("time"))
+    stems = frozenset(meaning_stem(word) for word in words if not is_empty(word) and len(word) > 1) - ignored
     text = " ".join(words)
     named = {name for name in speakers if _name_stems(name) & stems}
     if asker is not None and not named and {"i", "my", "me", "mine"} & set(words):
@@ -137,7 +137,7 @@ def _wanted(question: str, speakers: set[str], ignore: Iterable[str], asker: str
 
 
 def _name_stems(speaker: str | None) -> frozenset[str]:
-    return frozenset(stem(word) for word in words_of(speaker)) if speaker else frozenset()
+    return frozenset(meaning_stem(word) for word in words_of(speaker)) if speaker else frozenset()
 
 
 def _rarity(known: Sequence[frozenset[str]], wanted: frozenset[str]) -> dict[str, float]:

@@ -164,6 +164,28 @@ async def test_what_an_earlier_version_stored_is_indexed_once(room: _Room) -> No
     assert await catch_up(room.database) == 0
 
 
+@pytest.mark.asyncio
+async def test_an_index_of_other_terms_is_made_anew(room: _Room) -> None:
+    """A version that stemmed words otherwise left passages that its questions don't find; embeddings stay."""
+    await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
+    await room.embed()
+    asked = "SELECT id, own, preceding, following FROM passages ORDER BY id"
+    current = await room.database.rows(asked)
+    vectors = await room.database.rows("SELECT id, passage_id FROM passage_vectors ORDER BY id")
+    async with room.database.writing() as connection:
+        await connection.exec_driver_sql("DELETE FROM search_marks WHERE name = 'terms'")
+        for column in ("own", "preceding", "following"):
+            await connection.exec_driver_sql(f"UPDATE passages SET {column} = replace({column}, 'lisbon', 'lisbo')")
+    assert await _texts(room, "lisbon") == []
+    assert await catch_up(room.database) == sum("lisbon" in own for _, own, _, _ in current)
+    assert await room.database.rows(asked) == current
+    assert await _texts(room, "lisbon") != []
+    assert await room.database.rows("SELECT id, passage_id FROM passage_vectors ORDER BY id") == vectors
+    assert await catch_up(room.database) == 0
+    async with room.database.writing() as connection:
+        await connection.execute(text("INSERT INTO passage_index (passage_index) VALUES ('integrity-check')"))
+
+
 async def _texts(room: _Room, query: str) -> list[str]:
     found = await room.index.passages(await room.index.full_text(terms(query), Scope(), limit=50))
     return sorted(source_text(each.source) for each in found)

@@ -20,7 +20,6 @@ from compaction.language.wording import (
     plain,
     sentences,
     slot_of,
-    stem,
     whole_sentences,
     without_preamble,
 )
@@ -163,13 +162,6 @@ def test_nods_are_asked_for_in_form_alone() -> None:
     assert asks_for_a_nod("Nice weather, isn't it?")
     assert not asks_for_a_nod("We meet at nine, right?")
     assert not asks_for_a_nod("Who brings the tent?")
-
-
-def test_stems_bring_forms_together() -> None:
-    """Only good to compare."""
-    assert len({stem(word) for word in ("bring", "brings", "bringing")}) == 1
-    assert len({stem(word) for word in ("plan", "planned", "planning")}) == 1
-    assert len({stem(word) for word in ("move", "moved", "moving")}) == 1
 
 
 def test_sentence_from_where_it_begins_in_earnest() -> None:
