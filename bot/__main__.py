@@ -1,17 +1,17 @@
-"""The `roomtone` command: what must be so before anything is imported, and what a failure looks like."""
+"""The `roomtone` command. Sets what must be set before anything is imported, then runs the command line."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-# numpy's threads spin beside the recogniser's and cost a third of a recognition's CPU for nothing; they read
-# this once, when numpy is first imported (docs/decisions/0006-short-encoder-window.md).
+# numpy's threads spin beside the recogniser's and waste a third of the CPU of each recognition. numpy reads this once,
+# when it is first imported (docs/decisions/0006-short-encoder-window.md).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-# How long a thread that wants to run waits for one that computes in Python. The bot's voice leaves in a thread of its
-# own that needs the interpreter several times in 20 ms; with Python's 5 ms each it falls behind a busy event loop.
+# How long a waiting thread lets another one compute in Python. The thread that sends the bot's voice needs the
+# interpreter several times in 20 ms; with Python's default of 5 ms it falls behind a busy event loop.
 THREAD_SWITCH_S = 0.001
 
 

@@ -20,13 +20,13 @@ from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.watch import add_watch_commands
-from bot.health import Ailment, Health
+from bot.health import DegradedPart, Health
 from bot.participation.standing import GuildParticipations
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
-from bot.runtime_tuning import timely_interpreter
+from bot.runtime_tuning import low_latency_interpreter
 from bot.wiring.screens import open_screens
-from bot.wiring.services import open_means, open_shelves
+from bot.wiring.services import open_services, open_stores
 from voice.transport.metronome import running_metronome
 
 if TYPE_CHECKING:
@@ -85,19 +85,19 @@ async def running_bot(
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
         health = Health(clock)
-        shelves = await open_shelves(stack, settings, clock)
+        stores = await open_stores(stack, settings, clock)
         participation = GuildParticipations(
-            shelves.guilds,
-            shelves.opt_outs,
+            stores.guilds,
+            stores.opt_outs,
             settings.participation,
             wake_names=settings.brain.wake_names,
             clock=clock,
         )
         screens, desk = await open_screens(stack, settings, participation, clock)
-        means = await open_means(
+        services = await open_services(
             stack,
             settings,
-            shelves,
+            stores,
             participation=participation,
             screens=screens,
             observe=observe,
@@ -105,16 +105,16 @@ async def running_bot(
             clock=clock,
             health=health,
         )
-        supervisor = RoomSupervisor(lambda place: Room(place, means), clock=clock)
+        supervisor = RoomSupervisor(lambda place: Room(place, services), clock=clock)
         metronome = stack.enter_context(running_metronome())
         if metronome is not None:
-            health.watch(partial(_ailing, metronome))
+            health.add_check(partial(_metronome_problems, metronome))
         commands: list[AddCommands] = [
-            _rolling_context(settings, shelves.guilds),
-            partial(add_memory_commands, people=shelves.people, zone=zone),
+            _rolling_context(settings, stores.guilds),
+            partial(add_memory_commands, people=stores.people, zone=zone),
             partial(add_participation_commands, participation=participation),
             partial(add_watch_commands, watching=desk),
-            partial(add_persona, choices=shelves.guilds),
+            partial(add_persona, choices=stores.guilds),
         ]
         client = await stack.enter_async_context(
             connected(settings.discord, settings.transport, supervisor, commands, metronome)
@@ -122,8 +122,8 @@ async def running_bot(
         # Entered after the client, so that rooms end while Discord can still be told.
         await stack.enter_async_context(supervisor)
         if rejoin:
-            await _rejoin(client, supervisor, shelves.sessions, settings.room)
-        stack.enter_context(timely_interpreter())
+            await _rejoin(client, supervisor, stores.sessions, settings.room)
+        stack.enter_context(low_latency_interpreter())
         yield Running(client, supervisor, metronome)
 
 
@@ -138,9 +138,9 @@ def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:
     return partial(add_rolling_context, choices=guilds, defaults=defaults)
 
 
-def _ailing(metronome: Metronome) -> list[Ailment]:
+def _metronome_problems(metronome: Metronome) -> list[DegradedPart]:
     what, instead = "the process that sends my voice", "I send it myself, less evenly when I am busy"
-    return [] if metronome.outage is None else [Ailment(what, instead, metronome.outage)]
+    return [] if metronome.outage is None else [DegradedPart(what, instead, metronome.outage)]
 
 
 async def _rejoin(

@@ -1,4 +1,4 @@
-"""The two times the service reads, and the wait: behind one port, so that tests hold them still."""
+"""The wall clock, the monotonic clock and sleeping, behind one port so that tests can control time."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where a shell gets its time. Decisions never read it: they are given `now`."""
+    """A source of time. Pure functions never read it: they take `now` as a parameter."""
 
     def now(self) -> float:
-        """Return the wall clock as UTC epoch seconds: for what is stored and shown, never for durations."""
+        """Return the wall clock as UTC epoch seconds. For stored and displayed times, never for durations."""
 
     def monotonic(self) -> float:
-        """Return seconds that never go back: for latencies, deadlines and backoff."""
+        """Return monotonic seconds. For latencies, deadlines and backoff."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait. *Cancellation*: at once."""
+        """Wait for `seconds`. Can be cancelled at any time."""
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The clocks of this machine."""
 
     def now(self) -> float:
         """Return the wall clock as UTC epoch seconds."""

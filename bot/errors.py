@@ -1,12 +1,12 @@
-"""What can go wrong in the service, named by who must act."""
+"""The errors of the bot, named by who must act on them."""
 
 from __future__ import annotations
 
 
 class BotError(Exception):
-    """Base of every error this package raises. The message is a plain sentence with the remedy.
+    """Base of the errors of this package. The message is a plain sentence that says what to do.
 
-    The store raises `compaction.errors.StoreError`: memory owns that port, and so its errors.
+    The store raises `compaction.errors.StoreError` instead, because `compaction` owns the store's port.
     """
 
 
@@ -15,7 +15,7 @@ class SetupError(BotError):
 
 
 class ModelError(SetupError):
-    """A model could not be brought or used."""
+    """A model could not be downloaded or used."""
 
 
 class ModelUnknownError(ModelError):

@@ -1,7 +1,7 @@
-"""What of the bot's equipment does not work at present, told to people: what, since when, what stands in, what to do.
+"""Reports which parts of the bot do not work: which part, since when, what replaces it, and what to do.
 
-Parts that fail are left alone for a while and tried again; each is asked here when somebody wants to know. What fails
-in a room (an answer, the voice connection) is told there.
+Parts that can fail register a check here; the checks run when somebody asks. A failure inside a room (a reply, the
+voice connection) is reported in that room instead.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ailment:
-    """Something that does not work. `what` is called so in a sentence; `instead` says in a clause what happens now."""
+class DegradedPart:
+    """A part that does not work. `what`: its name within a sentence. `instead`: a clause that says what happens now."""
 
     what: str
     instead: str
@@ -27,42 +27,42 @@ class Ailment:
 
 
 class Health:
-    """The equipment's. Not thread-safe; `watch` is for whoever makes a part that can fail."""
+    """The checks of all parts that can fail. Whoever opens such a part adds its check. Not thread-safe."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._looks: list[Callable[[], Iterable[Ailment]]] = []
+        self._checks: list[Callable[[], Iterable[DegradedPart]]] = []
 
-    def watch(self, look: Callable[[], Iterable[Ailment]]) -> None:
-        """Ask `look` from now on whenever somebody wants to know."""
-        self._looks.append(look)
+    def add_check(self, check: Callable[[], Iterable[DegradedPart]]) -> None:
+        """Add a function that returns the parts that do not work right now."""
+        self._checks.append(check)
 
-    def missing(self, what: str, *, instead: str, problem: str) -> None:
-        """Take note of something that is not there, and will not be until the bot is started again."""
-        ailment = Ailment(what, instead, Outage(self._clock.monotonic(), None, problem))
-        self.watch(lambda: [ailment])
+    def add_missing(self, what: str, *, instead: str, problem: str) -> None:
+        """Record a part that is missing until the bot is restarted."""
+        part = DegradedPart(what, instead, Outage(self._clock.monotonic(), None, problem))
+        self.add_check(lambda: [part])
 
-    def told(self) -> str:
-        """Return what does not work in plain sentences; empty if everything does."""
+    def summary(self) -> str:
+        """Return one or two sentences for each part that does not work; empty if everything works."""
         now = self._clock.monotonic()
-        return " ".join(sentences(ailment, now) for look in self._looks for ailment in look())
+        return " ".join(format_degraded_part(part, now) for check in self._checks for part in check())
 
 
-def sentences(ailment: Ailment, now: float) -> str:
-    """Return one ailment as people are told of it. `now`: monotonic seconds."""
-    outage = ailment.outage
-    again = "" if outage.retry_at is None else f", and I try it again {_soon(outage.retry_at - now)}"
-    what = ailment.what[:1].upper() + ailment.what[1:]
-    told = f"{what} has not worked for {_about(now - outage.since)}; {ailment.instead}{again}."
-    return f"{told} {outage.problem}".rstrip()
+def format_degraded_part(part: DegradedPart, now: float) -> str:
+    """Return the sentences that people read about `part`. `now`: monotonic seconds."""
+    outage = part.outage
+    again = "" if outage.retry_at is None else f", and I try it again {_format_delay(outage.retry_at - now)}"
+    what = part.what[:1].upper() + part.what[1:]
+    sentence = f"{what} has not worked for {_format_duration(now - outage.since)}; {part.instead}{again}."
+    return f"{sentence} {outage.problem}".rstrip()
 
 
-def _soon(seconds: float) -> str:
-    return f"in {_about(seconds)}" if seconds >= 1 else "with the next call"
+def _format_delay(seconds: float) -> str:
+    return f"in {_format_duration(seconds)}" if seconds >= 1 else "with the next call"
 
 
-def _about(seconds: float) -> str:
-    """Return a duration as one says it."""
+def _format_duration(seconds: float) -> str:
+    """Return a duration in words: '12 seconds', '3 hours'."""
     for size_s, unit in ((3_600, "hour"), (60, "minute")):
         if seconds >= 1.5 * size_s:
             return f"{round(seconds / size_s)} {unit}s"

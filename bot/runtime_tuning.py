@@ -1,7 +1,7 @@
-"""Python itself, set so that voices keep their time: other threads' turns are short, and no collection is long.
+"""Tunes the Python interpreter so that voice packets leave on time: short thread switches, short garbage collections.
 
-A voice that is due every 20 ms shares the interpreter with everything else this process does. Both settings hold for
-the whole process, so whoever starts the bot makes them, once all models are loaded.
+A voice packet is due every 20 ms, and its thread shares the interpreter with everything else in this process. Both
+settings are process-wide, so the bot makes them once, after all models are loaded.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# How long a thread may go on once another one wants the interpreter. Python's own 5 ms is a quarter of a frame, and
-# ten rooms would wait for it one after the other. Changing over costs microseconds, and only where somebody waits.
+# How long a thread may run while another one waits for the interpreter. Python's default of 5 ms is a quarter of a
+# frame, and ten rooms would wait for it one after the other. A switch costs microseconds, and only if a thread waits.
 SWITCH_INTERVAL_S = 0.0005
 
 
 @contextmanager
-def timely_interpreter() -> Iterator[None]:
-    """Set the interpreter up for voices, and back afterwards. Enter it when what will stay has been made."""
+def low_latency_interpreter() -> Iterator[None]:
+    """Tune the interpreter, and restore it at exit. Enter it after all long-lived objects exist."""
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    # Libraries and models are some hundred thousand objects, which no later collection need go through again: it
-    # would hold every thread for 50 ms and more.
+    # Libraries and models are some hundred thousand objects. Freezing them spares every later collection from scanning
+    # them, which would stop all threads for 50 ms or more.
     gc.collect()
     gc.freeze()
     try:

@@ -1,4 +1,4 @@
-"""Times as people write and say them. Pure; the time zone is handed in.
+"""Reads and writes times the way people say them. Pure functions; the time zone is a parameter.
 
 `parse_moment` reads '21:04', '45 minutes ago', 'yesterday 20:00' or '2026-01-31T21:04'. `format_ago` and
 `format_time_range` write a time so that it can be spoken: 'about forty minutes ago'.
@@ -19,7 +19,7 @@ _AGO = re.compile(
 )
 _DAYS = {"today": 0, "yesterday": 1, "tonight": 0, "last night": 1}
 _CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-3])[:.h](?P<minute>[0-5]\d)")
-# Larger plain numbers are epoch seconds: those of 1973 and later.
+# Plain numbers from here on are epoch seconds (1973 and later).
 _LEAST_EPOCH_S = 100_000_000.0
 
 _ONES = "zero one two three four five six seven eight nine"
@@ -35,7 +35,7 @@ class TimeNotUnderstoodError(BotError):
 
 
 def parse_moment(text: str, *, now: float, zone: tzinfo) -> float:
-    """Return the time that `text` names, in UTC epoch seconds, as is `now`. A time of day is the last such time.
+    """Return the time that `text` names. It and `now` are UTC epoch seconds. A time of day means its last occurrence.
 
     Raises `TimeNotUnderstoodError`.
     """
@@ -98,7 +98,7 @@ def _of_day(text: str, now: float, zone: tzinfo) -> float | None:
         return None
     at = datetime.combine(day or here.date(), time(int(clock["hour"]), int(clock["minute"])), zone)
     if day is None and at > here:
-        # '23:10' at half past midnight was yesterday.
+        # At half past midnight, '23:10' means yesterday.
         at -= timedelta(days=1)
     return at.timestamp()
 

@@ -12,7 +12,7 @@ from benchmarks.memory.contenders import LastTurns, our_memory
 from benchmarks.peers.process import peer_process
 from bot.llm.openai_chat import OpenAIChat
 from bot.settings import LlmSettings
-from bot.wiring.summariser import summariser_for
+from bot.wiring.summariser import choose_summariser
 from compaction.model import Strategy
 from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
@@ -64,7 +64,9 @@ def _strategy_entrant(strategy: Strategy, endpoint: Endpoint) -> Entrant:
     async def enter(started_at: float) -> AsyncIterator[Contender]:
         async with (
             OpenAIChat(_llm_settings(endpoint)) as model,
-            our_memory(summariser_for(SummariserKind.LLM, model, settings), settings, started_at=started_at) as memory,
+            our_memory(
+                choose_summariser(SummariserKind.LLM, model, settings), settings, started_at=started_at
+            ) as memory,
         ):
             yield memory
 

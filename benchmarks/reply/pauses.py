@@ -17,7 +17,7 @@ from benchmarks.reply.material import voice_end_s
 from benchmarks.reply.spread import spread
 from bot.models.catalogue import TURN_SMART
 from bot.models.directory import ModelDirectory
-from bot.wiring.listening import open_detector
+from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.listening.ears import Ears
@@ -97,7 +97,7 @@ class Listener:
 
     def __init__(self, models: ModelsSettings, listening: ListeningSettings) -> None:
         self._listening = listening
-        self._detector = open_detector(models)
+        self._detector = open_vad(models)
         shelf = ModelDirectory(models.directory)
         wanted = listening.turn_model == "auto" and shelf.holds(TURN_SMART)
         self._turn = SmartTurn(shelf.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None

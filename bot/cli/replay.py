@@ -75,14 +75,14 @@ async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, m
     from bot.memory.replay import replay
     from bot.store.database import open_database
     from bot.store.turns import SqlTurnStore
-    from bot.wiring.summariser import chosen_summariser
+    from bot.wiring.summariser import open_summariser
     from compaction.summary.extractive import ExtractiveSummariser
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-replay-"))
         database = await stack.enter_async_context(open_database(Path(folder) / "replay.db", synchronous="normal"))
         summariser = await stack.enter_async_context(
-            chosen_summariser(settings.llm, settings.compaction, kind, budget=settings.budget, models=settings.models)
+            open_summariser(settings.llm, settings.compaction, kind, budget=settings.budget, models=settings.models)
         )
         progress = stack.enter_context(
             Progress(

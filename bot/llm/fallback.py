@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.health import Ailment
+from bot.health import DegradedPart
 from bot.llm.port import NO_TOOLS, ChatModelError, StreamEnd
 from compaction.errors import CompletionError
 from voice.circuit_breaker import CircuitBreaker
@@ -95,7 +95,7 @@ class FallbackModel:
             breaker.record_success()
             return
 
-    def ailments(self) -> list[Ailment]:
+    def degraded_parts(self) -> list[DegradedPart]:
         """Return which models fail, and who answers instead."""
         both = list(zip(self._models, self._breakers, strict=True))
         well = [model.model for model, breaker in both if breaker.outage is None]
@@ -107,7 +107,7 @@ class FallbackModel:
             if not well and number == 0:
                 # Where none is well the first is asked whatever it did: see `_worth_asking`.
                 instead, outage = f"{instead}, and each question tries it again", replace(outage, retry_at=None)
-            found.append(Ailment(f"the language model {model.model}", instead, outage))
+            found.append(DegradedPart(f"the language model {model.model}", instead, outage))
         return found
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:

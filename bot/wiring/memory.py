@@ -1,4 +1,4 @@
-"""What makes rooms remember: memory search, quotes, the session's memory and who tends it, each for one room."""
+"""Factories for a room's memory: search, quotes, the session's memory and its upkeep."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ async def open_recall(
     clock: Clock,
     accesses: AccessLog,
 ) -> Recall:
-    """Start memory search and what keeps it complete."""
+    """Start memory search and its indexer on `stack`."""
     embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
     vectors = VectorStore(database, most=settings.recall.max_vectors)
     await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
 
 
-def quoting_for(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallScope], QuoteFinder | None]:
-    """Return what finds the quotes for a room's replies."""
+def quoting_factory(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallScope], QuoteFinder | None]:
+    """Return the factory of a room's quote finder; it returns None if quotes are switched off."""
 
-    def quoting(place: RecallScope) -> QuoteFinder | None:
+    def quoting(scope: RecallScope) -> QuoteFinder | None:
         if not settings.recall.enabled or not settings.recall.quotes:
             return None
-        room = RoomRecall(recall, place, reach=settings.recall.scope)
+        room = RoomRecall(recall, scope, reach=settings.recall.scope)
         return QuoteFinder(recall, room, settings.recall, max_input_tokens=settings.budget.max_input_tokens, zone=zone)
 
     return quoting
 
 
-def keepers(
+def upkeep_factory(
     settings: BotSettings,
     database: Database,
     store: TurnStore,
@@ -70,16 +70,16 @@ def keepers(
     accesses: AccessLog,
     clock: Clock,
 ) -> Callable[[SessionId, int, SessionMemory], MemoryUpkeep]:
-    """Return what makes a room's keeper."""
-    shelf, prompts = TierStore(database), PromptStore(database)
+    """Return the factory of a room's memory upkeep."""
+    tiers, prompts = TierStore(database), PromptStore(database)
 
-    def keeping(session_id: SessionId, guild_id: int, memory: SessionMemory) -> MemoryUpkeep:
+    def new_upkeep(session_id: SessionId, guild_id: int, memory: SessionMemory) -> MemoryUpkeep:
         return MemoryUpkeep(
             session_id,
             guild_id,
             memory=memory,
             turns=store,
-            shelf=shelf,
+            shelf=tiers,
             people=people,
             prompts=prompts,
             accesses=accesses,
@@ -88,13 +88,13 @@ def keepers(
             max_input_tokens=settings.budget.max_input_tokens,
         )
 
-    return keeping
+    return new_upkeep
 
 
-def memories(
+def memory_factory(
     store: TurnStore, summariser: Summariser, settings: BotSettings, policy: GuildPolicy, clock: Clock
 ) -> Callable[[SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
-    """Return how a room opens its session's memory."""
+    """Return the context manager that opens a room's session memory."""
 
     @asynccontextmanager
     async def open_memory(

@@ -1,4 +1,4 @@
-"""Makes what shared screens need out of the settings: readers, links, pages, and the desk that the commands talk to."""
+"""Opens the shared screens: the readers, the web pages, and the service behind the `/watch` commands."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ log = structlog.get_logger()
 async def open_screens(
     stack: AsyncExitStack, settings: BotSettings, participation: GuildParticipations, clock: Clock
 ) -> tuple[Screens, WatchService]:
-    """Make them; the pages listen at once where they have a public address, else when somebody first needs them.
+    """Open the readers and the web server on `stack`. Raises `SetupError`.
 
-    Raises `SetupError`.
+    The web server listens at once if it has a public URL, otherwise when somebody first asks for a link.
     """
     readers = await stack.enter_async_context(open_readers(settings.screen, settings.llm, monotonic=clock.monotonic))
     screens = Screens(
@@ -42,6 +42,6 @@ async def open_screens(
         try:
             await web.start()
         except SetupError as error:
-            # People can talk all the same; who asks for a link is told then.
+            # Conversations work without it; whoever asks for a link gets the error.
             log.warning("web_not_listening", problem=str(error))
     return screens, WatchService(screens, web, participation)

@@ -1,4 +1,4 @@
-"""What rooms work with, opened once for the process out of the settings: the store, models, voices, tools."""
+"""Opens everything that rooms share, once for the process: the stores, the models, the tools."""
 
 from __future__ import annotations
 
@@ -23,12 +23,10 @@ from bot.store.people import PeopleStore
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
-from bot.wiring.listening import open_detector, open_judge
-from bot.wiring.memory import keepers, memories, open_recall, quoting_for
-from bot.wiring.recognisers import chosen_recognizer
-from bot.wiring.summariser import summariser_for
+from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
+from bot.wiring.speech_models import open_recognizer, open_synthesizer, open_turn_model, open_vad
+from bot.wiring.summariser import choose_summariser
 from bot.wiring.tools import Toolset
-from bot.wiring.voices import chosen_voice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +55,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Where everything that outlives the process stands."""
+    """The open database and the stores on it."""
 
     database: Database
     sessions: Sessions
@@ -68,8 +66,8 @@ class Stores:
     accesses: AccessLog
 
 
-async def open_shelves(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Stores:
-    """Open the store. Raises `BotError` when it can't be used."""
+async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Stores:
+    """Open the database and its stores. Raises `StoreError` if the database cannot be used."""
     database = await stack.enter_async_context(
         open_database(
             settings.storage.database_path,
@@ -88,10 +86,10 @@ async def open_shelves(stack: AsyncExitStack, settings: BotSettings, clock: Cloc
     )
 
 
-async def open_means(
+async def open_services(
     stack: AsyncExitStack,
     settings: BotSettings,
-    shelves: Stores,
+    stores: Stores,
     *,
     participation: GuildParticipations,
     screens: Screens,
@@ -100,20 +98,20 @@ async def open_means(
     clock: Clock,
     health: Health,
 ) -> RoomServices:
-    """Open what every room is given, and let `health` know whom to ask whether it works.
+    """Open the services that every room gets, and register those that can fail with `health`.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
-    database, turns, accesses = shelves.database, shelves.turns, shelves.accesses
-    recognizer = await stack.enter_async_context(chosen_recognizer(settings.asr, llm=settings.llm, health=health))
-    judge = await open_judge(stack, settings.models, settings.listening)
-    voice = chosen_voice(settings.speaking, models=settings.models, llm=settings.llm, health=health)
+    database, turns, accesses = stores.database, stores.turns, stores.accesses
+    recognizer = await stack.enter_async_context(open_recognizer(settings.asr, llm=settings.llm, health=health))
+    judge = await open_turn_model(stack, settings.models, settings.listening)
+    voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
     model = await _open_model(stack, settings, clock)
     if model is not None:
-        health.watch(model.ailments)
-    policy = await policy_for(settings, model, shelves.guilds)
-    summariser = summariser_for(settings.compaction.summariser, model, settings.compaction)
+        health.add_check(model.degraded_parts)
+    policy = await policy_for(settings, model, stores.guilds)
+    summariser = choose_summariser(settings.compaction.summariser, model, settings.compaction)
     recall = await open_recall(stack, settings, database, turns, clock, accesses)
     servers = await _open_servers(stack, settings.mcp, clock)
     toolset = Toolset(
@@ -126,10 +124,10 @@ async def open_means(
         screens=lambda place: screens.room(place.guild_id),
     )
     return RoomServices(
-        sessions=shelves.sessions,
-        open_memory=memories(turns, summariser, settings, policy, clock),
+        sessions=stores.sessions,
+        open_memory=memory_factory(turns, summariser, settings, policy, clock),
         recognizer=recognizer,
-        detector=open_detector(settings.models),
+        detector=open_vad(settings.models),
         synthesizer=synthesizer,
         new_responder=_responders(settings, model, zone),
         instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
@@ -147,13 +145,13 @@ async def open_means(
         mind=f"the language model {model.model}" if model else "what I heard, without a language model",
         judge=judge,
         talk=talks(settings.realtime, api_key=_realtime_key(settings), language=settings.asr.language, clock=clock),
-        keeping=keepers(settings, database, turns, shelves.people, accesses, clock),
-        quoting=quoting_for(settings, recall, zone),
+        keeping=upkeep_factory(settings, database, turns, stores.people, accesses, clock),
+        quoting=quoting_factory(settings, recall, zone),
         toolbox=_toolbox(settings, model, toolset),
         discerning=model is not None,
         screens=screens,
         policy=policy,
-        health=health.told,
+        health=health.summary,
     )
 
 
@@ -173,7 +171,7 @@ async def _open_model(stack: AsyncExitStack, settings: BotSettings, clock: Clock
 
 
 def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo) -> Callable[[], Responder]:
-    """Return what makes a room's responder."""
+    """Return the factory of a room's responder."""
     if model is not None:
         shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens, tools=settings.tools)
         return lambda: shared
@@ -182,7 +180,7 @@ def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo
 
 
 async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds: GuildStore) -> GuildPolicy:
-    """Return what says which mode and which budget hold in a guild."""
+    """Return the policy that gives each guild's compaction mode and token budget."""
     budget = model.budget if model is not None else await open_budget("", settings.budget)
     return GuildPolicy(
         guilds,
@@ -196,23 +194,23 @@ async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds:
 def _toolbox(
     settings: BotSettings, model: FallbackModel | None, toolset: Toolset
 ) -> Callable[[RecallScope, Place], Toolbox]:
-    """Return what makes a room's toolbox: an empty one where nobody could call anything."""
+    """Return the factory of a room's toolbox; the toolbox is empty if no model could call a tool."""
     if model is None and not settings.realtime.enabled:
         return lambda *_: Toolbox()
     return toolset.toolbox
 
 
 def _realtime_key(settings: BotSettings) -> str:
-    """Return the key of speech-to-speech: its own, or OpenAI's where it is OpenAI."""
+    """Return the API key of the speech-to-speech model: its own, or `llm.api_key` if the endpoint is OpenAI's."""
     key = settings.realtime.api_key or (None if settings.realtime.base_url else settings.llm.api_key)
     return key.get_secret_value() if key else ""
 
 
 async def _open_servers(stack: AsyncExitStack, settings: McpSettings, clock: Clock) -> McpServers | None:
-    """Begin to connect to the MCP servers, if there are any."""
+    """Start connecting to the MCP servers, if any are configured."""
     if not settings.servers:
         return None
-    # Imported where it is needed: the library takes a second to load.
+    # Imported here because the library takes a second to load.
     from bot.mcp.servers import running_servers
 
     return await stack.enter_async_context(running_servers(settings, clock))
@@ -221,7 +219,7 @@ async def _open_servers(stack: AsyncExitStack, settings: McpSettings, clock: Clo
 async def _open_moderator(stack: AsyncExitStack, speaking: SpeakingSettings, llm: LlmSettings) -> Moderator | None:
     if speaking.moderation == "off":
         return None
-    # Imported where it is needed: the library takes a second to load.
+    # Imported here because the library takes a second to load.
     from bot.llm.openai_moderation import OpenAIModerator
     from voice.endpoint import Endpoint
 

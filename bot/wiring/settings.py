@@ -1,4 +1,4 @@
-"""The sections of the settings that the running bot is made of."""
+"""The settings sections that the running bot needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BotSettings:
-    """The sections that the running bot is made of; `config` loads them."""
+    """All settings sections of the running bot. `config` loads them."""
 
     discord: DiscordSettings
     room: RoomSettings

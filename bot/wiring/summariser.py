@@ -1,4 +1,4 @@
-"""Which summariser folds the turns: the configured text model, or the embedded one."""
+"""Chooses the summariser: the configured language model, or the extractive one."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from compaction.summary.port import Summariser
 
 
-def summariser_for(kind: SummariserKind, completion: Completion | None, settings: CompactionSettings) -> Summariser:
-    """Return the summariser that `kind` names. `completion` is the text model, None where none is configured.
+def choose_summariser(kind: SummariserKind, completion: Completion | None, settings: CompactionSettings) -> Summariser:
+    """Return the summariser of `kind`. `completion`: the language model, None if none is configured.
 
-    Raises `SetupError` when a model is asked for and there is none.
+    Raises `SetupError` if `kind` needs a language model and there is none.
     """
     if kind is SummariserKind.EXTRACTIVE or (kind is SummariserKind.AUTO and completion is None):
         return ExtractiveSummariser()
@@ -37,7 +37,7 @@ def summariser_for(kind: SummariserKind, completion: Completion | None, settings
 
 
 @asynccontextmanager
-async def chosen_summariser(
+async def open_summariser(
     llm: LlmSettings,
     settings: CompactionSettings,
     kind: SummariserKind,
@@ -45,12 +45,12 @@ async def chosen_summariser(
     budget: BudgetSettings | None = None,
     models: ModelsSettings | None = None,
 ) -> AsyncIterator[Summariser]:
-    """Make the summariser with its own connection to the model, within `budget` (the default one), and close it.
+    """Yield a summariser with a model connection of its own, limited by `budget` (default: the default budget).
 
-    `models`: where the model's vocabulary may be.
+    `models`: where the model's tokenizer file may be.
     """
     if not llm.configured or kind is SummariserKind.EXTRACTIVE:
-        yield summariser_for(kind, None, settings)
+        yield choose_summariser(kind, None, settings)
         return
     async with open_model(llm, budget or BudgetSettings(), models) as model:
-        yield summariser_for(kind, model, settings)
+        yield choose_summariser(kind, model, settings)

@@ -1,4 +1,4 @@
-"""Which tools the model of a room has: those of the room itself, as the settings want them, and those of servers."""
+"""Builds a room's toolbox: the built-in tools that the settings allow, and those of MCP servers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class Toolset:
-    """Makes the toolboxes of rooms. `reach`: how far memory search looks. `more`: tools that all rooms have.
+    """Makes each room's toolbox. `reach`: the scope of memory search. `more`: the tools of MCP servers, for every room.
 
-    `screens` gives what a room sees of shared screens; None where it sees none.
+    `screens` returns a room's view of its shared screens, or None if it has none.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Toolset:
         self._screens = screens
 
     def toolbox(self, here: RecallScope, place: Place) -> Toolbox:
-        """Return the tools of a session in a place."""
+        """Return the toolbox for one session in one channel."""
         settings = self._settings
         if not settings.max_steps:
             return Toolbox()

@@ -1,10 +1,10 @@
-"""What does not work, in sentences."""
+"""Parts that do not work are reported in sentences."""
 
 from __future__ import annotations
 
 import pytest
 
-from bot.health import Ailment, Health, sentences
+from bot.health import DegradedPart, Health, format_degraded_part
 from tests.fakes.clock import FakeClock
 from voice.circuit_breaker import Outage
 
@@ -12,7 +12,7 @@ PROBLEM = "The voice kokoro at http://a/v1 cannot be reached. Check speaking.bas
 
 
 @pytest.mark.parametrize(
-    ("since", "until", "told"),
+    ("since", "until", "expected"),
     [
         (999.5, 1000.4, "has not worked for 1 second; Bea speaks, and I try it again with the next call."),
         (940.0, 1001.0, "has not worked for 60 seconds; Bea speaks, and I try it again in 1 second."),
@@ -22,29 +22,29 @@ PROBLEM = "The voice kokoro at http://a/v1 cannot be reached. Check speaking.bas
         (955.0, 990.0, "has not worked for 45 seconds; Bea speaks, and I try it again with the next call."),
     ],
 )
-def test_an_ailment_in_plain_words(since: float, until: float | None, told: str) -> None:
-    """What, since when, what happens instead, when it is tried again, what to do."""
-    ailment = Ailment("the voice kokoro", "Bea speaks", Outage(since, until, PROBLEM))
-    assert sentences(ailment, 1000.0) == f"The voice kokoro {told} {PROBLEM}"
+def test_degraded_part_is_described_in_plain_words(since: float, until: float | None, expected: str) -> None:
+    """The sentence has the part, the duration, the fallback, the next try and the remedy."""
+    part = DegradedPart("the voice kokoro", "Bea speaks", Outage(since, until, PROBLEM))
+    assert format_degraded_part(part, 1000.0) == f"The voice kokoro {expected} {PROBLEM}"
 
 
-def test_what_is_missing_stays_so() -> None:
-    """Since the start, and nobody tries it again."""
+def test_missing_part_stays_missing() -> None:
+    """It counts from the start and is never tried again."""
     clock = FakeClock()
     health = Health(clock)
     clock.advance(10.0)
-    health.missing("my voice", instead="I write", problem="There is none.")
+    health.add_missing("my voice", instead="I write", problem="There is none.")
     clock.advance(600.0)
-    assert health.told() == "My voice has not worked for 10 minutes; I write. There is none."
+    assert health.summary() == "My voice has not worked for 10 minutes; I write. There is none."
 
 
-def test_everything_that_ails_is_told() -> None:
-    """And nothing where all is well."""
-    clock, found = FakeClock(), list[Ailment]()
+def test_summary_names_every_degraded_part() -> None:
+    """It is empty while everything works."""
+    clock, found = FakeClock(), list[DegradedPart]()
     health = Health(clock)
-    health.watch(list)
-    health.watch(lambda: found)
-    assert health.told() == ""
-    found += [Ailment(what, "I wait", Outage(0.0, None, "")) for what in ("one", "another")]
+    health.add_check(list)
+    health.add_check(lambda: found)
+    assert health.summary() == ""
+    found += [DegradedPart(what, "I wait", Outage(0.0, None, "")) for what in ("one", "another")]
     clock.advance(3.0)
-    assert health.told() == "One has not worked for 3 seconds; I wait. Another has not worked for 3 seconds; I wait."
+    assert health.summary() == "One has not worked for 3 seconds; I wait. Another has not worked for 3 seconds; I wait."

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from bot.logs import REDACTED, Discretion, LogFile, Logs, log_path, writing_logs
+from bot.logs import REDACTED, LogFile, LogRedactor, LogStatus, configured_logging, log_path
 from bot.settings import LogsSettings
 from compaction.errors import StoreError
 
@@ -29,7 +29,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 def test_an_event_is_one_json_line(tmp_path: Path) -> None:
     """Time, level, name, then the fields; what is bound to the context comes along."""
-    with writing_logs(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
         with structlog.contextvars.bound_contextvars(session_id="evening"):
             log.info("room_joined", guild_id=7, channel_id=8)
         log.bind(run_id="r1").warning("run_failed", latency_ms=1.5)
@@ -47,7 +47,7 @@ def test_an_event_is_one_json_line(tmp_path: Path) -> None:
 def test_the_terminal_has_its_own_level(tmp_path: Path) -> None:
     """By default people see warnings and the file has everything from info; both can be chosen."""
     console = io.StringIO()
-    with writing_logs(LogsSettings(), data_dir=tmp_path, console=console):
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=console):
         log.info("quiet_fact")
         log.warning("loud_fact", cause="heat")
     assert "quiet_fact" not in console.getvalue()
@@ -56,7 +56,7 @@ def test_the_terminal_has_its_own_level(tmp_path: Path) -> None:
     assert "\x1b" not in console.getvalue()
     console = io.StringIO()
     settings = LogsSettings(level="error", console_level="debug")
-    with writing_logs(settings, data_dir=tmp_path / "other", console=console):
+    with configured_logging(settings, data_dir=tmp_path / "other", console=console):
         log.debug("small_fact")
     assert "small_fact" in console.getvalue()
     assert log_path(tmp_path / "other").read_text() == ""
@@ -64,7 +64,7 @@ def test_the_terminal_has_its_own_level(tmp_path: Path) -> None:
 
 def test_libraries_are_heard_from_warning_up(tmp_path: Path) -> None:
     """discord.py's and openai's own words are a field of one event, and redacted like ours."""
-    with writing_logs(LogsSettings(level="debug"), data_dir=tmp_path, console=io.StringIO()):
+    with configured_logging(LogsSettings(level="debug"), data_dir=tmp_path, console=io.StringIO()):
         logging.getLogger("discord.gateway").info("ready")
         logging.getLogger("openai").debug("Request options: what people said")
         logging.getLogger("discord.client").warning("Improper token %s passed", TOKEN)
@@ -78,7 +78,7 @@ def test_what_was_before_is_restored(tmp_path: Path) -> None:
     """After the context, logging is as it was: tests and embedding programs keep theirs."""
     root = logging.getLogger()
     before = (root.handlers[:], root.level, structlog.get_config())
-    with writing_logs(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
         assert root.handlers != before[0]
     assert (root.handlers[:], root.level, structlog.get_config()) == before
 
@@ -103,7 +103,7 @@ def test_what_was_before_is_restored(tmp_path: Path) -> None:
 )
 def test_secrets_never_pass(field: str, value: object) -> None:
     """By name, by shape or because they are known, even when speech is logged."""
-    written = Discretion(speech=True, secrets=["hunter-two-three", "short"])(None, "", {"event": "x", field: value})
+    written = LogRedactor(speech=True, secrets=["hunter-two-three", "short"])(None, "", {"event": "x", field: value})
     shown = json.dumps(written)
     assert "abcdef" not in shown
     assert TOKEN not in shown
@@ -127,16 +127,16 @@ def test_figures_about_tokens_and_speech_pass() -> None:
         "end_to_text_ms": 510,
         "ok": True,
     }
-    assert Discretion(speech=False)(None, "", dict(fields)) == fields
+    assert LogRedactor(speech=False)(None, "", dict(fields)) == fields
 
 
 @pytest.mark.parametrize("field", ["text", "reply_text", "transcript", "summary", "content", "gist", "facts", "what"])
 def test_speech_stays_out_unless_asked_for(field: str) -> None:
     """A key that may hold people's words shows their length alone; the operator can ask for the words."""
     event = {"event": "x", "payload": [{field: "we meet at nine"}], field: ["we", "meet"]}
-    withheld = Discretion(speech=False)(None, "", dict(event))
+    withheld = LogRedactor(speech=False)(None, "", dict(event))
     assert withheld == {"event": "x", "payload": [{field: "[15 withheld]"}], field: "[2 withheld]"}
-    assert Discretion(speech=True)(None, "", dict(event)) == event
+    assert LogRedactor(speech=True)(None, "", dict(event)) == event
 
 
 def test_objects_show_their_type_alone() -> None:
@@ -149,7 +149,7 @@ def test_objects_show_their_type_alone() -> None:
     deep: Any = "bottom"
     for _ in range(10):
         deep = [deep]
-    written = Discretion(speech=False)(None, "", {"event": "x", "dave": Session(), "deep": deep, "at": Path("/a")})
+    written = LogRedactor(speech=False)(None, "", {"event": "x", "dave": Session(), "deep": deep, "at": Path("/a")})
     assert written["dave"] == "<Session>"
     assert written["at"] == "/a"
     assert "bottom" not in json.dumps(written)
@@ -163,14 +163,14 @@ def test_objects_show_their_type_alone() -> None:
 )
 def test_any_value_can_be_written(value: object) -> None:
     """Whatever is logged becomes JSON."""
-    json.dumps(Discretion(speech=False, secrets=["12345678"])(None, "", {"event": "x", "value": value}))
+    json.dumps(LogRedactor(speech=False, secrets=["12345678"])(None, "", {"event": "x", "value": value}))
 
 
 def test_tracebacks_show_no_variables(tmp_path: Path) -> None:
     """An error's traceback is in the file and on the terminal, its local variables are not."""
     console = io.StringIO()
     settings = LogsSettings(speech=True)
-    with writing_logs(settings, data_dir=tmp_path, console=console, secrets=["hunter-two-three"]):
+    with configured_logging(settings, data_dir=tmp_path, console=console, secrets=["hunter-two-three"]):
         local = "hunter" + "-two-" + "three"
         try:
             raise RuntimeError(f"refused {local}")
@@ -197,7 +197,7 @@ def test_what_people_said_is_in_no_traceback(tmp_path: Path) -> None:
         except KeyError:
             raise ExceptionGroup(word, [RuntimeError(word), StoreError("It is full.")]) from None
 
-    with writing_logs(LogsSettings(), data_dir=tmp_path, console=console):
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=console):
         try:
             broken()
         except ExceptionGroup:
@@ -224,7 +224,7 @@ def rotated(path: Path) -> list[Path]:
 def test_files_rotate_by_size_and_count(tmp_path: Path) -> None:
     """No file passes its size, only so many are kept, and the newest lines are all there in order."""
     settings = LogsSettings(max_file_mb=0.001, keep_files=2)
-    with writing_logs(settings, data_dir=tmp_path, console=io.StringIO()):
+    with configured_logging(settings, data_dir=tmp_path, console=io.StringIO()):
         for number in range(60):
             log.info("fact_told", number=number)
     files = rotated(log_path(tmp_path))
@@ -237,7 +237,7 @@ def test_files_rotate_by_size_and_count(tmp_path: Path) -> None:
 def test_a_log_moved_or_deleted_is_begun_anew(tmp_path: Path) -> None:
     """Somebody's logrotate or rm does not make the bot write into the void; nor does a second process's rotation."""
     path = log_path(tmp_path)
-    with writing_logs(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
         log.info("first")
         path.rename(tmp_path / "moved")
         log.info("second")
@@ -249,7 +249,7 @@ def test_a_log_moved_or_deleted_is_begun_anew(tmp_path: Path) -> None:
     assert [each["event"] for each in lines_of(path)] == ["third"]
 
 
-def problem_of(logs: Logs) -> str | None:
+def problem_of(logs: LogStatus) -> str | None:
     """Return the problem as it is now: it changes while the test looks."""
     return logs.problem
 
@@ -258,7 +258,7 @@ def test_an_impossible_directory_costs_only_the_file(tmp_path: Path) -> None:
     """The bot goes on, people hear of it once and plainly, health knows; when it is mended, lines come again."""
     (tmp_path / "logs").write_text("in the way")
     console = io.StringIO()
-    with writing_logs(LogsSettings(), data_dir=tmp_path, console=console) as logs:
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=console) as logs:
         problem = problem_of(logs)
         assert problem is not None
         assert problem.startswith(f"The log {log_path(tmp_path)} cannot be written (")
@@ -289,7 +289,7 @@ def test_a_full_disk_costs_only_the_lines() -> None:
 
 def test_a_line_that_cannot_be_made_is_dropped(tmp_path: Path) -> None:
     """A library's broken format string is no reason to stop."""
-    with writing_logs(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
         logs.file.emit(logging.makeLogRecord({"msg": "%d", "args": ("no number",), "levelno": logging.WARNING}))
         assert logs.dropped == 1
         log.info("work_went_on")

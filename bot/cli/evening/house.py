@@ -18,8 +18,8 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.cli.evening.senses import LoudnessDetector, ToneVoice
 from bot.participation.standing import GuildParticipations
 from bot.room.services import RoomServices
-from bot.wiring.memory import keepers, memories, open_recall, quoting_for
-from bot.wiring.services import open_shelves, policy_for
+from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
+from bot.wiring.services import open_stores, policy_for
 from bot.wiring.settings import BotSettings
 from compaction.summary.extractive import ExtractiveSummariser
 
@@ -55,14 +55,14 @@ async def written_means(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
         storage = parts.storage.model_copy(update={"data_dir": folder, "synchronous": "normal"})
         parts = replace(parts, storage=storage)
-        shelves = await open_shelves(stack, parts, clock)
-        database, store, accesses = shelves.database, shelves.turns, shelves.accesses
+        stores = await open_stores(stack, parts, clock)
+        database, store, accesses = stores.database, stores.turns, stores.accesses
         recall = await open_recall(stack, parts, database, store, clock, accesses)
         names = (parts.brain.name, *parts.brain.wake_names)
-        policy = await policy_for(parts, None, shelves.guilds)
+        policy = await policy_for(parts, None, stores.guilds)
         yield RoomServices(
-            sessions=shelves.sessions,
-            open_memory=memories(store, ExtractiveSummariser(), parts, policy, clock),
+            sessions=stores.sessions,
+            open_memory=memory_factory(store, ExtractiveSummariser(), parts, policy, clock),
             recognizer=recognizer,
             detector=LoudnessDetector(),
             synthesizer=ToneVoice(),
@@ -75,8 +75,8 @@ async def written_means(
             room=parts.room,
             brain=parts.brain,
             participation=GuildParticipations(
-                shelves.guilds,
-                shelves.opt_outs,
+                stores.guilds,
+                stores.opt_outs,
                 parts.participation,
                 wake_names=parts.brain.wake_names,
                 clock=clock,
@@ -85,8 +85,8 @@ async def written_means(
             asr=parts.asr,
             speaking=parts.speaking,
             mind="what I heard, without a language model",
-            keeping=keepers(parts, database, store, shelves.people, accesses, clock),
-            quoting=quoting_for(parts, recall, UTC),
+            keeping=upkeep_factory(parts, database, store, stores.people, accesses, clock),
+            quoting=quoting_factory(parts, recall, UTC),
             discerning=False,
             policy=policy,
         )

@@ -13,7 +13,7 @@ import structlog
 from bot import events
 from bot.cli.companion import InProcessCompanion, LogWatch, observations
 from bot.cli.here import nowhere
-from bot.logs import writing_logs
+from bot.logs import configured_logging
 from bot.settings import LogsSettings
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
@@ -81,7 +81,7 @@ def test_each_event_is_told(event: events.Event, told: list[seen.Observation]) -
 async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_path: Path) -> None:
     """All log through one logger; where the call came from tells them apart."""
     told: list[seen.Observation] = []
-    with nowhere() as console, writing_logs(LogsSettings(), data_dir=tmp_path, console=console):
+    with nowhere() as console, configured_logging(LogsSettings(), data_dir=tmp_path, console=console):
         watch = LogWatch(told.append)
         logging.getLogger().addHandler(watch)
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.logs import log_path, writing_logs
+from bot.logs import configured_logging, log_path
 from bot.settings import LogsSettings
 from tests.bot.cli.memory_house import told
 from tests.bot.evening import Evening
@@ -26,7 +26,7 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ModelC
     """A data folder with the log and the store of an evening with seven replies, and what was really sent."""
     folder = tmp_path_factory.mktemp("data")
 
-    with writing_logs(LogsSettings(), data_dir=folder, console=io.StringIO()):
+    with configured_logging(LogsSettings(), data_dir=folder, console=io.StringIO()):
         sent = asyncio.run(play_logged(folder))
     return folder, sent
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from bot.cli.tail import Json, Lines, Tail, Wanted, command
 from bot.errors import SetupError
-from bot.logs import log_path, writing_logs
+from bot.logs import configured_logging, log_path
 from bot.settings import LogsSettings
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from compaction.session import SessionMemory
@@ -71,7 +71,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_what_the_bot_logs_can_be_read(tmp_path: Path) -> None:
     """From a log call through rotation to a line, in order."""
-    with writing_logs(LogsSettings(max_file_mb=0.0005, keep_files=100), data_dir=tmp_path, console=io.StringIO()):
+    with configured_logging(LogsSettings(max_file_mb=0.0005, keep_files=100), data_dir=tmp_path, console=io.StringIO()):
         for number in range(20):
             log.info("fact_told", number=number)
     shown, said = tail(log_path(tmp_path))
@@ -210,7 +210,7 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
 async def test_a_session_tells_its_story(tmp_path: Path) -> None:
     """From the compaction log alone: why nothing was due, what was folded, and where the cursor went."""
     said = TurnPart("1", "Ann", "We meet at nine in Geneva.")
-    with writing_logs(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
         async with SessionMemory.open(
             SessionId("evening"),
             store=InMemoryTurnStore(),

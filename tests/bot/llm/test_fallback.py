@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.health import sentences
+from bot.health import format_degraded_part
 from bot.llm.factory import open_model
 from bot.llm.fallback import FIRST_OPEN_S, FallbackModel
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, StreamEnd
@@ -179,7 +179,7 @@ async def test_summaries_are_asked_of_the_next_too() -> None:
                 assert (await models.model.complete(SUMMARY)).text == SECOND
         assert [line["next_model"] for line in logs if line["event"] == "summary_failed_over"] == ["second"] * 2
         assert models.asked == (3, 3)
-        assert models.model.ailments() == []
+        assert models.model.degraded_parts() == []
         models.second.conduct.mode = ChatMode.WRONG_KEY
         models.clock.advance(FIRST_OPEN_S)
         with pytest.raises(CompletionError, match="status 500") as caught:
@@ -210,25 +210,27 @@ async def test_what_rests_is_told() -> None:
     """Since when, who answers instead, when it is tried again, and what to do."""
     async with pair(ChatMode.BROKEN, within_s=20.0) as models:
         await models.answer()
-        assert models.model.ailments() == []
+        assert models.model.degraded_parts() == []
         models.clock.advance(5.0)
         await models.answer()
-        (ailment,) = models.model.ailments()
+        (ailment,) = models.model.degraded_parts()
         now = models.clock.monotonic()
-        assert sentences(ailment, now).startswith(
+        assert format_degraded_part(ailment, now).startswith(
             "The language model first has not worked for 5 seconds; second answers, and I try it again in 15 seconds. "
             "The language model first at http://127.0.0.1:"
         )
-        assert sentences(ailment, now).endswith("failed inside (status 500). Try again, or look at its server's log.")
+        assert format_degraded_part(ailment, now).endswith(
+            "failed inside (status 500). Try again, or look at its server's log."
+        )
         models.second.conduct.mode = ChatMode.WRONG_KEY
         with pytest.raises(ChatModelError):
             await models.answer()
-        first, second = models.model.ailments()
-        assert "no other answers either, and each question tries it again. " in sentences(first, now)
-        assert "no other answers either, and I try it again in 15 seconds. " in sentences(second, now)
+        first, second = models.model.degraded_parts()
+        assert "no other answers either, and each question tries it again. " in format_degraded_part(first, now)
+        assert "no other answers either, and I try it again in 15 seconds. " in format_degraded_part(second, now)
         models.first.conduct.mode = models.second.conduct.mode = ChatMode.ANSWER
         assert await models.answer() == FIRST
-        assert [each.what for each in models.model.ailments()] == ["the language model second"]
+        assert [each.what for each in models.model.degraded_parts()] == ["the language model second"]
 
 
 def test_fallbacks_inherit_what_they_do_not_say() -> None:

@@ -15,7 +15,7 @@ from bot.guild import GuildChoice, VoiceMode
 from bot.health import Health
 from bot.participation.standing import GuildParticipations
 from bot.wiring.screens import open_screens
-from bot.wiring.services import open_means, open_shelves
+from bot.wiring.services import open_services, open_stores
 from bot.wiring.settings import BotSettings
 from compaction.model import Mode
 from config.schema import Settings
@@ -38,7 +38,7 @@ class EquippedHouse(House):
     """A house whose rooms get what the bot's own get, but for ears and voice."""
 
     equipment: RoomServices
-    shelves: Stores
+    stores: Stores
 
     def means(self) -> RoomServices:
         """Return it."""
@@ -62,17 +62,17 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     clock = FakeClock()
     async with AsyncExitStack() as stack:
-        shelves = await open_shelves(stack, parts, clock)
-        house = EquippedHouse(shelves.sessions, shelves.turns, clock)
+        stores = await open_stores(stack, parts, clock)
+        house = EquippedHouse(stores.sessions, stores.turns, clock)
         participation = GuildParticipations(
-            shelves.guilds, shelves.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
+            stores.guilds, stores.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
         )
         screens, _ = await open_screens(stack, parts, participation, clock)
-        house.shelves = shelves
-        house.equipment = await open_means(
+        house.stores = stores
+        house.equipment = await open_services(
             stack,
             parts,
-            shelves,
+            stores,
             participation=participation,
             screens=screens,
             observe=house.seen.append,
@@ -89,7 +89,7 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
     brain = {"guild_instructions": {str(GUILD): "Call everybody captain."}}
     async with LocalChatServer() as server, equipped(tmp_path, server, brain=brain) as house:
         choice = GuildChoice(Mode.ROLLING, None, VoiceMode.NAME, ("Otto",), persona="Speak like a pirate.")
-        await house.shelves.guilds.choose(GUILD, choice, by=ADA.id)
+        await house.stores.guilds.choose(GUILD, choice, by=ADA.id)
         house.place.people = [ADA]
         async with living(house) as (room, _):
             await house.say(ADA.id, "Roomtone, how are you this evening?")

@@ -12,7 +12,7 @@ from bot.errors import SetupError
 from bot.memory.replay import Replay, replay
 from bot.memory.transcript import SaidLine
 from bot.settings import LlmSettings
-from bot.wiring.summariser import chosen_summariser, summariser_for
+from bot.wiring.summariser import choose_summariser, open_summariser
 from compaction.model import Mode, Strategy
 from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
@@ -53,7 +53,7 @@ async def fold_all(server: LocalChatServer, *, timeout_s: float = 5.0, strategy:
     """Replay the talk with the server's model."""
     llm = LlmSettings(base_url=server.base_url, model="local-chat", completion_timeout_s=timeout_s)
     settings = CompactionSettings(strategy=strategy, retry_base_s=0.001, retry_max_s=0.001)
-    async with chosen_summariser(llm, settings, SummariserKind.LLM) as summariser:
+    async with open_summariser(llm, settings, SummariserKind.LLM) as summariser:
         return await replay(
             TALK,
             store=InMemoryTurnStore(),
@@ -149,12 +149,12 @@ async def test_a_stopped_server_loses_nothing() -> None:
 async def test_the_kind_decides() -> None:
     """Auto means the model where there is one; asking for a model without one is told."""
     settings, nothing = CompactionSettings(), LlmSettings()
-    assert summariser_for(SummariserKind.AUTO, None, settings).name == "extractive"
-    assert summariser_for(SummariserKind.EXTRACTIVE, None, settings).name == "extractive"
+    assert choose_summariser(SummariserKind.AUTO, None, settings).name == "extractive"
+    assert choose_summariser(SummariserKind.EXTRACTIVE, None, settings).name == "extractive"
     with pytest.raises(SetupError, match=r"llm\.base_url"):
-        summariser_for(SummariserKind.LLM, None, settings)
-    async with chosen_summariser(nothing, settings, SummariserKind.AUTO) as summariser:
+        choose_summariser(SummariserKind.LLM, None, settings)
+    async with open_summariser(nothing, settings, SummariserKind.AUTO) as summariser:
         assert summariser.name == "extractive"
     there = LlmSettings(base_url="http://127.0.0.1:9/v1", model="local-chat")
-    async with chosen_summariser(there, settings, SummariserKind.AUTO) as summariser:
+    async with open_summariser(there, settings, SummariserKind.AUTO) as summariser:
         assert (summariser.name, summariser.model) == ("llm", "local-chat")

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from bot.clock import SystemClock
 from bot.health import Health
 from bot.settings import LlmSettings
-from bot.wiring.recognisers import chosen_recognizer
+from bot.wiring.speech_models import open_recognizer
 from rehearsal.servers.refusals import Refusal
 from rehearsal.servers.transcription import LocalTranscriptionServer, Transcribed, TranscriptionConduct, Upload
 from tests.voice.recordings import voiced
@@ -31,7 +31,7 @@ async def hears(upload: Upload) -> Transcribed:
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
     """An address alone sends nobody's speech away."""
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", base_url="http://127.0.0.1:9/v1")
-    async with chosen_recognizer(settings, llm=LlmSettings()) as recognizer:
+    async with open_recognizer(settings, llm=LlmSettings()) as recognizer:
         assert isinstance(recognizer, QueuedRecognizer)
 
 
@@ -44,14 +44,14 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
         )
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
-        async with chosen_recognizer(settings, llm=llm, health=health) as recognizer:
+        async with open_recognizer(settings, llm=llm, health=health) as recognizer:
             assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
             server.conduct.refuses = Refusal.BROKEN
             for _ in range(2):
-                assert health.told() == ""
+                assert health.summary() == ""
                 assert (await recognizer.recognize(voiced(1), language="en")).text != "from afar"
-            assert health.told().startswith(f"The speech recogniser {settings.model} has not worked for ")
-            assert "; the local one hears, and I try it again in 60 seconds. " in health.told()
+            assert health.summary().startswith(f"The speech recogniser {settings.model} has not worked for ")
+            assert "; the local one hears, and I try it again in 60 seconds. " in health.summary()
     assert server.calls[0].key == "sk-chat"
 
 
@@ -61,7 +61,7 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
     async with LocalTranscriptionServer(TranscriptionConduct(hears)) as server:
         settings = AsrSettings(engine="endpoint", base_url=server.base_url, model_dir=tmp_path / "none")
         llm = LlmSettings(api_key=SecretStr("sk-chat"))
-        async with chosen_recognizer(settings, llm=llm) as recognizer:
+        async with open_recognizer(settings, llm=llm) as recognizer:
             assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
             server.conduct.refuses = Refusal.BROKEN
             with pytest.raises(RecogniserError, match="status 500"):
@@ -73,5 +73,5 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
 async def test_without_any_recogniser_the_reason_is_told(tmp_path: Path) -> None:
     """The local model is needed and is not there."""
     with pytest.raises(RecogniserError, match="roomtone models pull whisper"):
-        async with chosen_recognizer(AsrSettings(model_dir=tmp_path / "none"), llm=LlmSettings()):
+        async with open_recognizer(AsrSettings(model_dir=tmp_path / "none"), llm=LlmSettings()):
             raise AssertionError("nothing was lent")

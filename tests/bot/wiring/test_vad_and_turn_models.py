@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from bot.models.catalogue import TURN_SMART, VAD_SILERO
 from bot.settings import ModelsSettings
-from bot.wiring.listening import open_detector, open_judge
+from bot.wiring.speech_models import open_turn_model, open_vad
 from voice.listening.settings import ListeningSettings
 from voice.listening.turn import SmartTurnJudge
 from voice.listening.vad import SileroVad, StackedSileroVad
@@ -31,11 +31,11 @@ def _shelf(folder: Path, entry: ModelEntry, model: Path | None) -> ModelsSetting
 
 def test_everybody_is_scored_in_one_call_where_the_model_is_there(tmp_path: Path, stacking_vad_model: Path) -> None:
     """Else the copy of the recogniser's wheel serves, and a broken file is told."""
-    assert isinstance(open_detector(ModelsSettings(directory=tmp_path)), SileroVad)
+    assert isinstance(open_vad(ModelsSettings(directory=tmp_path)), SileroVad)
     whole = _shelf(tmp_path / "whole", VAD_SILERO, stacking_vad_model)
-    assert isinstance(open_detector(whole), StackedSileroVad)
+    assert isinstance(open_vad(whole), StackedSileroVad)
     with capture_logs() as logs:
-        assert isinstance(open_detector(_shelf(tmp_path, VAD_SILERO, None)), SileroVad)
+        assert isinstance(open_vad(_shelf(tmp_path, VAD_SILERO, None)), SileroVad)
     assert [line["event"] for line in logs] == ["no_stacking_vad"]
 
 
@@ -44,10 +44,10 @@ async def test_the_judge_is_optional(tmp_path: Path, turn_model: Path) -> None:
     """Off, absent or broken, silence alone ends a turn."""
     listening = ListeningSettings()
     async with AsyncExitStack() as stack:
-        assert await open_judge(stack, ModelsSettings(directory=tmp_path), listening) is None
+        assert await open_turn_model(stack, ModelsSettings(directory=tmp_path), listening) is None
         with capture_logs() as logs:
-            assert await open_judge(stack, _shelf(tmp_path, TURN_SMART, None), listening) is None
+            assert await open_turn_model(stack, _shelf(tmp_path, TURN_SMART, None), listening) is None
         assert [line["log_level"] for line in logs] == ["warning"]
         whole = _shelf(tmp_path / "whole", TURN_SMART, turn_model)
-        assert await open_judge(stack, whole, ListeningSettings(turn_model="off")) is None
-        assert isinstance(await open_judge(stack, whole, listening), SmartTurnJudge)
+        assert await open_turn_model(stack, whole, ListeningSettings(turn_model="off")) is None
+        assert isinstance(await open_turn_model(stack, whole, listening), SmartTurnJudge)

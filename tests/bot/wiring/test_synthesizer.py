@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from bot.clock import SystemClock
 from bot.health import Health
 from bot.settings import LlmSettings, ModelsSettings
-from bot.wiring.voices import chosen_voice
+from bot.wiring.speech_models import open_synthesizer
 from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
 from voice.errors import SynthesisError
 from voice.speaking.piper import PiperSynthesizer
@@ -32,7 +32,7 @@ async def test_without_an_endpoint_the_embedded_voice_speaks() -> None:
     """A key of the chat model alone changes nothing; nor does the address when the embedded one is asked for."""
     llm = LlmSettings(api_key=SecretStr("sk-chat"))
     for settings in (SpeakingSettings(), SpeakingSettings(engine="piper", base_url="http://127.0.0.1:9/v1")):
-        async with chosen_voice(settings, models=MODELS, llm=llm) as voice:
+        async with open_synthesizer(settings, models=MODELS, llm=llm) as voice:
             assert isinstance(voice, PiperSynthesizer)
 
 
@@ -41,7 +41,7 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
     """Down, it costs its voice and no words."""
     async with LocalSpeechServer(SpeechConduct(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url)
-        async with chosen_voice(settings, models=MODELS, llm=LlmSettings()) as voice:
+        async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
             assert (await whole(voice, "Hello there.")).rate_hz == 24_000
             server.conduct.mode = SpeechMode.BROKEN
             assert (await whole(voice, "Hello there.")).rate_hz == 22_050
@@ -56,12 +56,12 @@ async def test_an_endpoint_that_is_left_alone_is_told(stand_in: str, instead: st
         settings = SpeakingSettings.model_validate(
             {"base_url": server.base_url, "stand_in": stand_in, "model": "kokoro"}
         )
-        async with chosen_voice(settings, models=MODELS, llm=LlmSettings(), health=health) as voice:
+        async with open_synthesizer(settings, models=MODELS, llm=LlmSettings(), health=health) as voice:
             for _ in range(2):
-                assert health.told() == ""
+                assert health.summary() == ""
                 with suppress(SynthesisError):
                     await whole(voice, "Hello there.")
-            told = health.told()
+            told = health.summary()
     assert told.startswith("The voice kokoro has not worked for ")
     assert f"; {instead}" in told
     assert "I try it again in 60 seconds" in told
@@ -73,7 +73,7 @@ async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> 
     """With the endpoint's reason alone: nothing else was asked for."""
     async with LocalSpeechServer(SpeechConduct(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url, stand_in="none")
-        async with chosen_voice(settings, models=MODELS, llm=LlmSettings()) as voice:
+        async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
             assert (await whole(voice, "Hello there.")).rate_hz == 24_000
             server.conduct.mode = SpeechMode.WRONG_KEY
             for _ in range(3):
@@ -86,13 +86,13 @@ async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> 
 async def test_without_any_voice_every_sentence_says_why(tmp_path: Path) -> None:
     """The reply is written instead."""
     health, models = Health(SystemClock()), ModelsSettings(directory=tmp_path)
-    async with chosen_voice(SpeakingSettings(), models=models, llm=LlmSettings(), health=health) as voice:
+    async with open_synthesizer(SpeakingSettings(), models=models, llm=LlmSettings(), health=health) as voice:
         with pytest.raises(SynthesisError, match="roomtone models pull voice"):
             await whole(voice, "Hello.")
-    assert health.told().startswith(
+    assert health.summary().startswith(
         "My voice has not worked for 1 second; I write what I want to say. There is no voice in "
     )
-    assert health.told().endswith("Run `roomtone models pull voice`.")
+    assert health.summary().endswith("Run `roomtone models pull voice`.")
 
 
 @pytest.mark.asyncio
@@ -100,6 +100,6 @@ async def test_twice_the_pace_is_half_as_long() -> None:
     """The embedded voice has a pace too."""
     lengths = []
     for speed in (1.0, 2.0):
-        async with chosen_voice(SpeakingSettings(speed=speed), models=MODELS, llm=LlmSettings()) as voice:
+        async with open_synthesizer(SpeakingSettings(speed=speed), models=MODELS, llm=LlmSettings()) as voice:
             lengths.append(len((await whole(voice, "The blue canoe leaves on Friday.")).pcm))
     assert 0.35 < lengths[1] / lengths[0] < 0.7

@@ -1,0 +1,180 @@
+"""Opens the speech models: recogniser, synthesiser, voice activity detection and end-of-turn detection.
+
+The models for voice activity and end of turn are optional. Without the first, the copy that comes with the recogniser
+is used; without the second, a turn ends after a fixed silence.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.health import DegradedPart
+from bot.models.catalogue import TURN_SMART, VAD_SILERO, VOICE_JOE
+from bot.models.directory import ModelDirectory
+from voice.asr.fallback import FallbackRecognizer
+from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.whisper import WhisperEngine
+from voice.errors import RecogniserError, SynthesisError
+from voice.listening.turn import SmartTurn, SmartTurnJudge, TurnModelError
+from voice.listening.vad import SileroVad, StackedSileroVad, VadError
+from voice.speaking.fallback import FallbackSynthesizer
+from voice.speaking.piper import PiperSynthesizer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator
+
+    from bot.health import Health
+    from bot.settings import LlmSettings, ModelsSettings
+    from voice.asr.port import Recognizer
+    from voice.asr.settings import AsrSettings
+    from voice.listening.settings import ListeningSettings
+    from voice.listening.turn import TurnJudge
+    from voice.listening.vad import SpeechProbability
+    from voice.speaking.port import Sound, Synthesizer
+    from voice.speaking.settings import SpeakingSettings
+
+log = structlog.get_logger()
+
+# What happens instead of speaking when there is no voice.
+IN_WRITING = "I write what I want to say"
+_NO_SOUND: tuple[Sound, ...] = ()
+
+
+def open_vad(models: ModelsSettings) -> SpeechProbability:
+    """Load the model that scores all speakers in one call, else the recogniser's copy. Raises `VadError`."""
+    shelf = ModelDirectory(models.directory)
+    if shelf.holds(VAD_SILERO):
+        try:
+            return StackedSileroVad(shelf.path(VAD_SILERO) / VAD_SILERO.main_file.name)
+        except VadError as error:
+            log.warning("no_stacking_vad", problem=str(error))
+    return SileroVad()
+
+
+async def open_turn_model(
+    stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings
+) -> TurnJudge | None:
+    """Load the end-of-turn model onto `stack`. Returns None if it is switched off, missing or unreadable."""
+    shelf = ModelDirectory(models.directory)
+    if listening.turn_model == "off" or not shelf.holds(TURN_SMART):
+        log.info("no_turn_model", setting=listening.turn_model)
+        return None
+    file = shelf.path(TURN_SMART) / TURN_SMART.main_file.name
+    try:
+        return await stack.enter_async_context(SmartTurnJudge(lambda: SmartTurn(file)))
+    except TurnModelError as error:
+        log.warning("no_turn_model", setting=listening.turn_model, problem=str(error))
+        return None
+
+
+@asynccontextmanager
+async def open_recognizer(
+    settings: AsrSettings, *, llm: LlmSettings, health: Health | None = None
+) -> AsyncIterator[Recognizer]:
+    """Yield the recogniser that the settings choose, and register it with `health`.
+
+    The local model is loaded beside an endpoint too: if the endpoint fails there is no time to load it.
+    Raises `RecogniserError` when the local model is needed and cannot be loaded.
+    """
+    async with AsyncExitStack() as stack:
+        if settings.engine == "local":
+            yield await _local_recognizer(stack, settings)
+            return
+        # Imported here because the library takes a second to load.
+        from voice.asr.remote import RemoteRecognizer
+        from voice.endpoint import Endpoint
+
+        key = llm.key_for(settings.base_url, settings.api_key)
+        endpoint = Endpoint(settings.base_url, settings.model, key, settings.timeout_s)
+        remote = await stack.enter_async_context(RemoteRecognizer(endpoint))
+        try:
+            local = await _local_recognizer(stack, settings)
+        except RecogniserError as error:
+            log.warning("no_local_recogniser", problem=str(error))
+            yield remote
+            return
+        both = FallbackRecognizer(remote, local)
+        if health is not None:
+            health.add_check(partial(_recognizer_problems, both, f"the speech recogniser {settings.model}"))
+        yield both
+
+
+def _recognizer_problems(recognizer: FallbackRecognizer, what: str) -> list[DegradedPart]:
+    return [] if recognizer.outage is None else [DegradedPart(what, "the local one hears", recognizer.outage)]
+
+
+async def _local_recognizer(stack: AsyncExitStack, settings: AsrSettings) -> Recognizer:
+    return await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings), settings))
+
+
+@asynccontextmanager
+async def open_synthesizer(
+    settings: SpeakingSettings, *, models: ModelsSettings, llm: LlmSettings, health: Health | None = None
+) -> AsyncIterator[Synthesizer]:
+    """Yield the synthesiser that the settings choose, and register it with `health`.
+
+    Without a voice the bot still listens, remembers and answers in writing: this is logged and never raised.
+    """
+    async with AsyncExitStack() as stack:
+        if not _wants_endpoint(settings):
+            embedded = await _embedded_voice(stack, settings, models)
+            if health is not None and isinstance(embedded, _NoVoice):
+                health.add_missing("my voice", instead=IN_WRITING, problem=embedded.reason)
+            yield embedded
+            return
+        stand_in = _NoVoice("") if settings.stand_in == "none" else await _embedded_voice(stack, settings, models)
+        # Imported here because the library takes a second to load.
+        from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
+
+        endpoint = SpeechEndpoint(
+            base_url=settings.base_url,
+            model=settings.model,
+            voice=settings.voice_name,
+            api_key=llm.key_for(settings.base_url, settings.api_key),
+            speed=settings.speed,
+            audio_format=settings.audio_format,
+            timeout_s=settings.timeout_s,
+            stall_s=settings.stall_timeout_s,
+        )
+        remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
+        voice = FallbackSynthesizer(remote, stand_in)
+        if health is not None:
+            instead = IN_WRITING if isinstance(stand_in, _NoVoice) else "the embedded voice speaks"
+            health.add_check(partial(_voice_problems, voice, f"the voice {settings.model}", instead))
+        yield voice
+
+
+def _voice_problems(voice: FallbackSynthesizer, what: str, instead: str) -> list[DegradedPart]:
+    return [] if voice.outage is None else [DegradedPart(what, instead, voice.outage)]
+
+
+def _wants_endpoint(settings: SpeakingSettings) -> bool:
+    if settings.engine == "auto":
+        return bool(settings.base_url) or settings.api_key is not None
+    return settings.engine == "endpoint"
+
+
+async def _embedded_voice(stack: AsyncExitStack, settings: SpeakingSettings, models: ModelsSettings) -> Synthesizer:
+    directory = ModelDirectory(models.directory).path(VOICE_JOE)
+    try:
+        voice = PiperSynthesizer.open(directory, speed=settings.speed, variety=settings.variety)
+        return await stack.enter_async_context(voice)
+    except SynthesisError as error:
+        log.warning("no_voice", problem=str(error))
+        return _NoVoice(str(error))
+
+
+class _NoVoice:
+    """A synthesiser that fails every sentence with the reason, so that it is written instead."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    async def stream(self, _text: str) -> AsyncGenerator[Sound, None]:
+        for sound in _NO_SOUND:
+            yield sound
+        raise SynthesisError(self.reason)
