@@ -102,7 +102,7 @@ class DecidingRoom:
         situation = Situation(
             people=len(self._talk.people),
             wake_names=self._wake_names,
-            others=tuple(name for name in self._ids if name != line.speaker),
+            other_names=tuple(name for name in self._ids if name != line.speaker),
             engaged=self._engagement.engaged(speaker_id, at=line.started_s),
         )
         if self._is_hushed(line, engaged=situation.engaged):

@@ -1,7 +1,7 @@
-"""Whether the bot answers what was just said, or says something of its own accord. Pure: everything is handed in.
+"""Decides whether the bot answers what was just said, or speaks unasked. Pure: everything is handed in.
 
-It is the cheap gate before the model: what is certainly not for the bot never costs a call. Where words alone cannot
-tell, the model is asked and may answer SKIP (`Decision.may_skip`). Who carries a reply out is `bot.brain.reply`.
+It is the cheap check before the model: speech that is surely not for the bot costs no call. Where the text alone does
+not settle it, the model is asked and may answer SKIP (`Decision.may_skip`). `bot.brain.reply` carries replies out.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from bot.brain.wakeword import calls_name, mentions_name
 from bot.guild import VoiceMode
 from voice.listening.coalesce import is_effect
 
-# 'What?' and 'Why not?' are asked of whoever spoke last.
+# Shorter questions ('What?', 'Why not?') are for whoever spoke last, not for the room.
 ROOM_QUESTION_WORDS = 4
 
 
 class Reason(StrEnum):
-    """Why the bot answers or stays silent; logged with every decision and counted."""
+    """Why the bot answers or stays silent. Logged with every decision, and counted."""
 
     WAKE_NAME = "wake_name"
     ALONE_TOGETHER = "alone_together"
@@ -43,16 +43,16 @@ class Reason(StrEnum):
 
 
 class PendingReply(Enum):
-    """What waits behind the answer in the works; there is never more than one."""
+    """Whether a question waits behind the reply that is being made. There is never more than one."""
 
-    NOTHING = auto()
-    DOUBTFUL = auto()  # it may yet turn out that nothing is to be said
+    NONE = auto()
+    MAY_SKIP = auto()  # the model may decide to say nothing
     CERTAIN = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class HeardText:
-    """What one person, or bot, said just now."""
+    """What a person or another bot has just heard."""
 
     text: str
     by_bot: bool = False
@@ -60,33 +60,34 @@ class HeardText:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What things are like in the room. `people` counts the channel's members who are not bots."""
+    """The state of the room. `people` counts the channel's members who are not bots."""
 
     people: int
     wake_names: tuple[str, ...]
     mode: VoiceMode = VoiceMode.ENGAGED
-    # Display names of everybody else here, bots too.
-    others: tuple[str, ...] = ()
-    # The speaker talks with the bot; and its last words to them were a question.
+    # Display names of everybody in the channel but the speaker, bots included.
+    other_names: tuple[str, ...] = ()
+    # The speaker is in a conversation with the bot.
     engaged: bool = False
-    asked: bool = False
+    # The bot's last reply to the speaker was a question.
+    bot_asked: bool = False
     opted_out: bool = False
     silenced: bool = False
     over_ceiling: bool = False
-    waiting: PendingReply = PendingReply.NOTHING
-    # An answer is in the works, or somebody is speaking.
+    pending: PendingReply = PendingReply.NONE
+    # A reply is being made, or somebody is speaking.
     busy: bool = False
-    # Who finds the words can tell that there is nothing to say.
-    discerning: bool = True
-    # What gives occasion when nobody said anything: something on a shared screen, or a long silence.
-    screen: bool = False
-    lull: bool = False
+    # The responder can answer SKIP; the embedded one can't.
+    can_skip: bool = True
+    # Reasons to speak unasked: something new on a shared screen, or a long silence.
+    screen_changed: bool = False
+    long_silence: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether to speak, and why. `supersedes`: it takes the place of the reply that waits. `may_skip`: the model may
-    find that nothing is to be said."""
+    """Whether to speak, and why. `supersedes`: it replaces the question that waits. `may_skip`: the model may decide to
+    say nothing."""
 
     answer: bool
     reason: Reason
@@ -94,68 +95,67 @@ class Decision:
     may_skip: bool = False
 
 
-def decide(said: HeardText | None, situation: Situation) -> Decision:
-    """Return whether the bot speaks, now that `said` was said; None: nobody said anything, but there is an occasion.
+def decide(heard: HeardText | None, situation: Situation) -> Decision:
+    """Decide whether the bot speaks. `heard` None: nobody said anything, but there may be a reason to speak unasked.
 
-    It never answers a bot, so that two of them cannot talk to each other for ever. A newer turn that deserves an
-    answer supersedes the one that waits, because people have moved on; but nothing doubtful takes the place of what
-    somebody surely asked.
+    The bot never answers another bot, so that two bots cannot talk for ever. A newer question replaces the one that
+    waits, because people have moved on; but a reply that may be skipped never replaces one that is certain.
     """
-    wanted = _unasked(situation) if said is None else _asked(said, situation)
-    if not wanted.answer:
-        return wanted
+    decision = _decide_unasked(situation) if heard is None else _decide_heard(heard, situation)
+    if not decision.answer:
+        return decision
     if situation.silenced:
         return Decision(False, Reason.SILENCED)
     if situation.over_ceiling:
         return Decision(False, Reason.OVER_CEILING)
-    if wanted.may_skip and situation.waiting is PendingReply.CERTAIN:
+    if decision.may_skip and situation.pending is PendingReply.CERTAIN:
         return Decision(False, Reason.BETTER_WAITS)
-    return replace(wanted, supersedes=situation.waiting is not PendingReply.NOTHING)
+    return replace(decision, supersedes=situation.pending is not PendingReply.NONE)
 
 
-def _asked(said: HeardText, situation: Situation) -> Decision:
-    """Return what `said` deserves, whether or not the bot may speak."""
-    if (ruled_out := _ruled_out(said, situation)) is not None:
-        return Decision(False, ruled_out)
-    if calls_name(said.text, situation.wake_names):
+def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
+    """Return whether `heard` calls for an answer, leaving aside whether the bot may speak now."""
+    if (never := _reason_to_ignore(heard, situation)) is not None:
+        return Decision(False, never)
+    if calls_name(heard.text, situation.wake_names):
         return Decision(True, Reason.WAKE_NAME)
-    mentioned = mentions_name(said.text, situation.wake_names)
+    mentioned = mentions_name(heard.text, situation.wake_names)
     if situation.mode is VoiceMode.NAME:
         return Decision(False, Reason.MENTIONED if mentioned else Reason.NOT_ADDRESSED)
-    if calls_any(said.text, situation.others):
+    if calls_any(heard.text, situation.other_names):
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
-    if needs_no_reply(said.text) and not situation.asked:
+    if needs_no_reply(heard.text) and not situation.bot_asked:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
         return Decision(True, Reason.ALONE_TOGETHER)
-    if situation.engaged and (situation.asked or is_follow_up(said.text)):
+    if situation.engaged and (situation.bot_asked or is_follow_up(heard.text)):
         return Decision(True, Reason.ENGAGED, may_skip=True)
-    to_the_room = is_question(said.text) and word_count(said.text) >= ROOM_QUESTION_WORDS
-    if situation.mode is VoiceMode.FREE and situation.discerning and to_the_room:
+    to_the_room = is_question(heard.text) and word_count(heard.text) >= ROOM_QUESTION_WORDS
+    if situation.mode is VoiceMode.FREE and situation.can_skip and to_the_room:
         return Decision(False, Reason.BUSY) if situation.busy else Decision(True, Reason.ROOM_QUESTION, may_skip=True)
     return Decision(False, Reason.MENTIONED if mentioned else Reason.NOT_ADDRESSED)
 
 
-def _ruled_out(said: HeardText, situation: Situation) -> Reason | None:
-    """Return why nothing like this is ever answered; None if it may be."""
-    if said.by_bot:
+def _reason_to_ignore(heard: HeardText, situation: Situation) -> Reason | None:
+    """Return why such speech is never answered, or None if it may be."""
+    if heard.by_bot:
         return Reason.OTHER_BOT
     if situation.opted_out:
         return Reason.OPTED_OUT
-    if not any(letter.isalnum() for letter in said.text):
+    if not any(letter.isalnum() for letter in heard.text):
         return Reason.NOTHING_SAID
-    return Reason.EFFECT if is_effect(said.text) else None
+    return Reason.EFFECT if is_effect(heard.text) else None
 
 
-def _unasked(situation: Situation) -> Decision:
-    """Return whether to say something of the bot's own accord. That is never worth breaking in for."""
-    reason = Reason.SCREEN if situation.screen else Reason.QUIET_ROOM
-    if not (situation.screen or situation.lull) or situation.people == 0 or not situation.discerning:
+def _decide_unasked(situation: Situation) -> Decision:
+    """Return whether to speak unasked. The bot never interrupts anybody for that."""
+    reason = Reason.SCREEN if situation.screen_changed else Reason.QUIET_ROOM
+    if not (situation.screen_changed or situation.long_silence) or situation.people == 0 or not situation.can_skip:
         return Decision(False, Reason.NOTHING_SAID)
-    if situation.busy or situation.waiting is not PendingReply.NOTHING:
+    if situation.busy or situation.pending is not PendingReply.NONE:
         return Decision(False, Reason.BUSY)
-    # A screen may be commented on for who talks with the bot anyway; for the room only where it speaks freely.
+    # Remarks on a screen need somebody who is in a conversation with the bot, or the mode `free`.
     free = situation.mode is VoiceMode.FREE or situation.people == 1 or situation.engaged
-    if situation.mode is VoiceMode.NAME or (situation.screen and not free):
+    if situation.mode is VoiceMode.NAME or (situation.screen_changed and not free):
         return Decision(False, Reason.NOT_ADDRESSED)
     return Decision(True, reason, may_skip=True)

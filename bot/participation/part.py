@@ -158,7 +158,7 @@ class Participation:
             now = self._clock.monotonic()
             if not self._lull.due(now):
                 continue
-            decision = decide(None, self._situation(lull=True))
+            decision = decide(None, self._situation(long_silence=True))
             log.debug("lull_considered", answers=decision.answer, reason=decision.reason.value)
             if decision.answer and self._think(decision):
                 log.info("thought_begun", reason=decision.reason.value, may_skip=decision.may_skip)
@@ -170,7 +170,7 @@ class Participation:
         whether it was asked."""
         now = self._clock.monotonic()
         engaged = any(self._engagement.engaged(person.id, at=now) for person in self._company.people)
-        decision = decide(None, replace(self._situation(engaged=engaged), screen=True))
+        decision = decide(None, replace(self._situation(engaged=engaged), screen_changed=True))
         log.debug("remark_considered", answers=decision.answer, reason=decision.reason.value)
         if not decision.answer or not self._think(decision):
             return False
@@ -234,23 +234,23 @@ class Participation:
         return decide(HeardText(spoken.text, by_bot=person is not None and person.is_bot), situation)
 
     def _situation(
-        self, *, speaker_id: int | None = None, engaged: bool = False, asked: bool = False, lull: bool = False
+        self, *, speaker_id: int | None = None, engaged: bool = False, asked: bool = False, long_silence: bool = False
     ) -> Situation:
         working, people = self._working(), self._company.people
         return Situation(
             people=len(people),
             wake_names=self.wake_names,
             mode=self._standing.voice_mode,
-            others=tuple(person.name for person in self._company.everybody if person.id != speaker_id),
+            other_names=tuple(person.name for person in self._company.everybody if person.id != speaker_id),
             engaged=engaged,
-            asked=asked,
+            bot_asked=asked,
             opted_out=speaker_id is not None and self.excludes(speaker_id),
             silenced=self.silenced,
             over_ceiling=self._standing.ledger.over(self._clock.monotonic()),
-            waiting=working.waiting,
+            pending=working.waiting,
             busy=working.busy,
-            discerning=self._discerning(),
-            lull=lull,
+            can_skip=self._discerning(),
+            long_silence=long_silence,
         )
 
     def _count(self, decision: Decision) -> None:

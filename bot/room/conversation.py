@@ -294,9 +294,9 @@ class Conversation:
     def _working(self) -> Working:
         """Return what the decider looks at of the replier, and whether it would break in."""
         waits = self._replier.waiting
-        waiting = PendingReply.NOTHING
+        waiting = PendingReply.NONE
         if waits is not None:
-            waiting = PendingReply.DOUBTFUL if waits.may_skip else PendingReply.CERTAIN
+            waiting = PendingReply.MAY_SKIP if waits.may_skip else PendingReply.CERTAIN
         return Working(waiting, busy=self._replier.busy or bool(self._ears.speaking))
 
     def _discerning(self) -> bool:

@@ -12,8 +12,8 @@ from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situati
 from bot.guild import VoiceMode
 
 NAMES = ("Roomtone", "Room tone")
-COMPANY = Situation(people=3, wake_names=NAMES, others=("Ben Okafor", "Chloe", "Juke"))
-ALONE = Situation(people=1, wake_names=NAMES, others=("Juke",))
+COMPANY = Situation(people=3, wake_names=NAMES, other_names=("Ben Okafor", "Chloe", "Juke"))
+ALONE = Situation(people=1, wake_names=NAMES, other_names=("Juke",))
 ENGAGED = replace(COMPANY, engaged=True)
 FREE = replace(COMPANY, mode=VoiceMode.FREE)
 QUESTION = "When does the concert start?"
@@ -36,8 +36,8 @@ def no(reason: Reason) -> Decision:
         ("Roomtone, hello", COMPANY, yes(Reason.WAKE_NAME)),
         ("Rome tone, hello", COMPANY, yes(Reason.WAKE_NAME)),
         ("Roomtone, hello", replace(COMPANY, mode=VoiceMode.NAME), yes(Reason.WAKE_NAME)),
-        ("Roomtone, hello", replace(COMPANY, waiting=PendingReply.CERTAIN), yes(Reason.WAKE_NAME, supersedes=True)),
-        ("Roomtone, hello", replace(COMPANY, waiting=PendingReply.DOUBTFUL), yes(Reason.WAKE_NAME, supersedes=True)),
+        ("Roomtone, hello", replace(COMPANY, pending=PendingReply.CERTAIN), yes(Reason.WAKE_NAME, supersedes=True)),
+        ("Roomtone, hello", replace(COMPANY, pending=PendingReply.MAY_SKIP), yes(Reason.WAKE_NAME, supersedes=True)),
         ("Roomtone, ask Ben.", COMPANY, yes(Reason.WAKE_NAME)),
         ("Jarvis, hello", replace(COMPANY, wake_names=("Jarvis",)), yes(Reason.WAKE_NAME)),
         ("Roomtone, hello", replace(COMPANY, wake_names=("Jarvis",)), no(Reason.NOT_ADDRESSED)),
@@ -49,28 +49,28 @@ def no(reason: Reason) -> Decision:
         (QUESTION, COMPANY, no(Reason.NOT_ADDRESSED)),
         # Alone with one person.
         ("hello there", ALONE, yes(Reason.ALONE_TOGETHER)),
-        ("hello there", replace(ALONE, waiting=PendingReply.CERTAIN), yes(Reason.ALONE_TOGETHER, supersedes=True)),
+        ("hello there", replace(ALONE, pending=PendingReply.CERTAIN), yes(Reason.ALONE_TOGETHER, supersedes=True)),
         ("hello there", replace(ALONE, mode=VoiceMode.NAME), no(Reason.NOT_ADDRESSED)),
         ("Juke, play something.", ALONE, no(Reason.ADDRESSED_TO_OTHER)),
         ("Mm-hm.", ALONE, no(Reason.WANTS_NO_ANSWER)),
-        ("Yes.", replace(ALONE, asked=True), yes(Reason.ALONE_TOGETHER)),
+        ("Yes.", replace(ALONE, bot_asked=True), yes(Reason.ALONE_TOGETHER)),
         ("Really?", ALONE, yes(Reason.ALONE_TOGETHER)),
         # Somebody goes on.
         ("And on Sunday?", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
         ("I mean the other one.", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
         ("We have to leave at nine.", ENGAGED, no(Reason.NOT_ADDRESSED)),
-        ("We have to leave at nine.", replace(ENGAGED, asked=True), yes(Reason.ENGAGED, may_skip=True)),
-        ("Yes, please.", replace(ENGAGED, asked=True), yes(Reason.ENGAGED, may_skip=True)),
+        ("We have to leave at nine.", replace(ENGAGED, bot_asked=True), yes(Reason.ENGAGED, may_skip=True)),
+        ("Yes, please.", replace(ENGAGED, bot_asked=True), yes(Reason.ENGAGED, may_skip=True)),
         ("And on Sunday?", replace(ENGAGED, mode=VoiceMode.NAME), no(Reason.NOT_ADDRESSED)),
         ("Ben, are you coming?", ENGAGED, no(Reason.ADDRESSED_TO_OTHER)),
         ("What about you, Chloe?", ENGAGED, no(Reason.ADDRESSED_TO_OTHER)),
         ("Did Ben say that?", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
         ("Oh, nice.", ENGAGED, no(Reason.WANTS_NO_ANSWER)),
         ("Thank you.", ENGAGED, no(Reason.WANTS_NO_ANSWER)),
-        ("And on Sunday?", replace(ENGAGED, waiting=PendingReply.CERTAIN), no(Reason.BETTER_WAITS)),
+        ("And on Sunday?", replace(ENGAGED, pending=PendingReply.CERTAIN), no(Reason.BETTER_WAITS)),
         (
             "And on Sunday?",
-            replace(ENGAGED, waiting=PendingReply.DOUBTFUL),
+            replace(ENGAGED, pending=PendingReply.MAY_SKIP),
             yes(Reason.ENGAGED, supersedes=True, may_skip=True),
         ),
         # The room is asked.
@@ -79,8 +79,8 @@ def no(reason: Reason) -> Decision:
         ("What?", FREE, no(Reason.NOT_ADDRESSED)),
         ("Chloe, when does the concert start?", FREE, no(Reason.ADDRESSED_TO_OTHER)),
         (QUESTION, replace(FREE, busy=True), no(Reason.BUSY)),
-        (QUESTION, replace(FREE, discerning=False), no(Reason.NOT_ADDRESSED)),
-        (QUESTION, replace(FREE, waiting=PendingReply.CERTAIN), no(Reason.BETTER_WAITS)),
+        (QUESTION, replace(FREE, can_skip=False), no(Reason.NOT_ADDRESSED)),
+        (QUESTION, replace(FREE, pending=PendingReply.CERTAIN), no(Reason.BETTER_WAITS)),
         # Never.
         ("Roomtone, hello", replace(COMPANY, silenced=True), no(Reason.SILENCED)),
         ("Roomtone, hello", replace(COMPANY, over_ceiling=True), no(Reason.OVER_CEILING)),
@@ -101,18 +101,18 @@ def test_decisions(text: str, situation: Situation, decision: Decision) -> None:
     ("situation", "decision"),
     [
         (COMPANY, no(Reason.NOTHING_SAID)),
-        (replace(COMPANY, lull=True), yes(Reason.QUIET_ROOM, may_skip=True)),
-        (replace(COMPANY, lull=True, mode=VoiceMode.NAME), no(Reason.NOT_ADDRESSED)),
-        (replace(COMPANY, lull=True, busy=True), no(Reason.BUSY)),
-        (replace(COMPANY, lull=True, silenced=True), no(Reason.SILENCED)),
-        (replace(COMPANY, lull=True, over_ceiling=True), no(Reason.OVER_CEILING)),
-        (replace(COMPANY, lull=True, discerning=False), no(Reason.NOTHING_SAID)),
-        (replace(COMPANY, lull=True, people=0), no(Reason.NOTHING_SAID)),
-        (replace(FREE, screen=True), yes(Reason.SCREEN, may_skip=True)),
-        (replace(ENGAGED, screen=True), yes(Reason.SCREEN, may_skip=True)),
-        (replace(ALONE, screen=True), yes(Reason.SCREEN, may_skip=True)),
-        (replace(COMPANY, screen=True), no(Reason.NOT_ADDRESSED)),
-        (replace(FREE, screen=True, waiting=PendingReply.CERTAIN), no(Reason.BUSY)),
+        (replace(COMPANY, long_silence=True), yes(Reason.QUIET_ROOM, may_skip=True)),
+        (replace(COMPANY, long_silence=True, mode=VoiceMode.NAME), no(Reason.NOT_ADDRESSED)),
+        (replace(COMPANY, long_silence=True, busy=True), no(Reason.BUSY)),
+        (replace(COMPANY, long_silence=True, silenced=True), no(Reason.SILENCED)),
+        (replace(COMPANY, long_silence=True, over_ceiling=True), no(Reason.OVER_CEILING)),
+        (replace(COMPANY, long_silence=True, can_skip=False), no(Reason.NOTHING_SAID)),
+        (replace(COMPANY, long_silence=True, people=0), no(Reason.NOTHING_SAID)),
+        (replace(FREE, screen_changed=True), yes(Reason.SCREEN, may_skip=True)),
+        (replace(ENGAGED, screen_changed=True), yes(Reason.SCREEN, may_skip=True)),
+        (replace(ALONE, screen_changed=True), yes(Reason.SCREEN, may_skip=True)),
+        (replace(COMPANY, screen_changed=True), no(Reason.NOT_ADDRESSED)),
+        (replace(FREE, screen_changed=True, pending=PendingReply.CERTAIN), no(Reason.BUSY)),
     ],
 )
 def test_what_the_bot_says_of_its_own_accord(situation: Situation, decision: Decision) -> None:
@@ -130,17 +130,17 @@ SITUATIONS = st.builds(
     people=st.integers(0, 30),
     wake_names=st.sampled_from([NAMES, ("Jarvis",), ("Ada",), ()]),
     mode=st.sampled_from(VoiceMode),
-    others=st.lists(st.sampled_from(["Ben", "Chloe", "Juke", "☃", ""]), max_size=3).map(tuple),
+    other_names=st.lists(st.sampled_from(["Ben", "Chloe", "Juke", "☃", ""]), max_size=3).map(tuple),
     engaged=st.booleans(),
-    asked=st.booleans(),
+    bot_asked=st.booleans(),
     opted_out=st.booleans(),
     silenced=st.booleans(),
     over_ceiling=st.booleans(),
-    waiting=st.sampled_from(PendingReply),
+    pending=st.sampled_from(PendingReply),
     busy=st.booleans(),
-    discerning=st.booleans(),
-    screen=st.booleans(),
-    lull=st.booleans(),
+    can_skip=st.booleans(),
+    screen_changed=st.booleans(),
+    long_silence=st.booleans(),
 )
 
 
@@ -181,6 +181,6 @@ def test_the_same_situation_has_the_same_answer(said: HeardText | None, situatio
     """And only an answer takes another's place, and nothing doubtful that of something certain."""
     decision = decide(said, situation)
     assert decide(said, situation) == decision
-    assert decision.supersedes == (decision.answer and situation.waiting is not PendingReply.NOTHING)
-    assert not (decision.answer and decision.may_skip and situation.waiting is PendingReply.CERTAIN)
+    assert decision.supersedes == (decision.answer and situation.pending is not PendingReply.NONE)
+    assert not (decision.answer and decision.may_skip and situation.pending is PendingReply.CERTAIN)
     assert decision.may_skip <= decision.answer

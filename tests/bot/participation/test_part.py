@@ -74,7 +74,7 @@ class Table:
             place=self.place,
             company=Participants(self.place),
             clock=self.clock,
-            working=lambda: Working(PendingReply.NOTHING, busy=False),
+            working=lambda: Working(PendingReply.NONE, busy=False),
             discerning=lambda: True,
             stop=self._stop,
             think=lambda decision: True,
