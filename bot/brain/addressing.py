@@ -1,4 +1,4 @@
-"""Whom words are meant for besides the bot: somebody called by name, or nobody, for they show attention only. Pure."""
+"""Whether speech goes on with the bot's reply, calls somebody else by name, or needs no reply at all. Pure."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-# 'Al' and 'Bo' are names, 'J' is an initial that turns up in sentences of its own.
+# 'Al' and 'Bo' are names; a single letter is not taken for one.
 SHORTEST_NAME = 2
-# What people say when they have got what they wanted; nobody waits for an answer to it.
+# Said when somebody has got what they wanted. No answer is expected.
 _CLOSINGS = frozenset(
     {
         "thanks", "thank you", "thanks a lot", "thank you very much", "thank you so much", "many thanks", "cheers",
@@ -34,8 +34,8 @@ _CLOSINGS = frozenset(
     }
 )  # fmt: skip
 
-# How one goes on with somebody who has just answered: 'and on Sunday', 'no, the other one', 'you left out the price'.
-_GOES_ON = frozenset(
+# Beginnings of a follow-up to the bot's reply: 'and on Sunday', 'no, the other one', 'you left out the price'.
+_FOLLOW_UPS = frozenset(
     {
         "and", "but", "or", "nope", "not", "also", "then", "because", "that", "it", "those", "these", "again", "more",
         "another", "repeat", "continue", "explain", "summarise", "summarize", "translate", "elaborate", "go", "say",
@@ -45,42 +45,43 @@ _GOES_ON = frozenset(
         "you haven't", "you can't", "you don't",
     }
 )  # fmt: skip
-# Words that are names too: 'May I …', 'Will you …', 'Show me …'.
-_ORDINARY = STOPWORDS | ASKING_VERBS | NUMBER_WORDS | TIME_WORDS | _GOES_ON
-# 'I like this song, who is it?' begins something new.
-_NEWLY_BEGUN = re.compile(r"\W*(?:i|i['’]\w+|we|we['’]\w+|my|our)\b[^,.;!?]*[,.;!]", re.IGNORECASE)
+# Ordinary words that may also be names: 'May I …', 'Will you …', 'Show me …'.
+_ORDINARY = STOPWORDS | ASKING_VERBS | NUMBER_WORDS | TIME_WORDS | _FOLLOW_UPS
+# 'I like this song, who is it?' starts a new subject.
+_NEW_SUBJECT = re.compile(r"\W*(?:i|i['’]\w+|we|we['’]\w+|my|our)\b[^,.;!?]*[,.;!]", re.IGNORECASE)
 _OPENINGS = frozenset(
     {"okay", "ok", "well", "hm", "hmm", "ah", "oh", "uh", "um", "sorry", "please", "yes", "yeah", "so"}
 )
-# 'And Ben?' asks about him.
+# 'And Ben?' asks about Ben; it does not call him.
 _CONJUNCTIONS = frozenset({"and", "or", "but"})
 # 'No, the other one' and 'I mean the other one' object; 'no spoilers' and 'I mean, sure' do not.
-_OBJECTS = re.compile(r"\W*(?:no\b\s*[,.;:!–—-]|i mean\b(?!\s*,))", re.IGNORECASE)
+_OBJECTION = re.compile(r"\W*(?:no\b\s*[,.;:!–—-]|i mean\b(?!\s*,))", re.IGNORECASE)
 
 
 def is_follow_up(text: str) -> bool:
-    """Return whether `text` goes on with what was just answered: asks, objects, corrects, or wants more of it."""
-    if _OBJECTS.match(text) or (is_question(text) and not _NEWLY_BEGUN.match(text)):
+    """Return whether `text` follows up on the bot's last reply: a question, an objection, a correction, a wish for
+    more."""
+    if _OBJECTION.match(text) or (is_question(text) and not _NEW_SUBJECT.match(text)):
         return True
     words = [word.group().casefold().replace("’", "'") for word in _WORD.finditer(text)]
     while len(words) > 1 and words[0] in _OPENINGS:
         del words[0]
-    return bool(words) and (words[0] in _GOES_ON or " ".join(words[:2]) in _GOES_ON)
+    return bool(words) and (words[0] in _FOLLOW_UPS or " ".join(words[:2]) in _FOLLOW_UPS)
 
 
 def calls_any(text: str, names: Sequence[str]) -> bool:
-    """Return whether `text` calls somebody of `names`: 'Ben, what …', 'hey Ben what …', '… don't you think, Ben?'.
+    """Return whether `text` calls one of `names`: 'Ben, what …', 'hey Ben what …', '… don't you think, Ben?'.
 
-    Who is only spoken of ('Ben said that …', 'and Ben?') is not called. `names`: display names; their first words
-    count too. A name that is an ordinary word ('Will', 'Okay') counts only where it can be nothing else.
+    A mere mention ('Ben said that …', 'and Ben?') is not a call. `names`: display names; the first word of each counts
+    as a name too. A name that is an ordinary word ('Will', 'Okay') counts only where it can be nothing else.
     """
     words = words_of(text)
     if len(words) == 2 and words[0] in _CONJUNCTIONS:
         return False
-    said = set(words)
-    for name in _called(names):
-        # The recogniser knows everybody's name; and in a large channel most of them are not said.
-        if said.isdisjoint(words_of(name)) or not calls_name(text, (name,)):
+    distinct = set(words)
+    for name in _spoken_names(names):
+        # `calls_name` is slow, and in a large channel most names do not occur in the text.
+        if distinct.isdisjoint(words_of(name)) or not calls_name(text, (name,)):
             continue
         if name not in _ORDINARY and name not in _OPENINGS:
             return True
@@ -90,7 +91,7 @@ def calls_any(text: str, names: Sequence[str]) -> bool:
 
 
 def needs_no_reply(text: str) -> bool:
-    """Return whether `text` only shows attention ('mm-hm', 'oh really') or closes the matter ('thank you')."""
+    """Return whether `text` only shows attention ('mm-hm', 'oh really') or ends the subject ('thank you')."""
     if any(mark in text for mark in QUESTION_MARKS):
         return False
     words = " ".join(word.group().casefold() for word in _WORD.finditer(text))
@@ -98,17 +99,17 @@ def needs_no_reply(text: str) -> bool:
 
 
 def word_count(text: str) -> int:
-    """Return how many words `text` has; in writing without spaces two characters are about one."""
+    """Return how many words `text` has. In scripts without spaces two characters count as one word."""
     unspaced = len(_UNSPACED.findall(text))
     return len(_WORD.findall(_UNSPACED.sub(" ", text))) + (unspaced + 1) // 2
 
 
-def _called(names: Sequence[str]) -> list[str]:
-    """Return what each of these people may be called."""
-    called: dict[str, None] = {}
+def _spoken_names(names: Sequence[str]) -> list[str]:
+    """Return the full name and the first name of each person, casefolded."""
+    spoken_names: dict[str, None] = {}
     for name in names:
         words = [word.casefold() for word in _WORD.findall(name)]
         for spoken in (" ".join(words), *words[:1]):
             if len(spoken) >= SHORTEST_NAME:
-                called[spoken] = None
-    return list(called)
+                spoken_names[spoken] = None
+    return list(spoken_names)

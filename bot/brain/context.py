@@ -1,4 +1,4 @@
-"""What the brain hands to whoever finds the words: the session's memory as the messages of one model call."""
+"""Builds the input of one reply: session memory, quotes and tools as the messages of one model call."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# What is left out is mostly folded soon; until then half a summary stands for it.
-CONDENSED_CHARS = 600
-# What tools answered before takes at most this part of a prompt.
+# Length of the excerpt that stands for turns without room. Mostly they are folded soon.
+EXCERPT_CHARS = 600
+# Earlier tool results take at most a fourth of a prompt.
 EXCHANGES_SHARE = 4
-# So do the tools themselves: servers describe theirs at length, and a prompt is for the talk.
+# So do the descriptions of tools, which MCP servers write at length.
 OFFERS_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ModelContext:
-    """What is sent for one answer. `parts` is what is sent of the session, with where it comes from; `messages` the
-    same as it is sent, and between them what tools answered lately, of which the last parts tell.
+    """The input of one reply.
 
-    `session` is what the parts were made of; `current` the turn that is answered; `now` UTC epoch seconds.
+    `messages`: what is sent. `parts`: the same with its provenance, for the record; earlier tool results come last
+    in it and between the messages in the other. `session`: what the parts were built from. `current`: the turn to
+    answer. `now`: UTC epoch seconds.
     """
 
     session: SessionContext
@@ -56,13 +57,13 @@ class ModelContext:
     parts: tuple[PayloadPart, ...]
     messages: tuple[ChatMessage, ...]
     now: float
-    # What the recalled parts were made of; not all of them need have had room.
+    # The quotes offered; not all of them need have had room.
     quotes: tuple[Quote, ...] = ()
-    # Whether it has to stay within the model's budget on its way.
+    # Whether the model's token budget is enforced.
     enforced: bool = True
-    # What the model may call while it answers; None: nothing. What tools answered before is among the messages.
+    # The tools that the model may call while it answers, or None.
     tools: ToolRunner | None = None
-    # Whether the answer may be that there is nothing to say: then nothing is said before that is known.
+    # Whether the model may answer SKIP. Then nothing is spoken before it is clear that it does not.
     may_skip: bool = False
 
 
@@ -81,19 +82,18 @@ def build_context_messages(
     asker: Asker = NOBODY,
     may_skip: bool = False,
 ) -> ModelContext:
-    """Return what a model is sent to answer `current`, and log `model_context_built`.
+    """Build the input of a reply to `current`.
 
-    System prompts, what is known of the people present (`participants`), the summary, the window word for word, live
-    notes, recalled quotes, the current turn: within `max_input_tokens`. `policy`: how they are counted and what is put
-    in the place of what has no room. `toolbox`: what may be called on behalf of `asker`. `may_skip`: the model was told
-    that it may say nothing. This is where the session
-    asks itself whether a batch is due for folding; that
-    happens in the background and never delays the answer. Raises `ContextOverflowError`.
+    In order: system prompts, facts about the people present (`participants`), summary, window, live notes, quotes,
+    current turn; in all at most `max_input_tokens`. `policy`: how tokens are counted, and whether an excerpt stands
+    for turns without room. `toolbox`: tools to offer on behalf of `asker`. `may_skip`: the system prompt offers SKIP.
+    Building it also makes the session check whether a batch is due for folding, which happens in the background.
+    Raises `ContextOverflowError`.
     """
     count = estimate_text_tokens if policy is None else policy.count_tokens
     tools = None if toolbox is None else toolbox.use(asker)
     if tools is not None:
-        tools.offers = _affordable(tools.offers, max_input_tokens // OFFERS_SHARE, count)
+        tools.offers = _offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
     offers = () if tools is None else tools.offers
     exchanged: dict[int, list[ChatMessage]] = {}
     if toolbox is not None:
@@ -103,7 +103,7 @@ def build_context_messages(
             turns={turn.seq for turn in memory.window if not turn.tombstone},
             cost=partial(message_tokens, count=count),
         )
-        max_input_tokens -= sum(message_tokens(each, count) for told in exchanged.values() for each in told)
+        max_input_tokens -= sum(message_tokens(each, count) for messages in exchanged.values() for each in messages)
     session = memory.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
         build_payload,
@@ -117,14 +117,14 @@ def build_context_messages(
     )
     parts = build()
     if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
-        condensed = _condensed(left_out_turns(session, parts), zone, policy)
-        parts = build(condensed=condensed) if condensed else parts
-    whole = (*parts, *(_exchanged(told, count) for told in exchanged.values()))
-    memory.sent(session, whole, zone=zone)
+        excerpt = _excerpt(left_out_turns(session, parts), zone, policy)
+        parts = build(condensed=excerpt) if excerpt else parts
+    recorded = (*parts, *(_exchange_part(messages, count) for messages in exchanged.values()))
+    memory.sent(session, recorded, zone=zone)
     return ModelContext(
         session=session,
         current=current,
-        parts=whole,
+        parts=recorded,
         messages=insert_exchanges([(_message(part), _turn_in(part)) for part in parts], exchanged),
         now=now,
         quotes=tuple(quotes),
@@ -134,16 +134,16 @@ def build_context_messages(
     )
 
 
-def _exchanged(told: Sequence[ChatMessage], count: Callable[[str], int]) -> PayloadPart:
-    """Return what was called for one earlier question and what came of it, as one part: for the record alone."""
-    lines = [f"{each.name}({each.arguments})" for message in told for each in message.tool_calls]
-    lines += [f"{message.name}: {message.content}" for message in told if message.role is ChatRole.TOOL]
+def _exchange_part(messages: Sequence[ChatMessage], count: Callable[[str], int]) -> PayloadPart:
+    """Return the tool calls of one earlier question and their results as one part. It is recorded, not sent."""
+    lines = [f"{each.name}({each.arguments})" for message in messages for each in message.tool_calls]
+    lines += [f"{message.name}: {message.content}" for message in messages if message.role is ChatRole.TOOL]
     made = as_sent(part("tool", PartKind.TOOL, "\n".join(lines)))
-    return replace(made, tokens=sum(message_tokens(message, count) for message in told))
+    return replace(made, tokens=sum(message_tokens(message, count) for message in messages))
 
 
-def _affordable(offers: Sequence[ToolOffer], room: int, count: Callable[[str], int]) -> tuple[ToolOffer, ...]:
-    """Return the tools that may be told of in `room` tokens, the first of them first."""
+def _offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str], int]) -> tuple[ToolOffer, ...]:
+    """Return the offers that fit into `room` tokens, first come first served. Logs those left out."""
     kept: list[ToolOffer] = []
     for offer in offers:
         cost = offers_tokens([offer], count)
@@ -163,10 +163,10 @@ def _turn_in(part: PayloadPart) -> Seq | None:
     return part.seq_from if part.kind is PartKind.TURN else None
 
 
-def _condensed(turns: Sequence[Turn], zone: tzinfo, policy: PromptPolicy) -> tuple[PayloadPart, ...]:
-    """Return what stands beside the note for turns that had no room: their best sentences, or nothing."""
-    said = [Message("user", turn_text(turn, zone), timestamp=turn.started_at) for turn in turns]
-    text = summarize_by_rules(said, SummarizeOptions(max_summary_chars=CONDENSED_CHARS)) if said else ""
+def _excerpt(turns: Sequence[Turn], zone: tzinfo, policy: PromptPolicy) -> tuple[PayloadPart, ...]:
+    """Return an excerpt of turns that have no room, as one part; empty if it says nothing."""
+    lines = [Message("user", turn_text(turn, zone), timestamp=turn.started_at) for turn in turns]
+    text = summarize_by_rules(lines, SummarizeOptions(max_summary_chars=EXCERPT_CHARS)) if lines else ""
     if not text:
         return ()
     return (as_sent(part("system", PartKind.SUMMARY, f"Of what is left out below: {text}", count=policy.count_tokens)),)

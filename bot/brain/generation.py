@@ -1,7 +1,4 @@
-"""Thinking an answer: the responder's stream becomes whole sentences for the one who speaks.
-
-It does not decide what is asked or how it is said aloud.
-"""
+"""Generates a reply: cuts the responder's stream into sentences for the speech output."""
 
 from __future__ import annotations
 
@@ -26,36 +23,36 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# A sentence to be spoken, what went wrong instead, or the end.
+# A sentence to speak, a failure in its place, or None at the end.
 GeneratedItem: TypeAlias = str | ChatModelError | ContextOverflowError | None
 
-# Sentences a fast model may be ahead of the voice; more would be thought in vain if people speak on.
+# Sentences that the model may be ahead of the voice. More would be wasted if somebody interrupts.
 SENTENCES_AHEAD = 4
 
 
 def new_sentence_queue() -> asyncio.Queue[GeneratedItem]:
-    """Return the queue between thinking and speaking."""
+    """Return the bounded queue between `ReplyGenerator` and `SpeechOutput`."""
     return asyncio.Queue(SENTENCES_AHEAD)
 
 
 class ReplyGenerator:
-    """Asks the responder. One a room."""
+    """Asks the responder. One for each room."""
 
     def __init__(self, responder: Responder, clock: Clock) -> None:
         self._responder = responder
         self._clock = clock
 
-    async def think(
+    async def generate(
         self,
         context: ModelContext,
-        thoughts: asyncio.Queue[GeneratedItem],
+        sentences: asyncio.Queue[GeneratedItem],
         progress: ReplyProgress,
         *,
         may_skip: bool = False,
     ) -> None:
-        """Cut the responder's stream into sentences; a failure is handed on like one, and the end at last.
+        """Put the reply into `sentences`, one by one; a failure like a sentence, and None at the end.
 
-        `may_skip`: the responder may find that nothing is to be said, and nobody waits for an answer.
+        `may_skip`: the responder may say nothing, and a failure is not reported, because nobody waits for the reply.
         """
         splitter = SentenceSplitter()
         try:
@@ -65,20 +62,20 @@ class ReplyGenerator:
             ):
                 async for piece in pieces:
                     if progress.model_first_token_ms is None:
-                        progress.model_first_token_ms = elapsed_ms(progress.begun_at, self._clock.monotonic())
+                        progress.model_first_token_ms = elapsed_ms(progress.started_at, self._clock.monotonic())
                     for sentence in splitter.feed(piece):
-                        await thoughts.put(sentence)
+                        await sentences.put(sentence)
             for sentence in splitter.flush():
-                await thoughts.put(sentence)
+                await sentences.put(sentence)
         except CutOffError as error:
-            log.warning("answer_cut_off", reason=str(error))
-            # Half a sentence is better than none, and none better than half a second one.
+            log.warning("reply_cut_off", reason=str(error))
+            # An unfinished first sentence is spoken, since there is no other; an unfinished later one is dropped.
             for sentence in () if splitter.spoke else splitter.flush():
-                await thoughts.put(sentence)
+                await sentences.put(sentence)
         except (ChatModelError, ContextOverflowError) as error:
-            # What the model had begun to say is half a sentence: better left out.
+            # The unfinished sentence is dropped.
             if may_skip and not splitter.spoke:
                 progress.skip(str(error))
             else:
-                await thoughts.put(error)
-        await thoughts.put(None)
+                await sentences.put(error)
+        await sentences.put(None)

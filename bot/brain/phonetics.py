@@ -1,8 +1,8 @@
-"""How words sound, roughly, and how far two sounds are apart. Pure.
+"""Rough phonemes of written words, and how much two phoneme strings differ. Pure.
 
-Made for telling a mis-heard name from another word: spelling is reduced to classes of sounds, one letter each, and
-what recognisers swap (m and n, t and d, one vowel and its neighbour) is near, what they tell apart is far. English
-spelling, with what other languages that are written alike share with it.
+It tells a misheard name from another word. Spelling is reduced to classes of phonemes, one letter each. Phonemes that
+recognisers confuse (m and n, t and d, neighbouring vowels) have a small distance, others a large one. Made for English
+spelling; it serves other languages in Latin letters as far as they spell alike.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import unicodedata
 from functools import lru_cache
 
 _VOWELS = frozenset("AEIOU")
-# What is spelt with several letters, and what is not heard. In order; capitals are sounds that are settled.
+# Spelling rules, applied in order. Capitals are phonemes that no later rule changes.
 _SPELLINGS = tuple(
     (re.compile(pattern), sound)
     for pattern, sound in (
@@ -37,11 +37,11 @@ _SPELLINGS = tuple(
         (r"ee|ea|ie|ey", "I"),
         (r"ai|ay|ei", "E"),
         (r"au|aw", "A"),
-        # A last e lengthens and is not heard: 'tone', 'Rome'.
+        # A final e is silent: 'tone', 'Rome'.
         (r"(?<=[^aeiouyA-Z])e(?=s?$)", ""),
         (r"(?<=[aeiouAEIOU])h", ""),
         (r"d(?=t)|t(?=d)", ""),
-        # Between m and t lips make a sound that nobody means: 'rumpton'.
+        # The p or b that slips in between m and t: 'rumpton'.
         (r"(?<=m)[pb](?=t)", ""),
         (r"a", "A"),
         (r"e", "E"),
@@ -51,8 +51,8 @@ _SPELLINGS = tuple(
         (r"(.)\1+", r"\1"),
     )
 )
-# How unlike two sounds are, of 1; a pair that is not here is as unlike as can be.
-_APART = {
+# Distance of two phonemes, 0 to 1. Pairs that are not listed have distance 1.
+_DISTANCES = {
     frozenset(pair): distance
     for distance, pairs in (
         (0.2, ("sz",)),
@@ -65,17 +65,17 @@ _APART = {
     )
     for pair in pairs
 }
-# What a sound costs that one has more than the other: breath and glides are lost easily. A vowel is slurred in between
-# more easily than it is swallowed ('Alex' is not 'Alexa').
-_MORE = {"h": 0.2, "w": 0.3, "y": 0.3, "s": 0.6, "r": 0.6, "l": 0.6}
-_MORE_CONSONANT = 0.8
+# Cost of a phoneme that only one of the two has. Breath and glides are lost easily; a vowel is added more easily than
+# it is lost ('Alex' is not 'Alexa').
+_INSERTION = {"h": 0.2, "w": 0.3, "y": 0.3, "s": 0.6, "r": 0.6, "l": 0.6}
+_OTHER_CONSONANT = 0.8
 _ADDED_VOWEL = 0.35
 _LOST_VOWEL = 1.0
 
 
 @lru_cache(maxsize=4096)
 def to_phonemes(word: str) -> str:
-    """Return the sounds of one word, a letter each; empty for what is not written in Latin letters."""
+    """Return the phonemes of one word, a letter each; empty for a word that is not in Latin letters."""
     plain = unicodedata.normalize("NFKD", word.casefold())
     for pattern, sound in _SPELLINGS:
         plain = pattern.sub(sound, plain)
@@ -83,18 +83,21 @@ def to_phonemes(word: str) -> str:
 
 
 def phonetic_distance(heard: str, meant: str) -> float:
-    """Return how far the sounds heard are from those meant: 0 is alike, and a wholly other consonant is 1."""
+    """Return the weighted edit distance of two phoneme strings. 0: they sound alike; one different consonant adds 1."""
     row = [0.0]
     for sound in meant:
-        row.append(row[-1] + _more(sound, _LOST_VOWEL))
-    for mine in heard:
-        above, added = row, _more(mine, _ADDED_VOWEL)
+        row.append(row[-1] + _insertion_cost(sound, _LOST_VOWEL))
+    for heard_phoneme in heard:
+        above, added = row, _insertion_cost(heard_phoneme, _ADDED_VOWEL)
         row = [above[0] + added]
-        for at, theirs in enumerate(meant):
-            unlike = 0.0 if mine == theirs else _APART.get(frozenset((mine, theirs)), 1.0)
-            row.append(min(above[at + 1] + added, row[at] + _more(theirs, _LOST_VOWEL), above[at] + unlike))
+        for at, meant_phoneme in enumerate(meant):
+            pair = frozenset((heard_phoneme, meant_phoneme))
+            replaced = 0.0 if len(pair) == 1 else _DISTANCES.get(pair, 1.0)
+            row.append(
+                min(above[at + 1] + added, row[at] + _insertion_cost(meant_phoneme, _LOST_VOWEL), above[at] + replaced)
+            )
     return row[-1]
 
 
-def _more(sound: str, vowel: float) -> float:
-    return vowel if sound in _VOWELS else _MORE.get(sound, _MORE_CONSONANT)
+def _insertion_cost(sound: str, vowel: float) -> float:
+    return vowel if sound in _VOWELS else _INSERTION.get(sound, _OTHER_CONSONANT)

@@ -1,6 +1,6 @@
-"""What a reply is reminded of: a few quotes of what was said before the window, found while the answer is prepared.
+"""Finds quotes for a reply: what was said before the window and is about the question.
 
-The reply never waits for long and never fails for it. What the model has before it anyway is not repeated.
+The search is bounded in time, and its failure never fails the reply. What the prompt holds anyway is not quoted.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# What an evicted window keeps is four fifths of its room; system prompts and summary take of the rest.
-SURE_SHARE = 0.6
-# Name, clock time and the message itself.
+# Part of the input budget that the window surely gets: eviction leaves it four fifths, and the rest of the prompt
+# takes its share of them.
+WINDOW_SHARE = 0.6
+# Name, clock time and the frame of the message.
 TURN_OVERHEAD_TOKENS = 16
-# Found for each quote that is wanted: what is in view already is left out of them.
-SEARCHED = 3
-# A search ahead has the time of a pause, and nobody waits for it.
-AHEAD_S = 2.0
-# Texts that share so much of their words are about the same: a recogniser hears an end or a name anew.
-NEAR_SHARE = 0.8
+# Results searched for each quote wanted, since what the prompt holds is left out.
+RESULTS_PER_QUOTE = 3
+# Limit of a prefetch. Nobody waits for it.
+PREFETCH_S = 2.0
+# Share of common words from which a prefetch serves: the final recognition often differs in an ending or a name.
+SAME_QUESTION_SHARE = 0.8
 
 
 class QuoteFinder:
@@ -54,62 +55,64 @@ class QuoteFinder:
         self._settings = settings
         self._max_input_tokens = max_input_tokens
         self._zone = zone
-        self._ahead: _Ahead | None = None
+        self._prefetched: _Prefetch | None = None
 
-    def foresee(self, question: Turn, memory: SessionMemory) -> None:
-        """Search for what somebody seems to ask, while it is not sure yet that this is all. Returns at once.
+    def prefetch(self, question: Turn, memory: SessionMemory) -> None:
+        """Start a search for a question that may not be complete yet. Returns at once.
 
-        `quotes` takes what is found if that was nearly it. *Ownership*: the newest search is kept, ended by the next
-        one, and bounded in time.
+        `find` uses the result if the final question has nearly the same words. *Ownership*: only the newest search is
+        kept; the next one cancels it, and it is bounded in time.
         """
-        text, sent = _text_of(question), self._sent(question, memory)
+        text, sent = _text_of(question), self._turns_sent(question, memory)
         seen_from = sent[0].seq if sent else question.seq
-        if self._ahead is not None:
-            if self._ahead.fits(text, seen_from):
+        if self._prefetched is not None:
+            if self._prefetched.fits(text, seen_from):
                 return
-            self._ahead.task.cancel()
-        task = asyncio.create_task(self._search_ahead(text, seen_from), name="recall-ahead")
-        self._ahead = _Ahead(_words(text), seen_from, task)
+            self._prefetched.task.cancel()
+        task = asyncio.create_task(self._run_prefetch(text, seen_from), name="recall-prefetch")
+        self._prefetched = _Prefetch(_words(text), seen_from, task)
 
-    def _sent(self, question: Turn, memory: SessionMemory) -> tuple[Turn, ...]:
-        """Return what the model has before it anyway, besides the question."""
+    def _turns_sent(self, question: Turn, memory: SessionMemory) -> tuple[Turn, ...]:
+        """Return the turns that the prompt surely holds, besides the question."""
         window = [turn for turn in memory.window if turn.seq != question.seq]
         return select_turns_surely_sent(window, max_input_tokens=self._max_input_tokens)
 
-    async def _search_ahead(self, text: str, seen_from: Seq) -> Sequence[Recalled]:
+    async def _run_prefetch(self, text: str, seen_from: Seq) -> Sequence[Recalled]:
         try:
-            async with asyncio.timeout(AHEAD_S):
-                return await self._search(text, seen_from, embed_within_s=AHEAD_S / 2)
+            async with asyncio.timeout(PREFETCH_S):
+                return await self._search(text, seen_from, embed_within_s=PREFETCH_S / 2)
         except (TimeoutError, StoreError) as error:
-            log.info("recall_ahead_failed", error_class=type(error).__name__)
+            log.info("recall_prefetch_failed", error_class=type(error).__name__)
             return ()
 
     async def _search(self, text: str, seen_from: Seq, *, embed_within_s: float) -> Sequence[Recalled]:
         return await self._recall.search(
             text,
             self._room.scope_beyond(seen_from),
-            limit=SEARCHED * self._settings.quotes,
+            limit=RESULTS_PER_QUOTE * self._settings.quotes,
             embed_within_s=embed_within_s,
         )
 
-    async def quotes(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
-        """Return the quotes for a reply to `question`, best first; none when nothing else is about it, when the
-        search took longer than `recall.wait_ms`, or when it failed."""
+    async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
+        """Return the quotes for a reply to `question`, best first.
+
+        None if nothing else is about it, if the search took longer than `recall.wait_ms`, or if it failed.
+        """
         settings = self._settings
         within_s = settings.wait_ms / 1000
         text = _text_of(question)
-        sent = self._sent(question, memory)
+        sent = self._turns_sent(question, memory)
         seen_from = sent[0].seq if sent else question.seq
-        ahead = self._ahead
+        prefetched = self._prefetched
         try:
             async with asyncio.timeout(within_s):
-                if ahead is not None and ahead.fits(text, seen_from):
-                    found = await ahead.found()
+                if prefetched is not None and prefetched.fits(text, seen_from):
+                    found = await prefetched.result()
                 else:
-                    # The embedding has the first half of the time; without it the full text is ready in the second.
+                    # The embedding gets half of the time; full-text search needs the rest.
                     found = await self._search(text, seen_from, embed_within_s=within_s / 2)
         except TimeoutError:
-            log.info("recall_late", within_s=within_s)
+            log.info("recall_timed_out", within_s=within_s)
             return ()
         except StoreError as error:
             log.warning("recall_failed", problem=str(error))
@@ -125,29 +128,29 @@ class QuoteFinder:
             zone=self._zone,
         )
         log.debug(
-            "recall_joined", found=len(found), quotes=len(quotes), tokens=sum(each.part.tokens for each in quotes)
+            "recall_quotes_found", found=len(found), quotes=len(quotes), tokens=sum(each.part.tokens for each in quotes)
         )
         return quotes
 
 
 @dataclass(frozen=True, slots=True)
-class _Ahead:
-    """A search for what somebody seemed to ask."""
+class _Prefetch:
+    """A search for a question that may not have been complete."""
 
     words: frozenset[str]
     seen_from: Seq
     task: asyncio.Task[Sequence[Recalled]]
 
     def fits(self, text: str, seen_from: Seq) -> bool:
-        """Return whether it was for nearly these words, in the same view."""
+        """Return whether it searched for nearly these words, with the same turns left out."""
         words = _words(text)
-        return seen_from == self.seen_from and len(words & self.words) >= NEAR_SHARE * len(words | self.words)
+        return seen_from == self.seen_from and len(words & self.words) >= SAME_QUESTION_SHARE * len(words | self.words)
 
-    async def found(self) -> Sequence[Recalled]:
-        """Return what it found. Raises `TimeoutError` when a newer search has ended it.
+    async def result(self) -> Sequence[Recalled]:
+        """Return what it found. Raises `TimeoutError` if a newer search has cancelled it.
 
-        *Cancellation*: the search goes on. Awaited as it is, it would be cancelled with whoever gives up waiting, and
-        its cancellation would pass for that of everybody who waits for it later.
+        *Cancellation*: the search goes on. Awaiting the task itself would cancel it with the first caller that gives
+        up, and later callers would take that for their own cancellation.
         """
         await asyncio.wait({self.task})
         if self.task.cancelled():
@@ -164,11 +167,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn, ...]:
-    """Return the newest turns of a window, as far as they will have room in a prompt whatever else is in it.
-
-    Mostly all of them. Where the window is about to be evicted, its older turns are as good as not sent.
-    """
-    room = SURE_SHARE * max_input_tokens
+    """Return the newest turns of a window that surely have room in the prompt. Mostly that is all of them; shortly
+    before eviction the older ones may not be sent."""
+    room = WINDOW_SHARE * max_input_tokens
     kept: list[Turn] = []
     for turn in reversed(window):
         room -= estimate_text_tokens(" ".join(part.text for part in turn.parts)) + TURN_OVERHEAD_TOKENS
@@ -179,7 +180,7 @@ def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -
 
 
 def _texts_in_view(memory: SessionMemory, sent: Sequence[Turn]) -> list[str]:
-    # Its own words are no source: what the bot has told once it can tell again as somebody's.
+    # The bot's own turns don't count: what it once quoted from somebody may be quoted again.
     people = [turn for turn in sent if turn.kind is not TurnKind.ASSISTANT]
     texts = [part.text for turn in people for part in turn.parts]
     texts += [sentence.text for sentence in memory.summary.sentences] if memory.summary is not None else []

@@ -1,7 +1,7 @@
-"""Carrying out an answer: it is thought (`thinking`), spoken (`speaking`), and recorded as far as it was heard.
+"""Carries replies out: each is generated (`generation`), spoken (`speech_output`) and recorded as heard.
 
-One answer is in the works at a time and at most one question waits; a newer question takes the waiting one's
-place. Whether to answer is decided in `decider`; this shell only conducts, times, and tells how it went.
+One reply is in progress at a time, and at most one question waits; a newer question replaces it. Whether to answer at
+all is decided in `decider`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ BROKEN_OFF = "My answer broke off before I could give it. Ask me again."
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The turn to be answered; `utterance_id` is the speech it came from, `ended_at` when that ended (monotonic).
+    """The turn to answer. `utterance_id`: the speech it came from; `ended_at`: when that ended, monotonic seconds.
 
-    `asker_id`: of several who speak in the turn the one who is answered, as turns know people; empty: nobody, it is a
-    thought of the bot's own. `reason`: why it is answered. `may_skip`: the model may find that nothing is to be said.
+    `asker_id`: who is answered, if several people speak in the turn; empty: nobody, the bot speaks unasked. `reason`:
+    why it is answered. `may_skip`: the model may decide to say nothing.
     """
 
     turn: Turn
@@ -55,7 +55,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """How an answer went. `text` is what was heard of it; times are monotonic seconds, durations milliseconds."""
+    """A finished reply. `text`: the part that was heard. Times are monotonic seconds, durations milliseconds."""
 
     question: Question
     text: str
@@ -64,34 +64,34 @@ class Reply:
     ended_at: float
     model_first_token_ms: float | None
     synthesis_first_audio_ms: float | None
-    # A plain sentence for the people in the channel, when something failed; never holds what was said.
+    # A plain sentence for the channel if something failed. It never quotes what was said.
     failure: str | None
-    # What the voice could not say; the room writes it instead.
+    # Text for which synthesis failed; the room writes it in the channel instead.
     unsaid: str = ""
-    # There was nothing to say.
+    # The model decided to say nothing.
     skipped: bool = False
 
 
 class SpeechToSpeech(Protocol):
-    """Somebody who answers in sound at once, without words to be spoken in between: speech-to-speech."""
+    """A speech-to-speech model, which answers in sound, without text in between."""
 
     @property
     def usable(self) -> bool:
-        """Return whether to ask at all."""
+        """Return whether it can answer now."""
 
     def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
-        """Yield the answer as it comes; nothing where the question may be skipped and there is nothing to say. Raises
-        `RealtimeError`, also after some pieces, and `CompactionError`."""
+        """Yield the reply as it comes; nothing if the model skips it. Raises `CompactionError`, and `RealtimeError`,
+        also after some pieces."""
 
-    def spoken(self, heard_s: float, *, complete: bool) -> None:
-        """Take note of how much of the answer was heard. Called once after each `speak`."""
+    def report_heard(self, heard_s: float, *, complete: bool) -> None:
+        """Tell it how much of the reply was heard. Called once after each `speak`."""
 
 
 class Replier:
-    """Carries out answers one after the other. `run` is its task, owned by the room.
+    """Carries out replies one after the other. `run` is its task, owned by the room.
 
-    `build_context` makes what the responder is given; `on_reply` gets each finished answer (also one of which
-    nothing was heard). *Cancellation* of `run` stops speech at once; call `shut_down` first, to record what was heard.
+    `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
+    *Cancellation* of `run` stops speech at once; call `shut_down` first, to record what was heard.
     """
 
     def __init__(
@@ -108,32 +108,32 @@ class Replier:
         pronunciations: Mapping[str, str] | None = None,
         blocked_words: Sequence[str] = (),
         moderator: Moderator | None = None,
-        direct: SpeechToSpeech | None = None,
+        speech_to_speech: SpeechToSpeech | None = None,
     ) -> None:
         self._build_context = build_context
         self._playback = playback
         self._clock = clock
         self._timeout_s = timeout_s
         self._on_reply = on_reply
-        self._direct = direct
-        self._thinking = ReplyGenerator(responder, clock)
-        self._speaking = SpeechOutput(
+        self._speech_to_speech = speech_to_speech
+        self._generator = ReplyGenerator(responder, clock)
+        self._output = SpeechOutput(
             synthesizer=synthesizer,
             playback=playback,
             clock=clock,
-            on_queued=self._sounds,
+            on_queued=self._on_audio_queued,
             own_names=own_names,
             pronunciations=pronunciations,
             blocked_words=blocked_words,
             moderator=moderator,
         )
         self._waiting: Question | None = None
-        self._asked = asyncio.Event()
+        self._question_added = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._scope: asyncio.Timeout | None = None
+        self._timeout: asyncio.Timeout | None = None
         self._shut_down = False
-        # Whether the answer in the works has been broken off, and whether none is that still has to be recorded.
+        # Whether the reply in progress was interrupted; `_recorded` is clear until an interrupted reply is recorded.
         self._interrupted = False
         self._recorded = asyncio.Event()
         self._recorded.set()
@@ -141,27 +141,27 @@ class Replier:
 
     @property
     def waiting(self) -> Question | None:
-        """Return the question that waits behind the answer being spoken."""
+        """Return the question that waits behind the reply in progress."""
         return self._waiting
 
     @property
     def busy(self) -> bool:
-        """Return whether an answer is in the works."""
+        """Return whether a reply is in progress or a question waits."""
         return not self._idle.is_set()
 
     @property
-    def sounding(self) -> bool:
-        """Return whether an answer is in the works that has begun to be spoken."""
+    def speaking(self) -> bool:
+        """Return whether the reply in progress has begun to be spoken."""
         return self._progress is not None and bool(self._progress.pieces)
 
     def interrupt_current(self) -> None:
         """Stop the reply in progress at once; the waiting question is answered next. For barge-in."""
-        if self._scope is None or self._interrupted:
+        if self._timeout is None or self._interrupted:
             return
         self._interrupted = True
         self._recorded.clear()
         self._playback.stop()
-        self._scope.reschedule(asyncio.get_running_loop().time())
+        self._timeout.reschedule(asyncio.get_running_loop().time())
 
     def cancel_all(self) -> None:
         """Stop the reply in progress at once and discard the waiting question. For a request to be silent."""
@@ -177,10 +177,10 @@ class Replier:
             log.warning("reply_not_recorded", within_s=within_s)
 
     def ask(self, question: Question) -> Question | None:
-        """Take `question` on; return the waiting one whose place it took."""
+        """Queue `question`; return the waiting question that it replaces, if any."""
         superseded, self._waiting = self._waiting, question
         self._idle.clear()
-        self._asked.set()
+        self._question_added.set()
         return superseded
 
     async def shut_down(self, *, within_s: float) -> None:
@@ -188,8 +188,8 @@ class Replier:
         most. Call it once, before cancelling `run`."""
         self._shut_down = True
         self._waiting = None
-        if self._scope is not None:
-            self._scope.reschedule(asyncio.get_running_loop().time())
+        if self._timeout is not None:
+            self._timeout.reschedule(asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(within_s):
                 await self._idle.wait()
@@ -197,10 +197,10 @@ class Replier:
             log.warning("reply_not_recorded", within_s=within_s)
 
     async def run(self) -> None:
-        """Answer what is asked, for ever."""
+        """Answer questions, for ever."""
         while True:
-            await self._asked.wait()
-            self._asked.clear()
+            await self._question_added.wait()
+            self._question_added.clear()
             question, self._waiting = self._waiting, None
             try:
                 if question is not None and not self._shut_down:
@@ -211,97 +211,97 @@ class Replier:
                     self._idle.set()
 
     async def _answer(self, question: Question) -> Reply:
-        progress = self._progress = ReplyProgress(begun_at=self._clock.monotonic())
+        progress = self._progress = ReplyProgress(started_at=self._clock.monotonic())
         self._interrupted = False
         try:
-            async with asyncio.timeout(self._timeout_s) as self._scope:
+            async with asyncio.timeout(self._timeout_s) as self._timeout:
                 try:
-                    if not await self._speak_directly(question, progress):
+                    if not await self._answer_in_speech(question, progress):
                         context = await self._build_context(question)
-                        await self._think_and_speak(context, progress, may_skip=question.may_skip)
+                        await self._answer_in_text(context, progress, may_skip=question.may_skip)
                 except ContextOverflowError as error:
                     if question.may_skip:
                         progress.skip(str(error))
                     else:
-                        await self._refuse(error, progress)
+                        await self._speak_refusal(error, progress)
         except TimeoutError:
-            if not self._broken_off:
+            if not self._stopped:
                 progress.fail("time", TOO_SLOW)
         except CompactionError as error:
-            # The memory could not be read.
+            # Session memory could not be read.
             progress.fail("context", str(error))
         except asyncio.CancelledError:
-            # Where nobody cancelled this task, something that the answer waited for was: it costs this answer. Passed
-            # on, it would end the replier without a word, and the room would never be answered again.
+            # If nobody cancelled this task, something that the reply awaited was cancelled. That costs one reply;
+            # passed on, it would end the replier silently, and the room would never get an answer again.
             if _being_cancelled():
                 raise
             progress.fail("cancelled", BROKEN_OFF)
         finally:
-            self._scope = self._progress = None
-            # However this ends, nothing of this answer may sound later. Pieces played out are not touched.
+            self._timeout = self._progress = None
+            # Nothing of this reply may sound later. Pieces that were played are not touched.
             self._playback.stop()
-        if progress.direct and self._direct is not None:
-            # One that failed on its way ends where it was heard, whatever its maker goes on sending.
+        if progress.speech_to_speech and self._speech_to_speech is not None:
+            # A reply that failed ends where it was heard, even if the service goes on sending.
             failed = progress.failure is not None
-            complete = all(piece.complete for piece in progress.played) and not self._broken_off and not failed
-            self._direct.spoken(sum(piece.played_s for piece in progress.played), complete=complete)
+            complete = all(piece.complete for piece in progress.played) and not self._stopped and not failed
+            self._speech_to_speech.report_heard(sum(piece.played_s for piece in progress.played), complete=complete)
         return self._reply(question, progress)
 
-    async def _speak_directly(self, question: Question, progress: ReplyProgress) -> bool:
-        """Let speech-to-speech answer; return whether it did, at least in part."""
-        direct = self._direct
+    async def _answer_in_speech(self, question: Question, progress: ReplyProgress) -> bool:
+        """Answer with speech-to-speech. Return False if the text way has to answer instead."""
+        direct = self._speech_to_speech
         if direct is None or not direct.usable:
             return False
-        progress.direct = True
+        progress.speech_to_speech = True
         try:
             async with aclosing(direct.speak(question)) as stream:
                 async for speech in stream:
                     if progress.model_first_token_ms is None:
-                        progress.model_first_token_ms = elapsed_ms(progress.begun_at, self._clock.monotonic())
-                    if not await self._speaking.queue(speech, progress):
+                        progress.model_first_token_ms = elapsed_ms(progress.started_at, self._clock.monotonic())
+                    if not await self._output.queue(speech, progress):
                         break
         except RealtimeError as error:
             if not progress.pieces:
-                # Nothing was heard yet, so the answer comes the other way; whether for good is told elsewhere.
-                log.warning("direct_reply_failed", problem=str(error))
-                progress.direct = False
-                direct.spoken(0.0, complete=False)
+                # Nothing was heard yet, so the text way answers. The bridge tells the channel if it stays that way.
+                log.warning("speech_to_speech_reply_failed", problem=str(error))
+                progress.speech_to_speech = False
+                direct.report_heard(0.0, complete=False)
                 if question.asker_id == "":
-                    # Nobody waits for a thought of the bot's own.
+                    # Nobody waits for what the bot says unasked.
                     progress.skip(str(error))
                 return progress.skipped
-            if self._direct is not None and self._direct.usable:
+            if self._speech_to_speech is not None and self._speech_to_speech.usable:
                 progress.fail("model", str(error))
             else:
-                # That it is gone, and why, is told elsewhere.
-                log.warning("direct_reply_broke_off", problem=str(error))
+                # The bridge tells the channel that it is gone, and why.
+                log.warning("speech_to_speech_reply_broke_off", problem=str(error))
         if question.may_skip and not progress.pieces and progress.failure is None:
             progress.skip()
-        await self._speaking.play_out(progress)
+        await self._output.wait_until_played(progress)
         return True
 
-    def _sounds(self) -> None:
-        """From here on the sound's own length is the bound."""
-        if self._scope is not None and not self._broken_off:
-            self._scope.reschedule(None)
+    def _on_audio_queued(self) -> None:
+        """Lift the time limit: from here on the length of the sound is the limit."""
+        if self._timeout is not None and not self._stopped:
+            self._timeout.reschedule(None)
 
-    async def _refuse(self, error: ContextOverflowError, progress: ReplyProgress) -> None:
-        """Say aloud what to do about a question that is too much; the figures are written."""
-        thoughts = new_sentence_queue()
-        for thought in (error, None):
-            thoughts.put_nowait(thought)
-        await self._speaking.speak(thoughts, progress)
-        await self._speaking.play_out(progress)
+    async def _speak_refusal(self, error: ContextOverflowError, progress: ReplyProgress) -> None:
+        """Say aloud that the question is too large; the channel gets the figures in writing."""
+        sentences = new_sentence_queue()
+        for item in (error, None):
+            sentences.put_nowait(item)
+        await self._output.speak(sentences, progress)
+        await self._output.wait_until_played(progress)
 
-    async def _think_and_speak(self, context: ModelContext, progress: ReplyProgress, *, may_skip: bool) -> None:
-        thoughts = new_sentence_queue()
+    async def _answer_in_text(self, context: ModelContext, progress: ReplyProgress, *, may_skip: bool) -> None:
+        sentences = new_sentence_queue()
         async with asyncio.TaskGroup() as tasks:
-            think = self._thinking.think(context, thoughts, progress, may_skip=may_skip)
-            thinking = tasks.create_task(think, name="think")
-            await self._speaking.speak(thoughts, progress)
-            # After a failure of the voice there may be nobody left to take sentences.
-            thinking.cancel()
-        await self._speaking.play_out(progress)
+            generate = self._generator.generate(context, sentences, progress, may_skip=may_skip)
+            generating = tasks.create_task(generate, name="generate-reply")
+            await self._output.speak(sentences, progress)
+            # After a voice failure nobody takes sentences any more.
+            generating.cancel()
+        await self._output.wait_until_played(progress)
 
     def _reply(self, question: Question, progress: ReplyProgress) -> Reply:
         played = progress.played
@@ -320,7 +320,7 @@ class Replier:
         )
 
     @property
-    def _broken_off(self) -> bool:
+    def _stopped(self) -> bool:
         return self._shut_down or self._interrupted
 
 

@@ -1,4 +1,4 @@
-"""What is known of the answer being carried out: what thinking, speaking and their conductor each add to it."""
+"""The state of the reply that is being made. The replier, the generator and the speech output all write to it."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class ReplyProgress:
-    """How far an answer is. `begun_at` is monotonic seconds, `audio_s` the sound handed to playback so far."""
+    """How far one reply has come. `started_at`: monotonic seconds. `audio_s`: sound handed to playback so far."""
 
-    begun_at: float
+    started_at: float
     pieces: list[asyncio.Future[Played]] = field(default_factory=list)
     audio_s: float = 0.0
-    # What the voice could not say.
+    # Text for which synthesis failed.
     unsaid: list[str] = field(default_factory=list)
     model_first_token_ms: float | None = None
     synthesis_first_audio_ms: float | None = None
     # A plain sentence for the people in the channel.
     failure: str | None = None
-    # Whether speech-to-speech was asked, and so must be told how far it was heard.
-    direct: bool = False
-    # There was nothing to say.
+    # Whether speech-to-speech makes this reply and must be told how much of it was played.
+    speech_to_speech: bool = False
+    # The model decided to say nothing.
     skipped: bool = False
 
     def fail(self, stage: str, sentence: str) -> None:
-        """Note what failed, for the log and for the people; of several failures the last one is told to them."""
+        """Log a failure and keep `sentence` for the channel. Of several failures the channel is told the last."""
         log.error("reply_failed", stage=stage, problem=sentence)
         self.failure = sentence
 
     def skip(self, problem: str = "") -> None:
-        """Note that nothing is said. `problem`: what went wrong, which nobody who did not ask need be told."""
+        """Say nothing. `problem`: a failure that is only logged, because nobody waits for this reply."""
         if problem:
-            log.warning("doubtful_reply_failed", problem=problem)
+            log.warning("optional_reply_failed", problem=problem)
         self.skipped = True
 
     @property
     def played(self) -> list[Played]:
-        """Return what has been played, or was cut off while it played."""
+        """Return the pieces that were played, or cut off while they played."""
         return [piece.result() for piece in self.pieces if piece.done() and not piece.cancelled()]
 
 
 def elapsed_ms(since: float, now: float) -> float:
-    """Return the milliseconds between two monotonic times, as logs show them."""
+    """Return the milliseconds between two monotonic times in seconds."""
     return round(1000 * (now - since), 1)

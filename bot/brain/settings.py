@@ -1,4 +1,4 @@
-"""What an operator can tune in `bot.brain`; each field says its unit, its default's reason, when it takes effect."""
+"""Settings of `bot.brain`. Each description gives the unit, the reason for the default, and when a change applies."""
 
 from __future__ import annotations
 

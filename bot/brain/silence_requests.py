@@ -1,7 +1,7 @@
-"""Whether somebody tells the bot aloud to be silent for now, or to talk again, in seven languages. Pure.
+"""Recognises spoken requests to be silent for now, or to talk again, in seven languages. Pure.
 
-'Stop' over its words stops the reply, whoever says it; that is barge-in. This is about more: not to speak until it
-is asked to. So only words that can mean nothing else count, and only from who has the bot's ear.
+'Stop' said over a reply only ends that reply; that is barge-in. A silence request keeps the bot silent until somebody
+lets it talk again. So only phrases that can mean nothing else count; the caller checks that they are meant for the bot.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-# Around the request: 'oh please just shut up now, will you'. By language, as the recogniser writes them.
+# Words allowed around the request: 'oh please just shut up now, will you'. Spelled as the recogniser spells them.
 _FILLERS_BY_LANGUAGE = {
     "en": (
         "please just now okay ok oh hey will you would could can for a while bit moment minute already and so then "
@@ -28,7 +28,7 @@ _FILLERS_BY_LANGUAGE = {
     "pt": "por favor agora um uma pouco momento já ai e pode podes tá vá lá",
     "nl": "alsjeblieft alstublieft nu even eens een tijdje moment nou toch maar kun je en hé",
 }
-_HUSH_BY_LANGUAGE = {
+_SILENCE_BY_LANGUAGE = {
     "en": (
         "shut up", "shut it", "be quiet", "quiet", "stay quiet", "keep quiet", "be silent", "stay silent", "silence",
         "stop", "stop it", "stop talking", "stop speaking", "hush", "shush", "shh", "shhh", "sh", "zip it", "stop that",
@@ -62,7 +62,7 @@ _HUSH_BY_LANGUAGE = {
         "zeg niks", "zeg niets", "zwijg", "stil zijn", "sst",
     ),
 }  # fmt: skip
-_SPEAK_BY_LANGUAGE = {
+_TALK_BY_LANGUAGE = {
     "en": (
         "talk", "speak", "may talk", "may speak", "talk to us", "speak up", "unmute", "unmute yourself", "come back",
         "start talking", "be back", "join in", "are allowed to talk", "are allowed to speak",
@@ -84,36 +84,36 @@ def _phrases(by_language: Mapping[str, Sequence[str]]) -> frozenset[tuple[str, .
     return frozenset(tuple(phrase.split()) for phrases in by_language.values() for phrase in phrases)
 
 
-# All at once: rooms mix languages, and the recogniser does not always know which one it heard.
+# All languages at once: people mix them, and the recogniser does not always know which one it hears.
 _FILLERS = frozenset(word for words in _FILLERS_BY_LANGUAGE.values() for word in words.split())
-_HUSH = _phrases(_HUSH_BY_LANGUAGE)
-_SPEAK = _phrases(_SPEAK_BY_LANGUAGE)
+_SILENCE = _phrases(_SILENCE_BY_LANGUAGE)
+_TALK = _phrases(_TALK_BY_LANGUAGE)
 
 
 def asks_for_silence(text: str) -> bool:
-    """Return whether `text`, without the bot's name, asks it to be silent for now: 'please be quiet for a while'."""
-    return _is_about(text, _HUSH)
+    """Return whether `text` asks the bot to be silent: 'please be quiet for a while'. Strip the bot's name first."""
+    return _contains_request(text, _SILENCE)
 
 
 def asks_to_talk(text: str) -> bool:
-    """Return whether `text`, without the bot's name, lets it speak again: 'you can talk again'."""
-    return _is_about(text, _SPEAK)
+    """Return whether `text` lets the bot talk again: 'you can talk again'. Strip the bot's name first."""
+    return _contains_request(text, _TALK)
 
 
-def _is_about(text: str, phrases: Collection[Sequence[str]]) -> bool:
+def _contains_request(text: str, phrases: Collection[Sequence[str]]) -> bool:
     words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     if not words or len(words) > _MOST_WORDS:
         return False
-    return any(_asks(words, phrase) for phrase in phrases)
+    return any(_matches(words, phrase) for phrase in phrases)
 
 
-def _asks(words: Sequence[str], phrase: Sequence[str]) -> bool:
-    """Return whether the words are the phrase in its order, with nothing but fillers around and between."""
-    left = iter(phrase)
-    awaited = next(left, None)
+def _matches(words: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Return whether `words` are the phrase in order, with nothing but fillers around and between its words."""
+    rest = iter(phrase)
+    expected = next(rest, None)
     for word in words:
-        if word == awaited:
-            awaited = next(left, None)
+        if word == expected:
+            expected = next(rest, None)
         elif word not in _FILLERS:
             return False
-    return awaited is None
+    return expected is None

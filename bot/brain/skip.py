@@ -1,7 +1,7 @@
-"""The model's right to say nothing: how it is told of it, and how its SKIP is kept from ever being spoken.
+"""SKIP: how a model says nothing. The prompt that offers it, and the filter that keeps it from being spoken.
 
-Only where the decider was in doubt is the model told. Everything that could be the beginning of SKIP is held back
-until it is more than that, so that not a syllable of it reaches the voice.
+Only replies of which the decider was not sure offer SKIP. The filter holds back whatever could be the beginning of
+SKIP, so that no syllable of it reaches the voice.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
 SKIP = "SKIP"
-_HOW = f"If there is nothing you should say, answer with the single word {SKIP} and nothing else; nobody hears it."
-_WHY = {
+_HOW_TO_SKIP = (
+    f"If there is nothing you should say, answer with the single word {SKIP} and nothing else; nobody hears it."
+)
+_SKIP_REASONS = {
     Reason.ENGAGED: "Nobody said your name in the last turn, but you have just spoken with this person. Answer only if "
     "they go on talking to you; people also turn back to each other.",
     Reason.ROOM_QUESTION: "Nobody said your name in the last turn: it is a question to the room. Answer only if nobody "
@@ -28,68 +30,70 @@ _WHY = {
 }
 # Models put quotes, stars or brackets around a single word.
 _WRAPPING = " \t\r\n\"'`*_[]()<>“”‘’"
-_ENDINGS = _WRAPPING + ".!…,:;-–—"
+_PUNCTUATION = _WRAPPING + ".!…,:;-–—"
 # An upper-case beginning of the word at the end of what has come so far.
 _TAIL = re.compile(r"(?<![A-Za-z])(?:S|SK|SKI|SKIP)[^A-Za-z0-9]*$")
-# What some models think to themselves first; nobody hears it. The last of it may be the beginning of a tag.
-_NAMES = ("think", "thinking", "thought", "reasoning", "scratchpad")
-_THOUGHT = re.compile(rf"\s*[<◁](?P<name>{'|'.join(_NAMES)})[>▷].*?[<◁]/(?P=name)\s*[>▷]", re.IGNORECASE | re.DOTALL)
-_OPENING = re.compile(r"\s*[<◁](?P<name>[a-z]*)(?P<end>[>▷]?)", re.IGNORECASE)
+# Tags around the reasoning that some models write before their answer. It is not spoken.
+_REASONING_TAGS = ("think", "thinking", "thought", "reasoning", "scratchpad")
+_REASONING = re.compile(
+    rf"\s*[<◁](?P<name>{'|'.join(_REASONING_TAGS)})[>▷].*?[<◁]/(?P=name)\s*[>▷]", re.IGNORECASE | re.DOTALL
+)
+_OPENING_TAG = re.compile(r"\s*[<◁](?P<name>[a-z]*)(?P<end>[>▷]?)", re.IGNORECASE)
 
 
 def skip_instruction(reason: Reason) -> str:
-    """Return what the model is told besides when it may skip; empty where it has to answer."""
-    return f"{_WHY[reason]} {_HOW}" if reason in _WHY else ""
+    """Return the prompt that lets the model skip a reply with this reason; empty where it has to answer."""
+    return f"{_SKIP_REASONS[reason]} {_HOW_TO_SKIP}" if reason in _SKIP_REASONS else ""
 
 
 def is_skip(text: str) -> bool:
-    """Return whether an answer says that there is nothing to say."""
-    return text.strip(_ENDINGS).casefold() == SKIP.casefold()
+    """Return whether the whole answer is SKIP, in any case, quoted or with punctuation."""
+    return text.strip(_PUNCTUATION).casefold() == SKIP.casefold()
 
 
 async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None]) -> AsyncGenerator[str, None]:
-    """Yield an answer's pieces; none of them, and call `on_skip`, if it is SKIP or begins with it, or is empty.
+    """Yield the pieces of an answer. If it is empty, is SKIP or begins with SKIP, yield nothing and call `on_skip`.
 
-    What stands before a SKIP at the very end is yielded. Half of the word, from a model that was cut short, is the
-    whole of it. What a model thinks to itself first is no part of its answer and is left out.
+    Of an answer that ends in SKIP the part before it is yielded. Half of the word, from a model that was cut off,
+    counts as the whole. Reasoning that a model writes in tags before its answer is left out.
     """
-    held, begun = "", False
+    held, started = "", False
     async for piece in stream:
         held += piece
-        if not begun:
-            while (thought := _THOUGHT.match(held)) is not None:
-                held = held[thought.end() :]
-            if _is_thinking(held) or may_become_skip(held):
+        if not started:
+            while (reasoning := _REASONING.match(held)) is not None:
+                held = held[reasoning.end() :]
+            if _is_reasoning(held) or may_become_skip(held):
                 continue
             if begins_with_skip(held):
                 on_skip()
                 return
-            begun = True
+            started = True
         tail = _TAIL.search(held)
         ready, held = (held, "") if tail is None else (held[: tail.start()], held[tail.start() :])
         if ready:
             yield ready
-    if not begun:
+    if not started:
         on_skip()
     elif held and not held.startswith(SKIP[:2]):
         yield held
 
 
-def _is_thinking(text: str) -> bool:
-    """Return whether `text` is a thought that goes on, or may be the beginning of one."""
-    opening = _OPENING.match(text)
+def _is_reasoning(text: str) -> bool:
+    """Return whether `text` is reasoning that is not over, or may be the beginning of its tag."""
+    opening = _OPENING_TAG.match(text)
     if opening is None:
         return False
     name = opening["name"].lower()
     if opening["end"]:
-        return name in _NAMES
-    return opening.end() == len(text) and any(each.startswith(name) for each in _NAMES)
+        return name in _REASONING_TAGS
+    return opening.end() == len(text) and any(each.startswith(name) for each in _REASONING_TAGS)
 
 
 def may_become_skip(text: str) -> bool:
-    """Return whether all of `text` so far could be SKIP, or its beginning, in whatever case."""
+    """Return whether `text` so far could still become SKIP, in any case."""
     bare = text.lstrip(_WRAPPING)
-    word = bare.rstrip(_ENDINGS).casefold()
+    word = bare.rstrip(_PUNCTUATION).casefold()
     return SKIP.casefold().startswith(word) and (word == SKIP.casefold() or bare.casefold() == word)
 
 

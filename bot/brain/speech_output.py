@@ -1,6 +1,6 @@
-"""Speaking an answer: each sentence is cleaned, judged and given its sound, while the one before it plays.
+"""Speaks a reply: each sentence is cleaned, moderated and synthesised while the one before it plays.
 
-It says what it is handed and notes what became of it; when an answer begins and ends is its conductor's business.
+It writes what became of each sentence to `ReplyProgress`. When a reply starts and ends is up to `bot.brain.reply`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Playback drains in real time. A piece that waits longer than this behind two others is not being played at all.
+# Playback takes pieces in real time. One that waits longer than this behind two others is not being played at all.
 QUEUE_TIMEOUT_S = 60.0
-# A sender that takes nothing of what may sound for so long counts as gone.
+# A sender that takes no sound for so long, though it may, counts as gone.
 PLAYBACK_SLACK_S = 10.0
 
 MODEL_FAILED = "Sorry, the language model did not answer."
@@ -43,7 +43,8 @@ NOT_PLAYED = "My answer did not get through to the voice channel. `/leave` and `
 
 
 class SpeechOutput:
-    """The way from a sentence to the voice channel. One a room; `on_queued` is told of each piece that will sound."""
+    """Moderation, synthesis and playback of sentences. One for each room. `on_queued`: called when a piece starts to
+    play or is queued."""
 
     def __init__(
         self,
@@ -67,60 +68,60 @@ class SpeechOutput:
         self._pace = Pace()
         self._moderator = moderator
 
-    async def speak(self, thoughts: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
-        """Speak of each sentence what can be spoken, until the end; the next is made while one plays."""
+    async def speak(self, sentences: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
+        """Speak sentences until the queue yields None. Each is synthesised while the one before it plays."""
         normalizer = TextNormalizer(self._pronunciations, own_names=self._own_names)
-        while (item := await thoughts.get()) is not None:
+        while (item := await sentences.get()) is not None:
             if not isinstance(item, str):
                 overflow = isinstance(item, ContextOverflowError)
                 progress.fail("context" if overflow else "model", str(item))
                 if progress.pieces:
                     return
                 item = TOO_MUCH if overflow else MODEL_FAILED
-            said = normalizer.normalize(item)
-            if said is None or not await self._may_say(said.text, progress):
+            sentence = normalizer.normalize(item)
+            if sentence is None or not await self._may_say(sentence.text, progress):
                 continue
-            if not await self._say(said, progress):
+            if not await self._say(sentence, progress):
                 return
 
-    async def _say(self, said: SpeakableText, progress: ReplyProgress) -> bool:
-        """Speak one sentence, which sounds while the rest of it is made; return whether playback takes more."""
-        # What is remembered is the text, not the way it is pronounced.
-        piece = await self._opened(said, progress)
+    async def _say(self, sentence: SpeakableText, progress: ReplyProgress) -> bool:
+        """Speak one sentence; it plays while the rest of it is synthesised. Return whether playback takes more."""
+        # The turn records the text, not its pronunciation.
+        piece = await self._open_piece(sentence, progress)
         if piece is None:
             return False
-        begun, spoken_s = self._clock.monotonic(), 0.0
+        started, spoken_s = self._clock.monotonic(), 0.0
         try:
-            async with aclosing(self._synthesizer.stream(said.aloud)) as stream:
+            async with aclosing(self._synthesizer.stream(sentence.aloud)) as stream:
                 async for sound in stream:
                     piece.add(sound)
                     spoken_s += sound.duration_s
                     progress.audio_s += sound.duration_s
                     if progress.synthesis_first_audio_ms is None:
-                        progress.synthesis_first_audio_ms = elapsed_ms(begun, self._clock.monotonic())
+                        progress.synthesis_first_audio_ms = elapsed_ms(started, self._clock.monotonic())
                     if piece.done not in progress.pieces:
                         progress.pieces.append(piece.done)
                         self._on_queued()
         except SynthesisError as error:
-            progress.unsaid.append(words_after(said.text, error.spoken_share))
+            progress.unsaid.append(words_after(sentence.text, error.spoken_share))
             progress.fail("voice", str(error))
-            piece.end(text=words_until(said.text, error.spoken_share))
+            piece.end(text=words_until(sentence.text, error.spoken_share))
         else:
             piece.end()
-            self._pace.learn(said.aloud, spoken_s)
+            self._pace.learn(sentence.aloud, spoken_s)
         return True
 
-    async def _opened(self, said: SpeakableText, progress: ReplyProgress) -> Piece | None:
-        """Return a place in playback for a sentence, or None if it plays nothing any more."""
+    async def _open_piece(self, sentence: SpeakableText, progress: ReplyProgress) -> Piece | None:
+        """Return a piece in the playback queue for a sentence, or None if playback stands still."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
-                return await self._playback.open(said.text, expected_s=self._pace.duration_s(said.aloud))
+                return await self._playback.open(sentence.text, expected_s=self._pace.duration_s(sentence.aloud))
         except TimeoutError:
             progress.fail("playback", NOT_PLAYED)
             return None
 
     async def queue(self, speech: Speech, progress: ReplyProgress) -> bool:
-        """Queue a piece for playback; return whether playback takes more."""
+        """Queue finished sound. Return whether playback takes more."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
                 progress.pieces.append(await self._playback.queue(speech))
@@ -131,8 +132,8 @@ class SpeechOutput:
         self._on_queued()
         return True
 
-    async def play_out(self, progress: ReplyProgress) -> None:
-        """Wait until all that was queued has sounded, however often somebody makes it pause."""
+    async def wait_until_played(self, progress: ReplyProgress) -> None:
+        """Wait until everything queued has been played, however often barge-in pauses it."""
         waiting = set(progress.pieces)
         while waiting:
             moves = self._playback.moves
@@ -142,7 +143,7 @@ class SpeechOutput:
                 return
 
     async def _may_say(self, text: str, progress: ReplyProgress) -> bool:
-        """Return whether `text` may be spoken; if not, log why and let the people be told."""
+        """Return whether moderation lets `text` be spoken. If not, log why and note it for the channel."""
         try:
             objection = "word_list" if self._blocked_words.forbids(text) else None
             if objection is None and self._moderator is not None:

@@ -1,20 +1,20 @@
-"""What the model is told about who it is and how it speaks. The words are ours; a guild adds its own."""
+"""The system prompt: who the bot is, how it speaks, and what it is given. Operators and servers add their own rules."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-_WHO = """You are {name}, one of the people in a Discord voice channel. You hear everybody, you remember the \
+_IDENTITY = """You are {name}, one of the people in a Discord voice channel. You hear everybody, you remember the \
 evening, and you take part by speaking: what you write is read aloud at once."""
 
-_HOW = """How you speak:
+_STYLE = """How you speak:
 - Like a friend in the room: one to three short sentences, the answer first. Go on longer only when asked to.
 - Plain spoken words. No lists, headings, markdown, emoji, links, code or stage directions; say numbers and \
 signs as one says them.
 - Speak to the person who asked, by name when it helps. Keep apart who said what.
 - When you do not know or did not hear something, say so. Never make up what somebody said or did."""
 
-_MEMORY = """What you are given:
+_CONTEXT = """What you are given:
 - 'Earlier in this session' stands for everything said before the turns that follow it. The turns themselves are \
 word for word, each with its clock time and its speaker's name, as a recogniser heard them; it mishears at times.
 - '(interrupted)' after words of yours: somebody spoke over you there, and nobody heard the rest. Deal with what they \
@@ -29,25 +29,25 @@ _TOOLS = """Tools: call one only when what you need isn't in front of you, and o
 announce it and don't speak of tools; say what you found in your own words. When a tool refuses or fails, say in a \
 few words what you could not do."""
 
-# Behind what tools have found. Without it a small model calls the same tool again, or talks of tools: Qwen2.5-Coder
-# 1.5B answered 2 of 11 times what it was asked, 12 of 12 with the first sentence and 11 of 11 with the second.
+# Follows tool results. Without it a small model calls the same tool again, or talks about tools: Qwen2.5-Coder 1.5B
+# answered 2 of 11 questions without it, 12 of 12 with the first sentence, and 11 of 11 with the second.
 AFTER_TOOL_RESULTS = (
     "Now answer in plain words, from what stands above. Call another tool only if the answer is not there."
 )
-# The same where no more may be called: not every server minds a `tool_choice` that says so.
+# The same when no more calls are allowed: not every server obeys `tool_choice: none`.
 ANSWER_WITHOUT_TOOLS = "Answer now, in plain words, from what stands above. No tool can be called any more."
 
 
 @dataclass(frozen=True, slots=True)
 class SystemPrompt:
-    """The system prompt of one bot. `extra` is the operator's own addition, empty if none."""
+    """The system prompt of one bot. `extra`: the operator's own rules, or empty."""
 
     name: str
     extra: str = ""
 
     def text(self, *, tools: bool = False, guild: str = "") -> str:
-        """Return the whole system prompt. `tools`: there are some to be called. `guild`: a server's own addition."""
-        parts = [_WHO.format(name=self.name), _HOW, _MEMORY, *([_TOOLS] if tools else [])]
+        """Return the whole prompt. `tools`: whether tools can be called. `guild`: the server's own rules, or empty."""
+        parts = [_IDENTITY.format(name=self.name), _STYLE, _CONTEXT, *([_TOOLS] if tools else [])]
         if self.extra.strip():
             parts.append(f"House rules:\n{self.extra.strip()}")
         if guild.strip():

@@ -1,9 +1,8 @@
-"""Whether some words call the bot by its name, mis-hearings counted in. Pure.
+"""Finds the bot's name in recognised speech, misheard names included. Pure.
 
-A recogniser writes an unusual name as what it sounds like: 'Roomtone' comes out as 'room tone', 'Rumtone' or
-'Rome tone'. So words are compared by their sounds. Several ordinary words that together only sound like the name are
-mostly just that ('we roamed on', 'room ten is free'): they count where somebody is called, which is set off from the
-rest of the sentence.
+A recogniser writes an unusual name as it sounds: 'Roomtone' becomes 'room tone', 'Rumtone' or 'Rome tone'. So names are
+compared by their phonemes. Ordinary words that together only sound like the name ('we roamed on', 'room ten is free')
+count only where a call stands: set off from the rest of the sentence.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ GREETINGS = frozenset(
         "おい", "嘿", "喂", "你好",
     }
 )  # fmt: skip
-# Before a name in the midst of a sentence: who says them speaks to the one whose name follows.
+# Words after which a name in mid-sentence is a call: 'thank you Roomtone'.
 _OPENERS = GREETINGS | frozenset(
     {
         "thanks", "thank", "you", "yes", "no", "yeah", "yep", "nope", "right", "alright", "sorry", "listen", "wait",
@@ -40,8 +39,8 @@ _OPENERS = GREETINGS | frozenset(
 )  # fmt: skip
 _GLUED = "|".join(word for word in sorted(GREETINGS) if re.fullmatch(f"[{UNSPACED}]+", word))
 _CONJUNCTIONS = frozenset({"and", "or", "but", "so"})
-# Before a name that is only spoken of: 'tell Roomtone', 'about Roomtone', 'it was Roomtone'.
-_SPEAKS_OF = frozenset(
+# Words before a mere mention: 'tell Roomtone', 'about Roomtone', 'it was Roomtone'.
+_BEFORE_MENTION = frozenset(
     {
         "ask", "asks", "asked", "asking", "tell", "tells", "told", "telling", "let", "lets", "letting", "about", "to",
         "with", "without", "from", "by", "for", "like", "than", "via", "at", "on", "is", "was", "use", "uses", "used",
@@ -50,8 +49,8 @@ _SPEAKS_OF = frozenset(
         "because", "when", "while", "does", "did", "has", "have", "had", "can", "could", "will", "would", "should",
     }
 )  # fmt: skip
-# Behind a name that is only spoken of: 'Roomtone got it wrong', 'Roomtone is quite useful'.
-_TOLD_OF = frozenset(
+# Words after a mere mention: 'Roomtone got it wrong', 'Roomtone is quite useful'.
+_AFTER_MENTION = frozenset(
     {
         "is", "isn't", "was", "wasn't", "has", "hasn't", "had", "does", "doesn't", "did", "didn't", "will", "won't",
         "would", "wouldn't", "can", "can't", "could", "couldn't", "should", "might", "may", "must", "never", "always",
@@ -61,46 +60,48 @@ _TOLD_OF = frozenset(
         "answers", "likes", "needs", "wants", "works", "worked", "seems", "sounds", "talks", "talked", "runs", "itself",
     }
 )  # fmt: skip
-# Behind the words of the line above these make it a question after all: 'Roomtone, is it raining'.
-_ASKED = frozenset({"it", "there", "that", "this", "he", "she", "they", "we", "you", "i", "the", "a", "my", "anybody"})
-_TURNED_ROUND = frozenset(
+# After these two words in a row it is a question to the bot after all: 'Roomtone is it raining'.
+_QUESTION_SUBJECTS = frozenset(
+    {"it", "there", "that", "this", "he", "she", "they", "we", "you", "i", "the", "a", "my", "anybody"}
+)
+_QUESTION_VERBS = frozenset(
     {
         "is", "was", "has", "does", "did", "will", "would", "can", "could", "should", "isn't", "doesn't", "didn't",
         "can't", "couldn't", "won't", "wouldn't", "wasn't", "may", "must",
     }
 )  # fmt: skip
-# What follows a call when the recogniser sets no comma behind it.
-_AFTER_A_CALL = frozenset(
+# Words after a call where the recogniser wrote no comma.
+_AFTER_CALL = frozenset(
     {
         "what", "who", "where", "when", "why", "how", "which", "whose", "can", "could", "would", "will", "do", "does",
         "did", "are", "you", "tell", "please", "say", "remind", "explain", "give", "stop", "shut", "be", "what's",
         "who's", "where's", "how's", "is",
     }
 )  # fmt: skip
-# Names take none of these: 'the room tone' is the sound of a room.
+# No name follows these: 'the room tone' is the sound of a room.
 _DETERMINERS = frozenset(
     {
         "a", "an", "the", "this", "that", "these", "those", "some", "any", "no", "each", "every", "my", "your", "our",
         "his", "her", "its", "their", "more", "of", "in", "one",
     }
 )  # fmt: skip
-# 'Room two' and 'room ten' are where one meets.
+# 'Room two' and 'room ten' are rooms.
 _NUMBERS = frozenset({"one", "two", "to", "too", "ten", "twelve"})
 # A name is heard as at most this many words.
 MOST_WORDS = 3
-# Shorter names have too few sounds to tell a mis-hearing from another word ('Ada', 'Otto').
-FEWEST_SOUNDS = 5
-# 'Need' and 'feed' are no past tense.
+# Shorter names ('Ada', 'Otto') have too few phonemes to tell a misheard name from another word.
+FEWEST_PHONEMES = 5
+# 'Need' and 'feed' are not past tenses.
 _SHORTEST_PAST = 4
-# For each sound of the name so much may be off, together half a vowel or a neighbouring consonant and a bit; where the
-# word stands as a call does ('room time, …') it may be another vowel besides.
-OFF_A_SOUND = 0.11
-OFF_IN_A_CALL = 0.16
+# Distance allowed for each phoneme of the name. In all that is half a vowel, or a little more than a similar consonant;
+# where the words stand as a call ('room time, …'), one different vowel more.
+MOST_DISTANCE = 0.11
+MOST_DISTANCE_IN_CALL = 0.16
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """One word of a text, casefolded, and where it stands."""
+    """One word of a text, casefolded, with its character offsets."""
 
     text: str
     begin: int
@@ -108,13 +109,13 @@ class _Word:
 
     @property
     def bare(self) -> str:
-        """The word without a possessive's ending."""
+        """The word without a possessive ending."""
         return self.text.removesuffix("'s").replace("'", "")
 
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """A name as one word, its sounds, and how many words it is written as."""
+    """A name joined to one word, its phonemes, and how many words it is written as."""
 
     joined: str
     phonemes: str
@@ -123,7 +124,7 @@ class _Name:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Where in a text the name stands: in characters, and the number of its first word."""
+    """Where the name stands in a text: character offsets, and the index of its first word."""
 
     begin: int
     end: int
@@ -131,58 +132,58 @@ class _Call:
 
 
 def mentions_name(text: str, wake_names: tuple[str, ...]) -> bool:
-    """Return whether `text` says one of `wake_names`, exactly or nearly."""
-    return _call(_spaced(text, wake_names), wake_names) is not None
+    """Return whether one of `wake_names` occurs in `text`, exactly or misheard."""
+    return _find_call(_spaced(text, wake_names), wake_names) is not None
 
 
 def calls_name(text: str, wake_names: tuple[str, ...]) -> bool:
-    """Return whether `text` calls one of `wake_names`, and does not only speak of it: 'I asked Roomtone yesterday'."""
+    """Return whether `text` calls one of `wake_names`. A mere mention ('I asked Roomtone yesterday') is not a call."""
     text, names = _spaced(text, wake_names), _names(wake_names)
     words = _words(text)
-    return any(not _spoken_of(text, words, *place) for place in _places(text, words, names))
+    return any(not _is_mention(text, words, *place) for place in _find_names(text, words, names))
 
 
 def strip_call(text: str, wake_names: tuple[str, ...]) -> str:
-    """Return `text` without the name it begins with ('Hey Roomtone, who …' becomes 'who …'), if it does."""
-    call = _call(text, wake_names)
+    """Return `text` without a call at its beginning: 'Hey Roomtone, who …' becomes 'who …'."""
+    call = _find_call(text, wake_names)
     if call is None or call.first > 1 or (call.first and _words(text)[0].text not in GREETINGS):
         return text
     return text[call.end :].lstrip(" ,.;:!?…-–—")
 
 
 def strip_name(text: str, wake_names: tuple[str, ...]) -> str:
-    """Return `text` without the name, wherever it stands: 'be quiet, Roomtone' becomes 'be quiet'."""
-    call = _call(text, wake_names)
+    """Return `text` without the first name in it: 'be quiet, Roomtone' becomes 'be quiet'."""
+    call = _find_call(text, wake_names)
     if call is None:
         return text
     return f"{text[: call.begin].rstrip(' ,;:-–—')} {text[call.end :].lstrip(' ,;:-–—')}".strip()
 
 
-def _call(text: str, wake_names: tuple[str, ...]) -> _Call | None:
-    """Return the first place where `text` says a name."""
+def _find_call(text: str, wake_names: tuple[str, ...]) -> _Call | None:
+    """Return the first name in `text`, or None."""
     words = _words(text)
-    for first, last in _places(text, words, _names(wake_names)):
+    for first, last in _find_names(text, words, _names(wake_names)):
         return _Call(words[first].begin, words[last].end, first)
     return None
 
 
-def _places(text: str, words: tuple[_Word, ...], names: tuple[_Name, ...]) -> Iterator[tuple[int, int]]:
-    """Yield where `text` says a name: the first and the last word. Of several that begin at a word the shortest."""
+def _find_names(text: str, words: tuple[_Word, ...], names: tuple[_Name, ...]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last word index of each name in `text`. Of several that begin at a word, the shortest."""
     most = max((MOST_WORDS, *(name.words for name in names)))
     for first in range(len(words)):
         for last in range(first, min(first + most, len(words))):
-            if any(_says(text, words, first, last, name) for name in names):
+            if any(_matches(text, words, first, last, name) for name in names):
                 yield first, last
                 break
 
 
-def _spoken_of(text: str, words: tuple[_Word, ...], first: int, last: int) -> bool:
-    """Return whether the name at these words is spoken of, and nobody called."""
+def _is_mention(text: str, words: tuple[_Word, ...], first: int, last: int) -> bool:
+    """Return whether the name at these words is only mentioned, not called."""
     before = words[first - 1].text if first else ""
     begins = first == 0 or _pause(text, words, first - 1)
     after = words[last + 1].text if last + 1 < len(words) else ""
     ends = not after or _pause(text, words, last)
-    if not begins and before in _SPEAKS_OF and not (before in {"ask", "tell"} and after and ends):
+    if not begins and before in _BEFORE_MENTION and not (before in {"ask", "tell"} and after and ends):
         return True
     if ends:
         return False
@@ -190,12 +191,12 @@ def _spoken_of(text: str, words: tuple[_Word, ...], first: int, last: int) -> bo
     joined = before in _CONJUNCTIONS and first > 1 and not _pause(text, words, first - 2)
     if begins or (before in _OPENERS and not (joined and words[first - 2].text not in GREETINGS)):
         behind = words[last + 2].text if last + 2 < len(words) else ""
-        asked = after in _TURNED_ROUND and behind in _ASKED
-        return not asked and (after in _TOLD_OF or (after.endswith("ed") and len(after) > _SHORTEST_PAST))
+        asked = after in _QUESTION_VERBS and behind in _QUESTION_SUBJECTS
+        return not asked and (after in _AFTER_MENTION or (after.endswith("ed") and len(after) > _SHORTEST_PAST))
     return True
 
 
-def _says(text: str, words: tuple[_Word, ...], first: int, last: int, name: _Name) -> bool:
+def _matches(text: str, words: tuple[_Word, ...], first: int, last: int, name: _Name) -> bool:
     """Return whether the words from `first` to `last` are `name`."""
     stretch = words[first : last + 1]
     if any("'" in word.text for word in stretch[:-1]):
@@ -205,27 +206,32 @@ def _says(text: str, words: tuple[_Word, ...], first: int, last: int, name: _Nam
         return first == last or not determined
     if determined or any(_pause(text, words, at) for at in range(first, last)):
         return False
-    off = _off(tuple(word.bare for word in stretch), name)
-    if first == last and off <= OFF_A_SOUND:
+    distance = _distance(tuple(word.bare for word in stretch), name)
+    if first == last and distance <= MOST_DISTANCE:
         return True
-    return off <= OFF_IN_A_CALL and _NUMBERS.isdisjoint(w.text for w in stretch) and _set_off(text, words, first, last)
+    return (
+        distance <= MOST_DISTANCE_IN_CALL
+        and _NUMBERS.isdisjoint(w.text for w in stretch)
+        and _stands_as_call(text, words, first, last)
+    )
 
 
-def _set_off(text: str, words: tuple[_Word, ...], first: int, last: int) -> bool:
-    """Return whether these words stand as a call does: behind nothing or a pause, and before one."""
+def _stands_as_call(text: str, words: tuple[_Word, ...], first: int, last: int) -> bool:
+    """Return whether these words stand as a call does: after the beginning or a pause, and before a pause or the
+    end."""
     begins = first == 0 or words[first - 1].text in GREETINGS or _pause(text, words, first - 1)
-    ends = last + 1 == len(words) or words[last + 1].text in _AFTER_A_CALL or _pause(text, words, last)
+    ends = last + 1 == len(words) or words[last + 1].text in _AFTER_CALL or _pause(text, words, last)
     return begins and ends
 
 
 def _pause(text: str, words: tuple[_Word, ...], at: int) -> bool:
-    """Return whether something is set between a word and the next."""
+    """Return whether punctuation stands between a word and the next."""
     return _PAUSE.search(text[words[at].end : words[at + 1].begin]) is not None
 
 
 @lru_cache(maxsize=256)
 def _spaced(text: str, wake_names: tuple[str, ...]) -> str:
-    """Return `text` with its names set apart where they begin something and are written without spaces."""
+    """Return `text` with spaces around names in scripts that write none."""
     for name in wake_names:
         if re.fullmatch(f"[{UNSPACED}]+", name):
             text = re.sub(rf"(^|[\W_]|{_GLUED}){re.escape(name)}", rf"\1 {name} ", text)
@@ -248,10 +254,10 @@ def _names(wake_names: tuple[str, ...]) -> tuple[_Name, ...]:
 
 
 @lru_cache(maxsize=8192)
-def _off(heard: tuple[str, ...], name: _Name) -> float:
-    """Return how far the sounds of these words are from the name's, for each of its sounds."""
-    if heard == (name.joined + "s",):  # a possessive that lost its apostrophe
+def _distance(heard: tuple[str, ...], name: _Name) -> float:
+    """Return the phonetic distance of these words from the name, divided by the phonemes of the name."""
+    if heard == (name.joined + "s",):  # a possessive without its apostrophe
         return 0.0
-    if len(name.phonemes) < FEWEST_SOUNDS:
+    if len(name.phonemes) < FEWEST_PHONEMES:
         return inf
     return phonetic_distance("".join(map(to_phonemes, heard)), name.phonemes) / len(name.phonemes)

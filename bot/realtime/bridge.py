@@ -333,8 +333,8 @@ class RealtimeTalk:
         if item_id not in self._reply_items:
             self._reply_items.append(item_id)
 
-    def spoken(self, heard_s: float, *, complete: bool) -> None:
-        """Correct what the model believes to have said. See `SpeechToSpeech.spoken`."""
+    def report_heard(self, heard_s: float, *, complete: bool) -> None:
+        """Correct what the model believes to have said. See `SpeechToSpeech.report_heard`."""
         if not complete:
             self._session.interrupt(round(heard_s * 1000))
         if not heard_s:
@@ -350,7 +350,7 @@ class RealtimeTalk:
         """Find what was said before the window about this turn, for the instructions of the answer to it."""
         if self._quoting is None or self._memory is None:
             return
-        quotes = await self._quoting.quotes(turn, self._memory)
+        quotes = await self._quoting.find(turn, self._memory)
         told = [(quote.recalled.session_id == self._memory.session_id, quote.part.content) for quote in quotes]
         self._items.recalled = tuple(text for here, text in told if here)
         self._items.earlier = tuple(text for here, text in told if not here)

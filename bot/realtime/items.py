@@ -92,9 +92,9 @@ class Items:
         built = build_realtime_instructions(
             context,
             name=self._instructions.name,
-            house=self._instructions.extra,
-            server=self.server,
-            besides=self.besides,
+            operator_rules=self._instructions.extra,
+            server_rules=self.server,
+            next_reply=self.besides,
             participants=self._present(),
             recall=self.recalled,
             continuity=self.earlier,

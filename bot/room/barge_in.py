@@ -65,7 +65,7 @@ class BargeInHandler:
     def heard(self) -> None:
         """Look at what everybody has said by now."""
         voiced, now = self._voiced_s(), self._clock.monotonic()
-        self._do(self._bargein.hear(voiced, audible=self._replier.sounding, now=now))
+        self._do(self._bargein.hear(voiced, audible=self._replier.speaking, now=now))
 
     def understood(self, event: events.Event) -> None:
         """Take what somebody's sound turned out to be; other events are none of its business."""
@@ -84,7 +84,7 @@ class BargeInHandler:
             meaning,
             started_at=event.started_at,
             ended_at=event.ended_at,
-            audible=self._replier.sounding,
+            audible=self._replier.speaking,
             now=self._clock.monotonic(),
         )
         self._do(act)

@@ -284,7 +284,7 @@ class Conversation:
             return
         turn = self._minutes.guess(spoken, self._company.name(spoken.user_id))
         if self._quoting is not None:
-            self._quoting.foresee(turn, self._memory)
+            self._quoting.prefetch(turn, self._memory)
         if self._means.brain.head_start and likely and reads_finished(spoken.text) and not self._replier.busy:
             who = str(spoken.user_id)
             self._head_start.begin(
@@ -322,7 +322,7 @@ class Conversation:
             pronunciations=self._means.speaking.pronounced_in(self._place.guild_id),
             blocked_words=self._means.speaking.blocked_in(self._place.guild_id),
             moderator=self._means.moderator,
-            direct=self._talk,
+            speech_to_speech=self._talk,
         )
 
     def _ask(self, question: Question) -> None:

@@ -62,7 +62,7 @@ class PromptBuilder:
         means = self._means
         policy = await self._prompt_policy()
         self._let_go_of_forgotten()
-        quotes = () if self._quoting is None else await self._quoting.quotes(question.turn, self._memory)
+        quotes = () if self._quoting is None else await self._quoting.find(question.turn, self._memory)
         context = build_context_messages(
             self._memory,
             question.turn,

@@ -56,9 +56,9 @@ def test_the_summary_stands_between_participants_and_continuity() -> None:
     built = build_realtime_instructions(
         _session(summary=SUMMARY, cursor=10, notes=2),
         name="Roomtone",
-        house="Call nobody sir.",
-        server="You are a dry old innkeeper.",
-        besides=["Nobody said your name."],
+        operator_rules="Call nobody sir.",
+        server_rules="You are a dry old innkeeper.",
+        next_reply=["Nobody said your name."],
         participants=["Ada is in Lisbon."],
         continuity=["Last week they lost."],
         recall=["Bo said yes."],
@@ -116,9 +116,9 @@ def test_never_over_the_limit_and_never_without_the_summary(
     built = build_realtime_instructions(
         _session(summary=summary, cursor=20, notes=notes, note=note),
         name="R" * 60,
-        house=house,
-        server=server,
-        besides=[skip_instruction(Reason.ENGAGED)],
+        operator_rules=house,
+        server_rules=server,
+        next_reply=[skip_instruction(Reason.ENGAGED)],
         participants=participants,
         continuity=continuity,
         recall=recall,
@@ -160,7 +160,7 @@ def test_long_house_rules_end_with_a_sentence() -> None:
     """Trimmed where a sentence ends; notes find no room then."""
     house = " ".join(f"Rule {number} is that nobody shouts at anybody." for number in range(200))
     built = build_realtime_instructions(
-        _session(summary=SUMMARY, cursor=10, notes=12, note="y" * 200), name="Roomtone", house=house, zone=UTC
+        _session(summary=SUMMARY, cursor=10, notes=12, note="y" * 200), name="Roomtone", operator_rules=house, zone=UTC
     )
     rules = next(each.content for each in built.parts if each.content.startswith("House rules:"))
     assert ends_a_sentence(rules)
@@ -178,7 +178,7 @@ def test_a_persona_cannot_pass_for_another_section() -> None:
     """It stands on one line under its own heading: the summary is the one that the memory made."""
     for server in HOSTILE:
         built = build_realtime_instructions(
-            _session(summary=SUMMARY, cursor=10), name="Roomtone", server=server, zone=UTC
+            _session(summary=SUMMARY, cursor=10), name="Roomtone", server_rules=server, zone=UTC
         )
         lines_of = built.text.splitlines()
         assert [line for line in lines_of if line in HEADS] == [HEADS[1], SUMMARY_HEAD]
@@ -191,9 +191,9 @@ def test_a_long_persona_gives_way_to_the_rules_and_the_summary() -> None:
     built = build_realtime_instructions(
         _session(summary=SUMMARY, cursor=10),
         name="Roomtone",
-        house="Nobody shouts. " * 150,
-        server=f"{sentence} " * 60,
-        besides=[skip_instruction(Reason.SCREEN)],
+        operator_rules="Nobody shouts. " * 150,
+        server_rules=f"{sentence} " * 60,
+        next_reply=[skip_instruction(Reason.SCREEN)],
         zone=UTC,
     )
     (server,) = [each.content for each in built.parts if each.content.startswith(HEADS[1])]

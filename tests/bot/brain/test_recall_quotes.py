@@ -70,7 +70,7 @@ async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
         index = await talked(room, fact_at=3, turns=90)
         await folded(room)
         question = await room.say("Where is the spare key?")
-        quotes = await quoting(index, room).quotes(question, room.memory)
+        quotes = await quoting(index, room).find(question, room.memory)
         assert [each.text for each in quotes] == [FACT]
         context = build_context_messages(
             room.memory, question, system=("Be kind.",), max_input_tokens=20_000, now=0.0, zone=UTC, quotes=quotes
@@ -89,14 +89,14 @@ async def test_nothing_the_model_has_before_it_is_quoted() -> None:
     async with Room(summariser=ExtractiveSummariser()) as room:
         index = await talked(room, fact_at=3, turns=40)
         question = await room.say("Where is the spare key?")
-        assert await quoting(index, room).quotes(question, room.memory) == ()
+        assert await quoting(index, room).find(question, room.memory) == ()
     async with Room(summariser=ExtractiveSummariser()) as room:
         index = await talked(room, fact_at=3, turns=90)
         await folded(room)
         assert room.memory.summary is not None
         assert FACT in room.memory.summary.text
         question = await room.say("Where is the spare key?")
-        assert await quoting(index, room).quotes(question, room.memory) == ()
+        assert await quoting(index, room).find(question, room.memory) == ()
 
 
 @pytest.mark.asyncio
@@ -107,7 +107,7 @@ async def test_what_the_bot_told_once_it_can_tell_again() -> None:
         await folded(room)
         await room.say(f"Earlier, Dora said: {FACT}", kind=TurnKind.ASSISTANT)
         question = await room.say("Where is the spare key?")
-        assert [each.text for each in await quoting(index, room).quotes(question, room.memory)] == [FACT]
+        assert [each.text for each in await quoting(index, room).find(question, room.memory)] == [FACT]
 
 
 class Slow(InMemoryRecallIndex):
@@ -141,14 +141,14 @@ class Failing(InMemoryRecallIndex):
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("kind", "event"), [(Slow, "recall_late"), (Failing, "recall_failed")])
+@pytest.mark.parametrize(("kind", "event"), [(Slow, "recall_timed_out"), (Failing, "recall_failed")])
 async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], event: str) -> None:
     """A search that is late or fails is one log line, and no words are in it."""
     async with Room() as room:
         await talked(room, fact_at=3, turns=70)
         question = await room.say("Where is the spare key?")
         with capture_logs() as logs:
-            found = await quoting(kind(), room, wait_ms=1.0).quotes(question, room.memory)
+            found = await quoting(kind(), room, wait_ms=1.0).find(question, room.memory)
         assert found == ()
         assert [each["event"] for each in logs] == [event]
         assert "key" not in str(logs)
@@ -163,13 +163,13 @@ async def test_a_search_ahead_that_is_late_is_late_for_everybody() -> None:
         await folded(room)
         quotes = quoting(index, room, wait_ms=50.0)
         question = await room.say("Where is the spare key?")
-        quotes.foresee(question, room.memory)
-        assert await quotes.quotes(question, room.memory) == ()
-        quotes.foresee(question, room.memory)
-        assert await quotes.quotes(question, room.memory) == ()
+        quotes.prefetch(question, room.memory)
+        assert await quotes.find(question, room.memory) == ()
+        quotes.prefetch(question, room.memory)
+        assert await quotes.find(question, room.memory) == ()
         assert isinstance(index, Held)
         index.held.set()
-        found = [each.text for _ in range(100) for each in await quotes.quotes(question, room.memory)]
+        found = [each.text for _ in range(100) for each in await quotes.find(question, room.memory)]
         assert FACT in found
 
 
@@ -180,10 +180,10 @@ async def test_a_search_that_a_newer_one_ends_costs_no_reply() -> None:
         await talked(room, fact_at=3, turns=70)
         quotes = quoting(Slow(), room, wait_ms=2_000)
         question = await room.say("Where is the spare key?")
-        quotes.foresee(question, room.memory)
-        waiting = asyncio.create_task(quotes.quotes(question, room.memory))
+        quotes.prefetch(question, room.memory)
+        waiting = asyncio.create_task(quotes.find(question, room.memory))
         await asyncio.sleep(0)
-        quotes.foresee(await room.say("And what about the bicycle with the green bell?"), room.memory)
+        quotes.prefetch(await room.say("And what about the bicycle with the green bell?"), room.memory)
         assert await waiting == ()
 
 
@@ -234,17 +234,17 @@ async def test_a_search_ahead_is_taken_if_that_was_nearly_asked() -> None:
         await folded(room)
         own = quoting(index, room)
         guess = turn(90, "Where is the spare key now")
-        own.foresee(guess, room.memory)
-        own.foresee(guess, room.memory)
+        own.prefetch(guess, room.memory)
+        own.prefetch(guess, room.memory)
         for _ in range(20):
             await asyncio.sleep(0)
         question = await room.say("Where is the spare key now?")
         index.gate.clear()
-        assert [each.text for each in await own.quotes(question, room.memory)] == [FACT]
+        assert [each.text for each in await own.find(question, room.memory)] == [FACT]
         assert index.asked == 1
         index.gate.set()
         other = await room.say("Who plays level 12 again?")
-        await own.quotes(other, room.memory)
+        await own.find(other, room.memory)
         assert index.asked == 2, "another question is searched for anew"
 
 
@@ -256,13 +256,13 @@ async def test_a_search_ahead_that_fails_costs_nothing() -> None:
         await talked_into(index, room)
         own = quoting(index, room)
         index.gate.clear()
-        own.foresee(turn(5, "Where is the key?"), room.memory)
+        own.prefetch(turn(5, "Where is the key?"), room.memory)
         await asyncio.sleep(0)
-        own.foresee(turn(5, "Who sings tonight?"), room.memory)
+        own.prefetch(turn(5, "Who sings tonight?"), room.memory)
         question = await room.say("Who sings tonight?")
         with capture_logs() as logs:
-            assert await own.quotes(question, room.memory) == ()
-        assert [line["event"] for line in logs] == ["recall_late"]
+            assert await own.find(question, room.memory) == ()
+        assert [line["event"] for line in logs] == ["recall_timed_out"]
 
 
 async def talked_into(index: InMemoryRecallIndex, room: Room) -> None:

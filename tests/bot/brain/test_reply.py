@@ -281,8 +281,8 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
     bench = Bench(responder)
     async with bench.running():
         bench.replier.ask(FIRST)
-        assert not bench.replier.sounding
-        await until(lambda: bench.replier.sounding)
+        assert not bench.replier.speaking
+        await until(lambda: bench.replier.speaking)
         bench.listener.pull(4)
         bench.replier.ask(SECOND)
         bench.replier.interrupt_current()
@@ -302,7 +302,7 @@ async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None
     bench = Bench(ScriptedResponder("One two three four."))
     async with bench.running():
         bench.replier.ask(FIRST)
-        await until(lambda: bench.replier.sounding)
+        await until(lambda: bench.replier.speaking)
         bench.listener.pull(6)
         bench.replier.interrupt_current()
         bench.replier.interrupt_current()

@@ -29,7 +29,7 @@ class Bench:
         self.voice.frames_a_word = 16
         self.playback = Playback()
         self.listener = Listener(self.playback)
-        self.progress = ReplyProgress(begun_at=0.0)
+        self.progress = ReplyProgress(started_at=0.0)
         self.queued = 0
         self.speaking = SpeechOutput(
             synthesizer=self.voice, playback=self.playback, clock=FakeClock(), on_queued=self._note
@@ -58,7 +58,7 @@ async def test_a_sentence_sounds_before_its_end_is_made() -> None:
     rest.set()
     await speaking
     bench.listener.pull(8 * 16)
-    await bench.speaking.play_out(bench.progress)
+    await bench.speaking.wait_until_played(bench.progress)
     assert [(played.heard_text, played.complete) for played in bench.progress.played] == [(SENTENCE, True)]
 
 
@@ -84,7 +84,7 @@ async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> N
     bench.voice.breaks = {(SENTENCE, 5)}
     await bench.speak(SENTENCE, "Nine.")
     bench.listener.pull(8 * 16)
-    await bench.speaking.play_out(bench.progress)
+    await bench.speaking.wait_until_played(bench.progress)
     assert bench.progress.unsaid == ["six seven eight."]
     assert [played.heard_text for played in bench.progress.played] == ["one two three four five", "Nine."]
     assert bench.progress.failure == "The voice broke. Give it tea."
@@ -105,7 +105,7 @@ def test_an_answer_that_people_laugh_over_is_waited_for() -> None:
     async def main() -> None:
         bench = Bench()
         await bench.speak(SENTENCE)
-        playing = asyncio.create_task(bench.speaking.play_out(bench.progress), name="play-out")
+        playing = asyncio.create_task(bench.speaking.wait_until_played(bench.progress), name="play-out")
         for pause_s in (5.0, 6.0, 2.5 * PLAYBACK_SLACK_S):
             bench.listener.pull(10)
             bench.playback.pause()
@@ -125,7 +125,7 @@ def test_a_connection_that_takes_no_more_sound_is_given_up() -> None:
     async def main() -> None:
         bench = Bench()
         await bench.speak(SENTENCE)
-        playing = asyncio.create_task(bench.speaking.play_out(bench.progress), name="play-out")
+        playing = asyncio.create_task(bench.speaking.wait_until_played(bench.progress), name="play-out")
         await asyncio.sleep(0)
         bench.listener.pull(10)
         bench.playback.pause()

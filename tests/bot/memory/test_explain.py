@@ -62,7 +62,7 @@ class Replies:
         """Let somebody ask, and build what a model is sent, as a room does."""
         evening = self._evening
         turn = await evening.say(question, speaker)
-        quotes = await self._quoting.quotes(turn, evening.memory)
+        quotes = await self._quoting.find(turn, evening.memory)
         section = evening.people.section(GUILD, [("id-Ada", "Ada"), ("id-Bob", "Bob")])
         with nullcontext(()) if self._logged else capture_logs() as logs:
             context = evening.asks(turn, system=SYSTEM, zone=EAST, quotes=quotes, participants=section)

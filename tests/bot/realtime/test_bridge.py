@@ -233,7 +233,7 @@ async def test_an_answer_is_spoken_and_stands_once() -> None:
         room.session.answers.append("I am Roomtone and I listen")
         words = await room.answer(turn)
         assert " ".join(filter(None, words)) == "I am Roomtone and I listen"
-        room.talk.spoken(3.0, complete=True)
+        room.talk.report_heard(3.0, complete=True)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone and I listen")
         assert len(room.session.items) == 3
         assert room.session.interrupted == []
@@ -246,7 +246,7 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
     class Remembering:
         """Finds one quote for each question."""
 
-        async def quotes(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
+        async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
             text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
             return tuple(
                 Quote(
@@ -279,7 +279,7 @@ async def test_what_was_talked_over_is_corrected() -> None:
         turn = await room.say(1, "tell me")
         room.session.answers.append("one two three four")
         await room.answer(turn)
-        room.talk.spoken(0.74, complete=False)
+        room.talk.report_heard(0.74, complete=False)
         assert room.session.interrupted == [740]
 
 
@@ -339,7 +339,7 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
                     turn = await room.say(1, f"What is number {number}?")
                     room.session.answers.append(f"It is {number}.")
                     await room.answer(turn)
-                    room.talk.spoken(1.0, complete=random.random() < 0.7)
+                    room.talk.report_heard(1.0, complete=random.random() < 0.7)
                     await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", f"It is {number}.")
                 case _:
                     await room.say(random.choice((1, 2)), f"Number {number} is the lantern of hall {number}.")
@@ -458,7 +458,7 @@ async def test_an_answer_that_outlived_its_conversation_is_told_to_the_next_one(
         room.session.answers.append("I am Roomtone")
         await room.answer(turn)
         room.session.connect()
-        room.talk.spoken(3.0, complete=True)
+        room.talk.report_heard(3.0, complete=True)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone")
         assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["who are you", "I am Roomtone"]
 
@@ -501,7 +501,7 @@ async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None
         turn = await room.say(1, "look at that")
         room.session.answers.append(answer)
         assert await room.answer(turn, may_skip=True) == []
-        room.talk.spoken(0.0, complete=True)
+        room.talk.report_heard(0.0, complete=True)
         assert room.session.interrupted == [0]
         assert list(room.session.items.values()) == ["Ada speaks:", "look at that"]
 
@@ -565,7 +565,7 @@ async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole
         room.session.answers.append("Once there was a lantern.")
         room.session.lost_after = 2
         assert " ".join(filter(None, await room.answer(turn))) == "Once there was a lantern."
-        room.talk.spoken(2.5, complete=True)
+        room.talk.report_heard(2.5, complete=True)
         answered = await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Once there was a lantern.")
         assert {"cut_1", "cut_2"} <= room.session.items.keys()
         for number in range(70):

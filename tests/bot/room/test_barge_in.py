@@ -46,7 +46,7 @@ class Room:
         """Let the bot begin to speak."""
         async with self.bench.running():
             self.bench.replier.ask(FIRST)
-            await until(lambda: self.bench.replier.sounding)
+            await until(lambda: self.bench.replier.speaking)
             yield
 
     def frame(self) -> int:

@@ -111,7 +111,7 @@ async def test_a_model_that_fails_where_nobody_asked_is_not_told(tmp_path: Path)
             responder.pieces = (ChatModelError("The model is away. Start it.", retryable=True),)
             with capture_logs() as logs:
                 await house.say(ADA.id, "But I will paint it tomorrow then.")
-                await settle(lambda: any(line["event"] == "doubtful_reply_failed" for line in logs))
+                await settle(lambda: any(line["event"] == "optional_reply_failed" for line in logs))
             await silent(house)
             assert len(house.place.written) == 1
 

@@ -37,14 +37,14 @@ class Speaker:
                 raise word
             yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ)
 
-    def spoken(self, heard_s: float, *, complete: bool) -> None:
+    def report_heard(self, heard_s: float, *, complete: bool) -> None:
         """Keep what was told."""
         self.told.append((round(heard_s, 2), complete))
 
 
 def _bench(speaker: Speaker) -> Bench:
     bench = Bench(ScriptedResponder("Otherwise."))
-    bench.replier._direct = speaker
+    bench.replier._speech_to_speech = speaker
     return bench
 
 
@@ -68,7 +68,7 @@ async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
     bench = _bench(speaker)
     async with bench.running():
         bench.replier.ask(FIRST)
-        await until(lambda: bench.replier.sounding)
+        await until(lambda: bench.replier.speaking)
         await until(lambda: len(bench.replier._progress.pieces) > 1 if bench.replier._progress else False)
         bench.listener.pull(75)
         bench.replier.interrupt_current()
