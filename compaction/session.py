@@ -19,10 +19,10 @@ import structlog
 
 from compaction.budget.rolling import RollingPolicy
 from compaction.context.build import SessionContext, evicted_after, evicted_turns
-from compaction.context.turn_text import ToldTurns
+from compaction.context.turn_text import TurnPartCache
 from compaction.errors import SessionEndedError, StoreError
-from compaction.folding.compactor import Clock, Compactor
-from compaction.folding.machine import Machine
+from compaction.folding.compactor import Compactor, SessionClock
+from compaction.folding.machine import FoldingMachine
 from compaction.folding.outbox import Outbox
 from compaction.folding.state import SessionState
 from compaction.folding.window import RECENT_WINDOW
@@ -30,14 +30,14 @@ from compaction.model import Mode, Seq, Turn
 from compaction.notes import NoteBuffer
 from compaction.payload import PayloadPart, context_built_fields
 from compaction.settings import CompactionSettings, Trigger
-from compaction.summary.ledger import Ledger
+from compaction.summary.ledger import SegmentLedger
 from compaction.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from datetime import tzinfo
 
-    from compaction.budget.rolling import Evicted
+    from compaction.budget.rolling import EvictedTurns
     from compaction.folding.events import CompactionEvent
     from compaction.model import CompactionState, Note, RenderedSummary, Segment, SessionId, TurnKind, TurnPart
     from compaction.ports import TurnStore
@@ -80,8 +80,8 @@ class SessionMemory:
         self._searchable = searchable
         self._log = log
         # What the rolling mode has let go of; of no meaning in the others.
-        self._evicted: Evicted | None = None
-        self._told = ToldTurns()
+        self._evicted: EvictedTurns | None = None
+        self._told = TurnPartCache()
 
     @classmethod
     @asynccontextmanager
@@ -94,7 +94,7 @@ class SessionMemory:
         fallback: Summariser,
         settings: CompactionSettings,
         mode: Mode,
-        clock: Clock,
+        clock: SessionClock,
         log: structlog.typing.FilteringBoundLogger | None = None,
         guild_id: str = "",
         rng: Random | None = None,
@@ -121,7 +121,7 @@ class SessionMemory:
         if missing:
             log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
         outbox = Outbox(store, session_id, stored_turns=stored.total_turns, timeout_s=settings.store_timeout_s)
-        machine = Machine(
+        machine = FoldingMachine(
             SessionState.restored(stored.state, live=NoteBuffer(live=stored.live_notes), ended=stored.ended),
             session_id=session_id,
             mode=mode,
@@ -131,7 +131,7 @@ class SessionMemory:
         compactor = Compactor(
             session_id=session_id,
             machine=machine,
-            ledger=Ledger(stored.segments),
+            ledger=SegmentLedger(stored.segments),
             timeline=timeline,
             outbox=outbox,
             summariser=summariser,
@@ -288,7 +288,7 @@ class SessionMemory:
         self._timeline.release(self._needed_from())
         return mode
 
-    def _evict(self, evicted: Evicted | None) -> None:
+    def _evict(self, evicted: EvictedTurns | None) -> None:
         if evicted is None or evicted == self._evicted:
             return
         before = 0 if self._evicted is None else self._evicted.count

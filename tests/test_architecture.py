@@ -38,6 +38,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "piper": ("voice.speaking",),
     "PIL": ("voice.screen", "benchmarks.screen", "rehearsal.scenarios"),
     "rapidocr": ("voice.screen",),
+    "snowballstemmer": ("compaction.language",),
     "tiktoken": ("bot.llm",),
     "sqlalchemy": ("bot.store",),
     "aiohttp.web": ("bot.web", "rehearsal"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.memory.contenders import MAX_INPUT_TOKENS, our_memory, say
 from compaction.context.build import build_payload
-from compaction.folding.events import Landed, Started
+from compaction.folding.events import FoldLanded, FoldStarted
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.summary.extractive import ExtractiveSummariser
 
@@ -65,8 +65,8 @@ async def interrupt_ours(conversation: Conversation, settings: CompactionSetting
 
     def observe(event: CompactionEvent) -> None:
         nonlocal asked, applied
-        asked += isinstance(event, Started)
-        applied += isinstance(event, Landed)
+        asked += isinstance(event, FoldStarted)
+        applied += isinstance(event, FoldLanded)
 
     lines = conversation.lines
     async with our_memory(_SlowSummariser(), settings, started_at=lines[0].at, on_event=observe) as contender:

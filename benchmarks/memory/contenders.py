@@ -19,7 +19,7 @@ from bot.clock import SystemClock
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.context.build import build_payload
-from compaction.folding.events import Failed, Landed
+from compaction.folding.events import FoldFailed, FoldLanded
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from compaction.session import SessionMemory
@@ -166,9 +166,9 @@ async def our_memory(
     cost = Cost()
 
     def observe(event: CompactionEvent) -> None:
-        if isinstance(event, Failed):
+        if isinstance(event, FoldFailed):
             cost.failures += 1
-        elif isinstance(event, Landed):
+        elif isinstance(event, FoldLanded):
             cost.degraded += event.degraded
             cost.prompt_tokens += event.prompt_tokens or 0
             cost.completion_tokens += event.completion_tokens or 0

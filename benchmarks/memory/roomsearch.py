@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from benchmarks.memory.conversation import Line
     from benchmarks.progress import Progress
     from bot.store.database import Database
-    from compaction.memory.recall import Recalled
+    from compaction.memory.recall import RecallHit
     from compaction.ports import Embedder
 
 SESSION = SessionId("bench")
@@ -161,7 +161,7 @@ def _turn(line: Line, seq: int) -> Turn:
     return Turn(Seq(seq), kind, line.at, line.at, (TurnPart(line.speaker.casefold(), line.speaker, line.text),))
 
 
-def _quote(found: Recalled) -> Quote:
+def _quote(found: RecallHit) -> Quote:
     """Return it as a model reads it: who said what, with the turns beside it."""
     told = "\n".join(f"{part.speaker}: {part.text}" for turn in found.turns for part in turn.parts)
     text = told or f"{found.speaker}: {found.text}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import Recall, RoomRecall
     from bot.settings import RecallSettings
     from compaction.memory.quotes import Quote
-    from compaction.memory.recall import Recalled
+    from compaction.memory.recall import RecallHit
     from compaction.model import Seq, Turn
     from compaction.session import SessionMemory
 
@@ -77,7 +77,7 @@ class QuoteFinder:
         window = [turn for turn in memory.window if turn.seq != question.seq]
         return select_turns_surely_sent(window, max_input_tokens=self._max_input_tokens)
 
-    async def _run_prefetch(self, text: str, seen_from: Seq) -> Sequence[Recalled]:
+    async def _run_prefetch(self, text: str, seen_from: Seq) -> Sequence[RecallHit]:
         try:
             async with asyncio.timeout(PREFETCH_S):
                 return await self._search(text, seen_from, embed_within_s=PREFETCH_S / 2)
@@ -85,7 +85,7 @@ class QuoteFinder:
             log.info("recall_prefetch_failed", error_class=type(error).__name__)
             return ()
 
-    async def _search(self, text: str, seen_from: Seq, *, embed_within_s: float) -> Sequence[Recalled]:
+    async def _search(self, text: str, seen_from: Seq, *, embed_within_s: float) -> Sequence[RecallHit]:
         return await self._recall.search(
             text,
             self._room.scope_beyond(seen_from),
@@ -139,14 +139,14 @@ class _Prefetch:
 
     words: frozenset[str]
     seen_from: Seq
-    task: asyncio.Task[Sequence[Recalled]]
+    task: asyncio.Task[Sequence[RecallHit]]
 
     def fits(self, text: str, seen_from: Seq) -> bool:
         """Return whether it searched for nearly these words, with the same turns left out."""
         words = _words(text)
         return seen_from == self.seen_from and len(words & self.words) >= SAME_QUESTION_SHARE * len(words | self.words)
 
-    async def result(self) -> Sequence[Recalled]:
+    async def result(self) -> Sequence[RecallHit]:
         """Return what it found. Raises `TimeoutError` if a newer search has cancelled it.
 
         *Cancellation*: the search goes on. Awaiting the task itself would cancel it with the first caller that gives

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.tools.toolbox import ToolRunner
     from bot.llm.port import ChatModel, StreamItem
-    from compaction.budget.messages import ToolCall
+    from compaction.budget.messages import MessageToolCall
 
 log = structlog.get_logger()
 
@@ -144,7 +144,7 @@ class ModelResponder:
             )
 
 
-async def _run_all(tools: ToolRunner, calls: Sequence[ToolCall]) -> tuple[str, ...]:
+async def _run_all(tools: ToolRunner, calls: Sequence[MessageToolCall]) -> tuple[str, ...]:
     """Run the calls of one step side by side; return what each found, in their order."""
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(tools.run(call), name=f"tool-{call.name[:40]}") for call in calls]

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bot.brain.embedded.chat import answer
-from bot.brain.embedded.evidence import Evidence, Origin
+from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
 from compaction.language.wording import sentences
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def words_for(messages: Sequence[Mapping[str, Any]], *, names: Sequence[str]) ->
         return "Nobody has said anything yet."
     # The question is no answer to itself.
     for speaker, text in spoken[:-1]:
-        found += [Evidence(each, Origin.TURN, len(found), speaker=speaker) for each in sentences(text)]
+        found += [Evidence(each, EvidenceOrigin.TURN, len(found), speaker=speaker) for each in sentences(text)]
     asker, question = spoken[-1]
     return answer(question, found, asker=asker, now=time.time(), names=names)
 
@@ -46,4 +46,4 @@ def words_for(messages: Sequence[Mapping[str, Any]], *, names: Sequence[str]) ->
 def _summary(text: str, order: int) -> list[Evidence]:
     """Return the summary's sentences, without the line that says which turns it stands for."""
     told = text.partition("\n(turns ")[0]
-    return [Evidence(each, Origin.SUMMARY, order) for each in sentences(told)]
+    return [Evidence(each, EvidenceOrigin.SUMMARY, order) for each in sentences(told)]

@@ -133,7 +133,7 @@ def _found(paths: list[Path]) -> list[Path]:
 async def _bring(settings: Settings, files: list[Path], guild: int | None) -> _Done:
     from bot.store.database import open_database
     from bot.store.segment_import import SegmentImporter, SegmentImportError
-    from compaction.memory.export_format import ExchangeError
+    from compaction.memory.export_format import ExportFormatError
 
     done = _Done()
     storage = settings.storage
@@ -145,7 +145,7 @@ async def _bring(settings: Settings, files: list[Path], guild: int | None) -> _D
         for path in files:
             try:
                 await _bring_one(bringing, path, guild, done)
-            except (ExchangeError, SegmentImportError, ExchangeFileError) as error:
+            except (ExportFormatError, SegmentImportError, ExchangeFileError) as error:
                 done.trouble.append(f"{path}: {error}")
     return done
 

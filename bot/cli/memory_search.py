@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from compaction.memory.passage import Scope
-    from compaction.memory.recall import Recalled
+    from compaction.memory.recall import RecallHit
     from config.schema import Settings
 
 MOST = 50
@@ -62,7 +62,7 @@ def command(
     typer.echo("\n\n".join(format_recalled(each, zone) for each in found))
 
 
-async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> tuple[Recalled, ...]:
+async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
     """Search the database of the settings, indexing first what an earlier version stored."""
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
@@ -92,7 +92,7 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
         return found
 
 
-def _fields(recalled: Recalled) -> dict[str, object]:
+def _fields(recalled: RecallHit) -> dict[str, object]:
     """Return one thing recalled as JSON has it; the keys are public."""
     by = recalled.superseded_by
     return {

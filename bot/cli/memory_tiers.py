@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from bot.memory.admin import Overview
     from bot.store.tier_rows import StoredTier
-    from compaction.memory.tiers import Check
+    from compaction.memory.tiers import TierChanges
     from config.schema import Settings
 
 Session = Annotated[
@@ -190,7 +190,7 @@ async def _overview(settings: Settings, session: str | None) -> Overview:
         return await tending.overview(await tending.named(session))
 
 
-async def _compress(settings: Settings, session: str | None, *, regardless: bool) -> Check:
+async def _compress(settings: Settings, session: str | None, *, regardless: bool) -> TierChanges:
     from bot.cli.memory_place import stored
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
@@ -281,7 +281,7 @@ def _show(overview: Overview) -> None:
         out.print(table)
 
 
-def _told(done: Check) -> str:
+def _told(done: TierChanges) -> str:
     lines = [done.report()] if done.compress else []
     if done.queue:
         lines.append(f"Queued {_count(len(done.queue), 'segment')}: {', '.join(done.queue)}.")

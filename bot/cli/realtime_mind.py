@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.decider import Reason
 from bot.brain.embedded.chat import answer
-from bot.brain.embedded.evidence import Evidence, Origin, best_match
+from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, best_match
 from bot.brain.lexicon import is_question
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skip import SKIP, skip_instruction
@@ -109,11 +109,11 @@ def _read(asked: Asked) -> tuple[list[Evidence], str, str]:
     found: list[Evidence] = []
     summary = _section(asked.instructions, SUMMARY_HEAD)
     for order, sentence in enumerate(sentences(summary)):
-        found.append(Evidence(sentence, Origin.SUMMARY, order))
+        found.append(Evidence(sentence, EvidenceOrigin.SUMMARY, order))
     for recalled in _RECALLED.finditer(asked.instructions):
-        found.append(Evidence(recalled["text"], Origin.TURN, len(found), speaker=recalled["name"]))
+        found.append(Evidence(recalled["text"], EvidenceOrigin.TURN, len(found), speaker=recalled["name"]))
     for said in (said for role, text in asked.items if role == _TOOL_RESULT for said in _SAID.finditer(text)):
-        found.append(Evidence(said["text"], Origin.TURN, len(found), speaker=said["name"]))
+        found.append(Evidence(said["text"], EvidenceOrigin.TURN, len(found), speaker=said["name"]))
     speaker = asker = "friend"
     question = ""
     known = len(found)
@@ -123,6 +123,6 @@ def _read(asked: Asked) -> tuple[list[Evidence], str, str]:
             continue
         written = _TOLD.fullmatch(text)
         asker, question = (written["name"], written["text"]) if written else (speaker, text)
-        found.append(Evidence(question, Origin.TURN, len(found), speaker=asker))
+        found.append(Evidence(question, EvidenceOrigin.TURN, len(found), speaker=asker))
     # The question is no answer to itself.
     return found[: max(known, len(found) - 1)], question, asker

@@ -124,10 +124,10 @@ def _write(result: Replay, path: Path) -> None:
 
 def _tell(event: CompactionEvent, out: Console) -> None:
     """Print a compaction as it happens; skipped checks are left to the log."""
-    from compaction.folding.events import Failed, Landed
+    from compaction.folding.events import FoldFailed, FoldLanded
 
     match event:
-        case Landed():
+        case FoldLanded():
             degraded = "  (degraded: the model is away)" if event.degraded else ""
             notes = f", {event.folded_note_count} notes" if event.folded_note_count else ""
             out.print(
@@ -136,7 +136,7 @@ def _tell(event: CompactionEvent, out: Console) -> None:
                 f"{event.latency_ms:.0f} ms{degraded}",
                 markup=False,
             )
-        case Failed():
+        case FoldFailed():
             out.print(
                 f"compaction  cursor {event.cursor:>5} stays: {event.error} (attempt {event.attempt})",
                 markup=False,

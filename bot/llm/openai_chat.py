@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem
     from bot.settings import LlmSettings
-    from compaction.budget.messages import ToolCall
+    from compaction.budget.messages import MessageToolCall
     from compaction.ports import CompletionRequest
 
 log = structlog.get_logger()
@@ -180,7 +180,7 @@ class OpenAIChat:
             yield rest
         yield self._ended(calls, asked, reason)
 
-    def _ended(self, calls: StreamedCalls, written: tuple[ToolCall, ...], reason: str) -> StreamEnd:
+    def _ended(self, calls: StreamedCalls, written: tuple[MessageToolCall, ...], reason: str) -> StreamEnd:
         """Return how a stream ended. Raises `ChatModelError` when its calls are none."""
         try:
             asked = calls.calls or written

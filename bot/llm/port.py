@@ -15,7 +15,7 @@ from bot.errors import BotError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from compaction.budget.messages import ToolCall
+    from compaction.budget.messages import MessageToolCall
     from compaction.payload import PartKind
     from compaction.ports import CompletionAnswer, CompletionRequest
 
@@ -40,7 +40,7 @@ class ChatMessage:
 
     role: ChatRole
     content: str
-    tool_calls: tuple[ToolCall, ...] = ()
+    tool_calls: tuple[MessageToolCall, ...] = ()
     tool_call_id: str | None = None
     name: str | None = None
     kind: PartKind | None = None
@@ -96,7 +96,7 @@ class StreamEnd:
     """
 
     reason: FinishReason
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[MessageToolCall, ...] = ()
 
 
 # What a stream is made of: pieces of the answer, never empty, and its end at last.

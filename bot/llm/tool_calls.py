@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 
 # What no honest answer needs; beyond it a model has run wild.
 MOST_CALLS = 8
@@ -70,16 +70,16 @@ class StreamedCalls:
             raise MalformedCallsError("a call of a tool that is too long")
 
     @property
-    def calls(self) -> tuple[ToolCall, ...]:
+    def calls(self) -> tuple[MessageToolCall, ...]:
         """Return the calls, in order, each with a name and an id of its own. Raises `MalformedCallsError`."""
         if any(not call.name.strip() for call in self._growing):
             raise MalformedCallsError("a call of a tool without its name")
-        found: list[ToolCall] = []
+        found: list[MessageToolCall] = []
         taken: set[str] = set()
         for number, call in enumerate(self._growing):
             own = call.id if call.id and call.id not in taken else f"call_{number}_{call.name.strip()}"
             taken.add(own)
-            found.append(ToolCall(own, call.name.strip(), call.arguments or "{}"))
+            found.append(MessageToolCall(own, call.name.strip(), call.arguments or "{}"))
         return tuple(found)
 
 
@@ -101,7 +101,7 @@ class WrittenCalls:
         passed, self._held = self._held, None
         return passed
 
-    def end(self) -> tuple[str, tuple[ToolCall, ...]]:
+    def end(self) -> tuple[str, tuple[MessageToolCall, ...]]:
         """Return the rest of the text, and the calls that were written; one of them is empty, if not both."""
         held, self._held = self._held or "", None
         if not _OPENING.match(held):
@@ -115,10 +115,10 @@ def _may_open(text: str) -> bool:
     return any(opening.startswith(start) for opening in ("<tool_call>", "<tools>", "```", "{", "[{"))
 
 
-def _calls_in(text: str) -> tuple[ToolCall, ...]:
+def _calls_in(text: str) -> tuple[MessageToolCall, ...]:
     """Return the calls that a text consists of; none if it holds anything else."""
     rest = _MARKS.sub(" ", text).strip()
-    found: list[ToolCall] = []
+    found: list[MessageToolCall] = []
     while rest:
         value, rest = _first_value(rest)
         if value is None:
@@ -149,7 +149,7 @@ def _first_value(text: str) -> tuple[object, str]:
     return None, text
 
 
-def _call(value: object, number: int) -> ToolCall | None:
+def _call(value: object, number: int) -> MessageToolCall | None:
     if not isinstance(value, dict):
         return None
     inner = value.get("function")
@@ -159,4 +159,4 @@ def _call(value: object, number: int) -> ToolCall | None:
         return None
     if isinstance(arguments, dict):
         arguments = json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(f"written_{number}_{name}", name, arguments) if isinstance(arguments, str) else None
+    return MessageToolCall(f"written_{number}_{name}", name, arguments) if isinstance(arguments, str) else None

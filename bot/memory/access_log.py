@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.tiers import TierStore
-    from compaction.memory.recall import Recalled
+    from compaction.memory.recall import RecallHit
     from compaction.model import SessionId
 
 # Beyond so many ranges the oldest notes are dropped: counts are a measure, not a ledger.
@@ -29,7 +29,7 @@ class AccessLog:
         self._noted: list[tuple[SessionId, int, int]] = []
         self._last_at = 0.0
 
-    def note(self, found: Iterable[Recalled]) -> None:
+    def note(self, found: Iterable[RecallHit]) -> None:
         """Note what a search found: the turn itself, not its neighbours; or a segment's range. Returns at once."""
         self._last_at = self._clock.now()
         for each in found:

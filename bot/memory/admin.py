@@ -16,9 +16,9 @@ from bot.store.tier_rows import StoredTier, with_accesses
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.context.build import SessionContext, build_payload
-from compaction.memory.export_format import Queue, queue_of
+from compaction.memory.export_format import CompressionQueue, queue_of
 from compaction.memory.segment_record import record_of
-from compaction.memory.tiers import Check, Kept, Subjects, Tier, check, mentions
+from compaction.memory.tiers import SegmentTopics, Tier, TierChanges, TieredSegment, check, mentions
 from compaction.model import Mode, Seq, SessionId
 from compaction.summary.ledger import render
 
@@ -41,7 +41,7 @@ class Overview:
     total_turns: int
     last_check_turn: int
     standings: tuple[StoredTier, ...]
-    subjects: Subjects
+    subjects: SegmentTopics
 
     def record(self, standing: StoredTier) -> SegmentRecord:
         """Return a segment's record: the one it was compressed to, or what it would be."""
@@ -51,7 +51,7 @@ class Overview:
         )
         return with_accesses(standing, made)
 
-    def queue(self) -> Queue:
+    def queue(self) -> CompressionQueue:
         """Return the queue, as its file has it."""
         return queue_of(
             [each.kept for each in self.standings],
@@ -101,10 +101,10 @@ class MemoryAdmin:
             total,
             await self._shelf.last_check(session_id),
             standings,
-            Subjects(each.kept.segment for each in standings),
+            SegmentTopics(each.kept.segment for each in standings),
         )
 
-    async def check(self, session_id: SessionId, *, max_input_tokens: int, regardless: bool) -> Check:
+    async def check(self, session_id: SessionId, *, max_input_tokens: int, regardless: bool) -> TierChanges:
         """Look at a session's segments now, however long the last check is ago, and do what is due.
 
         `max_input_tokens`: of which the session's window and summary are a share. `regardless`: of that share.
@@ -174,7 +174,7 @@ class MemoryAdmin:
         return sum(part.tokens for part in payload)
 
 
-def location_of(kept: Kept) -> str:
+def location_of(kept: TieredSegment) -> str:
     """Return where a segment's file lies in an export."""
     name = f"{file_name(kept.segment.id)}.json"
     if kept.tier is Tier.COLD:
@@ -188,12 +188,12 @@ def file_name(name: str) -> str:
     return safe.replace(".", "%2E", 1) if safe.startswith(".") else safe
 
 
-def _heard(kept: Kept, heard: dict[SegmentId, int]) -> Kept:
+def _heard(kept: TieredSegment, heard: dict[SegmentId, int]) -> TieredSegment:
     last = heard.get(kept.segment.id)
     return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
 
 
-def _one_of(warm: dict[SegmentId, Kept], name: str) -> SegmentId:
+def _one_of(warm: dict[SegmentId, TieredSegment], name: str) -> SegmentId:
     found = [each for each in warm if each == name or each.endswith(f":{name}")]
     if len(found) == 1:
         return found[0]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
-from compaction.context.provenance import Kept, rebuild, sources
+from compaction.context.provenance import StoredSources, rebuild, sources
 from compaction.context.record import note_ids, quoted_from
 from compaction.memory.passage import PassageKind
 from compaction.model import Note, Seq, Turn
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bot.store.database import Database
-    from compaction.context.provenance import Rebuilt, Source
+    from compaction.context.provenance import RebuiltPayload, SentenceSource
     from compaction.context.record import ContextRecord
     from compaction.model import Segment, SessionId
     from compaction.ports import TurnStore
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Traced:
     """One sentence of a summary, the segments that say it and the turns it was said in, as they are stored now."""
 
-    source: Source
+    source: SentenceSource
     segments: tuple[Segment, ...]
     turns: tuple[Turn, ...]
 
@@ -41,7 +41,7 @@ class Explanation:
     """One reply explained: what was sent, and the origin of each sentence of the summary in it."""
 
     record: ContextRecord
-    rebuilt: Rebuilt
+    rebuilt: RebuiltPayload
     summary: tuple[Traced, ...]
 
 
@@ -61,7 +61,7 @@ class Explainer:
         """
         moment = await self._history.at(record.session_id, record.summary_revision, record.cursor or 0)
         known = await self._prompts.by_digest(record.system)
-        kept = Kept(
+        kept = StoredSources(
             turns=await self._turns_of(record),
             summary=moment.summary,
             segments=moment.segments,

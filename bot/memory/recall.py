@@ -17,15 +17,15 @@ from compaction.memory.passage import PassageId, PassageKind, Scope
 from compaction.memory.query import (
     FULL_TEXT_WEIGHT,
     LIKENESS_WEIGHT,
-    Asked,
-    Choice,
+    SearchQuery,
+    SearchTerms,
     ask,
     best,
     choose,
     fuse,
     probes,
 )
-from compaction.memory.recall import Recalled, arrange
+from compaction.memory.recall import RecallHit, arrange
 from compaction.model import Seq, Turn
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Recall:
         turns: TurnStore,
         *,
         embedder: Embedder | None = None,
-        on_found: Callable[[Sequence[Recalled]], None] | None = None,
+        on_found: Callable[[Sequence[RecallHit]], None] | None = None,
     ) -> None:
         self._index = index
         self._turns = turns
@@ -76,7 +76,7 @@ class Recall:
         *,
         limit: int = DEFAULT_LIMIT,
         embed_within_s: float = EMBED_TIMEOUT_S,
-    ) -> tuple[Recalled, ...]:
+    ) -> tuple[RecallHit, ...]:
         """Return at most `limit` things recalled, best first, and what holds before what it replaced.
 
         A query without a searchable word finds what was said last in the scope. Raises `StoreError`.
@@ -109,9 +109,9 @@ class Recall:
             return ()
         return tuple(await self._turns.turns(session_id, Seq(first), Seq(last + 1)))
 
-    async def _by_words(self, asked: Asked, scope: Scope) -> tuple[Choice, Sequence[PassageId]]:
+    async def _by_words(self, asked: SearchQuery, scope: Scope) -> tuple[SearchTerms, Sequence[PassageId]]:
         if not asked.terms:
-            return Choice((), {}), ()
+            return SearchTerms((), {}), ()
         counts = await self._index.count(asked.terms)
         choice = choose(asked, counts.passages, counts.total)
         if not choice.terms:
@@ -133,14 +133,14 @@ class Recall:
             return ()
         return await self._index.alike(vector, scope, model=self._embedder.model, limit=RANKED)
 
-    async def _last(self, asked: Asked, scope: Scope, limit: int) -> tuple[Recalled, ...]:
+    async def _last(self, asked: SearchQuery, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
         newest = await self._index.newest(scope, limit=limit)
         found = await self._index.passages(newest)
         scores = fuse([(FULL_TEXT_WEIGHT, [each.id for each in found])])
-        return arrange(asked, Choice((), {}), found, scores, limit=limit)
+        return arrange(asked, SearchTerms((), {}), found, scores, limit=limit)
 
     async def _possible_corrections(
-        self, choice: Choice, found: Sequence[Passage], scores: dict[PassageId, float], scope: Scope
+        self, choice: SearchTerms, found: Sequence[Passage], scores: dict[PassageId, float], scope: Scope
     ) -> Sequence[Passage]:
         """Return what may correct the best of what was found and was not found itself."""
         wider = replace(scope, in_view=None, until=None, speaker=None, kinds=frozenset({PassageKind.TURN}))
@@ -203,7 +203,7 @@ class RoomRecall:
         session: SessionId | None = None,
         archived: bool = False,
         limit: int = DEFAULT_LIMIT,
-    ) -> tuple[Recalled, ...]:
+    ) -> tuple[RecallHit, ...]:
         """Return what was said about `query`, best first, word for word with who and when.
 
         `speaker`: a name, words of one, or an id. `since`, `until`: UTC epoch seconds. `session`: only that one.

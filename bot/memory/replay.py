@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bot.memory.transcript import NoteLine, SaidLine
 from compaction.context.build import build_payload
-from compaction.folding.events import Failed, Landed
+from compaction.folding.events import FoldFailed, FoldLanded
 from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
 from compaction.payload import coverage
 from compaction.session import SessionMemory
@@ -63,8 +63,8 @@ class Replay:
 
     turns: int
     notes: int
-    landed: list[Landed] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
+    landed: list[FoldLanded] = field(default_factory=list)
+    failed: list[FoldFailed] = field(default_factory=list)
     cursor: int = 0
     summary: str = ""
     payload: tuple[PayloadPart, ...] = ()
@@ -138,9 +138,9 @@ async def replay(
     result = Replay(0, 0)
 
     def observe(event: CompactionEvent) -> None:
-        if isinstance(event, Landed):
+        if isinstance(event, FoldLanded):
             result.landed.append(event)
-        elif isinstance(event, Failed):
+        elif isinstance(event, FoldFailed):
             result.failed.append(event)
         on_event(event)
 

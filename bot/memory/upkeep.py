@@ -17,10 +17,10 @@ from compaction.errors import StoreError
 from compaction.folding.window import BATCH_SIZE
 from compaction.memory.tiers import (
     PRUNE_EVERY_TURNS,
-    Check,
-    Kept,
-    Subjects,
+    SegmentTopics,
     Tier,
+    TierChanges,
+    TieredSegment,
     check,
     due,
     mentions,
@@ -82,7 +82,7 @@ class MemoryUpkeep:
         self._clock = clock
         self._max_input_tokens = max_input_tokens
         self._wanted = asyncio.Event()
-        self._subjects = Subjects()
+        self._subjects = SegmentTopics()
         self._read_segments = 0
         self._context_tokens = 0
         self._new_prompts: dict[str, str] = {}
@@ -196,7 +196,7 @@ class MemoryUpkeep:
             return
         self._taken_over = self._memory.overtaken
         log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
-        self._subjects, self._read_segments = Subjects(), 0
+        self._subjects, self._read_segments = SegmentTopics(), 0
         self._kept_texts.clear()
         self._newcomers |= self._known
 
@@ -265,7 +265,7 @@ class MemoryUpkeep:
     def _unheard(self) -> list[Turn]:
         return [turn for turn in self._memory.turns if turn.seq >= self._heard_through]
 
-    def _tell(self, done: Check, kept: Sequence[Kept], total: int, begun: float) -> None:
+    def _tell(self, done: TierChanges, kept: Sequence[TieredSegment], total: int, begun: float) -> None:
         log.info(
             "tiers_checked",
             session_id=self._session_id,
@@ -310,7 +310,7 @@ async def prune(
     return await shelf.prune(outdated, now=now), deleted
 
 
-def _heard(standing: StoredTier, heard: dict[SegmentId, int]) -> Kept:
+def _heard(standing: StoredTier, heard: dict[SegmentId, int]) -> TieredSegment:
     kept = standing.kept
     last = heard.get(kept.segment.id)
     return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)

@@ -19,7 +19,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.realtime.inputs import Inputs, RealtimeRecognition, SaidInput, with_items
 from bot.realtime.items import Items
 from bot.realtime.skip import unless_silent
-from compaction.budget.messages import ToolCall as AskedCall
+from compaction.budget.messages import MessageToolCall as AskedCall
 from compaction.model import Seq, TurnKind
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError

@@ -18,7 +18,7 @@ from bot.memory.recall import RecallScope
 from bot.room.conversation import Conversation
 from bot.room.tasks import lasting
 from compaction.errors import StoreError
-from compaction.folding.events import Failed, Landed
+from compaction.folding.events import FoldFailed, FoldLanded
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class Room:
     def _on_compaction(self, event: CompactionEvent) -> None:
         now = self._clock.monotonic()
         match event:
-            case Landed():
+            case FoldLanded():
                 if self._keeper is not None:
                     self._keeper.landed()
                 if self._conversation is not None:
@@ -256,7 +256,7 @@ class Room:
                         at=now,
                     )
                 )
-            case Failed():
+            case FoldFailed():
                 self._observe(events.CompactionFailed(event.cursor, event.error, now))
             case _:
                 pass

@@ -22,8 +22,8 @@ from bot.store.tables import landings, notes, person_facts, segment_tiers, segme
 from bot.store.tier_rows import record_values
 from bot.store.tiers import mark_archived
 from bot.store.vector_store import VectorStore
-from compaction.language.echo import names_any, repeats, runs_of
 from compaction.language.elliptic import REACH_TURNS
+from compaction.language.quotations import names_any, repeats, runs_of
 from compaction.language.sentence_cache import empty_sentence_caches
 from compaction.language.wording import plain
 from compaction.memory.forgetting import cleaned, retold_anew
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from compaction.language.echo import Runs
+    from compaction.language.quotations import Runs
     from compaction.model import Segment
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.memory.passage import Source
+    from compaction.memory.passage import PassageSource
 
 # Things indexed in one transaction of a catch-up: short, since turns wait to be written meanwhile.
 CATCH_UP_BATCH = 50
@@ -30,7 +30,7 @@ CATCH_UP_BATCH = 50
 _TERMS_MARK = "terms"
 
 
-async def index_source(connection: AsyncConnection, session_id: SessionId, source: Source) -> None:
+async def index_source(connection: AsyncConnection, session_id: SessionId, source: PassageSource) -> None:
     """Make `source` findable, inside the write transaction that stores it. What is indexed already stays."""
     match source:
         case Turn():
@@ -111,7 +111,7 @@ async def _renew_terms(database: Database) -> int:
 
 
 async def _replace_terms(
-    connection: AsyncConnection, passage_id: int, session_id: str, source: Source, own: str
+    connection: AsyncConnection, passage_id: int, session_id: str, source: PassageSource, own: str
 ) -> None:
     await connection.execute(update(passages).where(passages.c.id == passage_id).values(own=own))
     if isinstance(source, Turn):
@@ -158,7 +158,7 @@ async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: 
 async def _add(
     connection: AsyncConnection,
     session_id: SessionId,
-    source: Source,
+    source: PassageSource,
     *,
     key: str,
     start: Seq | None,
@@ -184,7 +184,7 @@ async def _add(
     return await add_once(connection, passages, values)
 
 
-def _joined(source: Source) -> str:
+def _joined(source: PassageSource) -> str:
     return " ".join(terms(source_text(source)))
 
 

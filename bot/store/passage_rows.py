@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bot.store import rows
 from bot.store.tables import notes, segments
 from bot.store.tags import ARCHIVED_TAG
-from compaction.memory.passage import Passage, PassageId, PassageKind, Source
+from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSource
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def _turns_around(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict
     }
 
 
-def _others(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[tuple[str, str, str], Source]:
+def _others(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[tuple[str, str, str], PassageSource]:
     """Return the notes and segments that were found, by session, kind and id."""
-    others: dict[tuple[str, str, str], Source] = {}
+    others: dict[tuple[str, str, str], PassageSource] = {}
     for row in found:
         table = notes if row.kind == PassageKind.NOTE else segments
         read = rows.note_from_row if row.kind == PassageKind.NOTE else rows.segment_from_row
@@ -108,9 +108,11 @@ def _row(connection: sqlite3.Connection, table: Table, row: _Row) -> Any:
     return None if stored is None else SimpleNamespace(**dict(zip(names, stored, strict=True)))
 
 
-def _passage(row: _Row, around: Mapping[_Key, Turn], others: Mapping[tuple[str, str, str], Source]) -> Passage | None:
+def _passage(
+    row: _Row, around: Mapping[_Key, Turn], others: Mapping[tuple[str, str, str], PassageSource]
+) -> Passage | None:
     near: tuple[Turn, ...] = ()
-    source: Source | None
+    source: PassageSource | None
     if row.kind == PassageKind.TURN:
         assert row.start_seq is not None, "a turn's passage has its seq"
         seq = row.start_seq

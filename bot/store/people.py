@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.memory.people import Drawn
+    from compaction.memory.people import ExtractedFacts
 
 
 class PeopleStore:
@@ -40,7 +40,7 @@ class PeopleStore:
             wanted = select(person_draws.c.through_seq).where(person_draws.c.session_id == session_id)
             return int(await connection.scalar(wanted) or 0)
 
-    async def keep(self, session_id: SessionId, drawn: Drawn, *, through: int) -> tuple[PersonFact, ...]:
+    async def keep(self, session_id: SessionId, drawn: ExtractedFacts, *, through: int) -> tuple[PersonFact, ...]:
         """Store what was drawn from the turns before `through`, superseding what it replaces; return what is new.
 
         Turns that were drawn from before change nothing.
@@ -123,7 +123,7 @@ async def _draw_no_more(connection: AsyncConnection, person_id: str, of_guild: S
         await connection.execute(insert(person_forgets).values(values))
 
 
-async def _still_said(connection: AsyncConnection, session_id: SessionId, drawn: Drawn) -> Drawn:
+async def _still_said(connection: AsyncConnection, session_id: SessionId, drawn: ExtractedFacts) -> ExtractedFacts:
     """Return what was drawn without what was forgotten before, or while it was drawn."""
     of_session = person_forgets.c.session_id == session_id
     forgotten = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bot.store.passage_rows import read_passages
 from bot.store.tags import ARCHIVED_TAG, all_terms_query, any_term_query, match_expression, place_tags, tag_clauses
-from compaction.memory.passage import Counts, PassageId
+from compaction.memory.passage import PassageId, TermCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ class SqlRecallIndex:
         self._database = database
         self._vectors = vectors
 
-    async def count(self, terms: Sequence[str]) -> Counts:
+    async def count(self, terms: Sequence[str]) -> TermCounts:
         """Return how many passages have each term. See `RecallIndex.count`."""
         asked = json.dumps(list(terms))
         (_, total), *found = await self._database.rows(_COUNTS, {"terms": asked})
-        return Counts(dict(found), total or 0)
+        return TermCounts(dict(found), total or 0)
 
     async def full_text(
         self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None

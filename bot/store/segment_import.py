@@ -18,14 +18,14 @@ from bot.store.indexing import index_source
 from bot.store.tables import add_once, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import AccessCount, StoredTier
 from bot.store.tiers import mark_archived, set_last_check, store_tier
-from compaction.memory.tiers import Kept
+from compaction.memory.tiers import TieredSegment
 from compaction.model import Segment, SegmentId, Seq, SessionId
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.memory.export_format import Queue
+    from compaction.memory.export_format import CompressionQueue
     from compaction.memory.segment_record import SegmentRecord
 
 SUMMARISER = "import"
@@ -66,7 +66,7 @@ class SegmentImporter:
             else:
                 segment, brought = rows.segment_from_row(row), ImportResult.KNOWN
             spoken = max(0, record.end_turn - record.start_turn + 1)
-            kept = Kept(
+            kept = TieredSegment(
                 segment,
                 spoken,
                 max(segment.start, segment.end - 1),
@@ -81,7 +81,7 @@ class SegmentImporter:
                 await mark_archived(connection, record.session_id, record.segment_id)
             return brought
 
-    async def queue(self, session_id: SessionId, queue: Queue) -> tuple[int, tuple[SegmentId, ...]]:
+    async def queue(self, session_id: SessionId, queue: CompressionQueue) -> tuple[int, tuple[SegmentId, ...]]:
         """Take a session's queue in: what waits, and when it was last looked at. Return how many entries were, and
         the segments that are not stored."""
         async with self._database.writing() as connection:

@@ -203,7 +203,7 @@ landings = Table(
     Column("summary", Prose),
 )
 
-# How a segment is kept (`compaction.memory.tiers.Kept`). The columns of its record are null until it is compressed.
+# How a segment is kept (`compaction.memory.tiers.TieredSegment`). The record columns are null until it is compressed.
 segment_tiers = Table(
     "segment_tiers",
     metadata,

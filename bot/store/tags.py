@@ -17,7 +17,7 @@ from compaction.model import SessionId, Turn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.memory.passage import Scope, Source
+    from compaction.memory.passage import PassageSource, Scope
 
 # A turn that says that something is no longer as it was.
 CHANGE_TAG = "kchange"
@@ -31,7 +31,7 @@ NOTHING = '"knothing"'
 Clauses: TypeAlias = tuple[tuple[frozenset[str], ...], ...]
 
 
-def passage_tags(source: Source, session_id: SessionId, guild_id: int | None, channel_id: int | None) -> str:
+def passage_tags(source: PassageSource, session_id: SessionId, guild_id: int | None, channel_id: int | None) -> str:
     """Return what a passage can be filtered by, as words of the index: where it was said and whose it is."""
     tags = [
         f"g{'none' if guild_id is None else guild_id}",

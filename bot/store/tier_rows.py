@@ -1,4 +1,4 @@
-"""How one segment stands in the store, and the columns that hold it: what `compaction.memory.tiers.Kept` says of it,
+"""How one segment stands in the store, and the columns that hold it: what `memory.tiers.TieredSegment` says of it,
 its record, and how often it was retrieved. Nothing is asked of the database here.
 """
 
@@ -12,7 +12,7 @@ from sqlalchemy import func, update
 
 from bot.store.tables import segment_tiers
 from compaction.memory.segment_record import RecordMetadata, SegmentRecord, compression_ratio
-from compaction.memory.tiers import Kept
+from compaction.memory.tiers import TieredSegment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,9 +51,9 @@ class AccessCount:
 
 @dataclass(frozen=True, slots=True)
 class StoredTier:
-    """One segment as the store keeps it, with what `Kept` leaves out. `known`: it has a row of its own already."""
+    """A segment as the store keeps it, with what `TieredSegment` leaves out. `known`: it has a row already."""
 
-    kept: Kept
+    kept: TieredSegment
     accesses: AccessCount
     known: bool = False
 
@@ -89,9 +89,9 @@ def with_accesses(standing: StoredTier, record: SegmentRecord) -> SegmentRecord:
 def tier_from_row(segment: Segment, row: Row[Any] | None, counts: Mapping[SegmentId, int]) -> StoredTier:
     """Return how a segment stands by its row; one without a row is new, and `counts` has its messages."""
     if row is None:
-        fresh = Kept(segment, counts.get(segment.id, 0), max(segment.start, segment.end - 1))
+        fresh = TieredSegment(segment, counts.get(segment.id, 0), max(segment.start, segment.end - 1))
         return StoredTier(fresh, AccessCount(0, None, None))
-    kept = Kept(
+    kept = TieredSegment(
         segment=segment,
         message_count=row.message_count,
         last_mention=row.last_mention,

@@ -29,7 +29,7 @@ from bot.store.tags import ARCHIVED_TAG
 from bot.store.tier_rows import record_values, tier_from_row
 from compaction.memory.passage import PassageKind
 from compaction.memory.segment_record import more_relevant, relevance_of
-from compaction.memory.tiers import Kept
+from compaction.memory.tiers import TieredSegment
 from compaction.model import SegmentId, SessionId, TurnKind
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from bot.store.database import Database
     from bot.store.tier_rows import StoredTier
-    from compaction.memory.tiers import Check
+    from compaction.memory.tiers import TierChanges
     from compaction.model import Segment
 
 _SPOKEN = (TurnKind.SPEECH.value, TurnKind.ASSISTANT.value)
@@ -112,8 +112,8 @@ class TierStore:
     async def apply(
         self,
         session_id: SessionId,
-        check: Check,
-        kept: Iterable[Kept],
+        check: TierChanges,
+        kept: Iterable[TieredSegment],
         *,
         total_turns: int,
         now: float,
@@ -246,7 +246,7 @@ async def _message_counts(
     return {SegmentId(row.id): row.messages for row in await connection.execute(counted)}
 
 
-async def _remember(connection: AsyncConnection, session_id: SessionId, kept: Iterable[Kept]) -> None:
+async def _remember(connection: AsyncConnection, session_id: SessionId, kept: Iterable[TieredSegment]) -> None:
     """Make the segments' rows, or move when they were last spoken of."""
     values: list[dict[str, object]] = [
         {
@@ -297,7 +297,7 @@ async def _touch(connection: AsyncConnection, session_id: SessionId, first: int,
     total = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
     counts = await _message_counts(connection, session_id, found)
     for segment in found:
-        spoken_of = Kept(segment, counts.get(segment.id, 0), total or segment.end - 1)
+        spoken_of = TieredSegment(segment, counts.get(segment.id, 0), total or segment.end - 1)
         await _remember(connection, session_id, [spoken_of])
         before = await connection.scalar(select(segment_tiers.c.relevance_score).where(_is(session_id, segment.id)))
         relevance = more_relevant(relevance_of(segment.facts) if before is None else before)

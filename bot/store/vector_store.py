@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.memory.passage import Scope, Source
+    from compaction.memory.passage import PassageSource, Scope
 
 # Rows read at once: about 2 ms of the event loop.
 _PAGE_ROWS = 1_000
@@ -193,7 +193,7 @@ def _of_guild(guild_id: int | None, model: str) -> Select[Any]:
 
 async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
     """Return what is embedded of one passage."""
-    source: Source
+    source: PassageSource
     if row.kind == PassageKind.TURN:
         of_turn = select(turns).where(turns.c.session_id == row.session_id, turns.c.seq == row.start_seq)
         found = (await connection.execute(of_turn)).one_or_none()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from compaction.budget.files import get_active_files as get_active_files
     from compaction.budget.files import should_preserve_file_content as should_preserve_file_content
     from compaction.budget.messages import Message as Message
-    from compaction.budget.messages import ToolCall as ToolCall
+    from compaction.budget.messages import MessageToolCall as MessageToolCall
     from compaction.budget.prompt import ContextConfig as ContextConfig
     from compaction.budget.prompt import build_final_prompt as build_final_prompt
     from compaction.budget.prompt import enforce_context_limit as enforce_context_limit

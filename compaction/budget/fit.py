@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from compaction.budget.rolling import RollingPolicy
 
 
-class Part(Protocol):
+class CostedPart(Protocol):
     """A message of known cost."""
 
     @property
@@ -37,11 +37,11 @@ class Part(Protocol):
         """Return when it was said, in UTC epoch seconds."""
 
 
-_P = TypeVar("_P", bound=Part)
+_P = TypeVar("_P", bound=CostedPart)
 
 
 @dataclass(frozen=True, slots=True)
-class Offered(Generic[_P]):
+class PartCandidates(Generic[_P]):
     """Everything that could be sent, each in its order: oldest first, except `recall`, whose first is the best.
 
     `fixed` and `current` are never left out.
@@ -60,7 +60,7 @@ class Offered(Generic[_P]):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Generic[_P]):
+class LeftOut(Generic[_P]):
     """What was left out, each in its order."""
 
     turns: tuple[_P, ...] = ()
@@ -87,7 +87,7 @@ CUTTABLE = (*_BEFORE_THE_WINDOW, "turns", "participants", "active")
 class _Payload(Generic[_P]):
     """How much of each is in, and what that costs."""
 
-    def __init__(self, offered: Offered[_P], limit: int, describe: Callable[[Cut[_P]], _P | None]) -> None:
+    def __init__(self, offered: PartCandidates[_P], limit: int, describe: Callable[[LeftOut[_P]], _P | None]) -> None:
         self.offered = offered
         self.limit = limit
         self._describe = describe
@@ -153,18 +153,18 @@ class _Payload(Generic[_P]):
 
     def _the_note(self) -> tuple[_P, ...]:
         if self._note is None:
-            cut: Cut[_P] = Cut(**{name: self._of(name, 0, out) for name, out in self.out.items()})
+            cut: LeftOut[_P] = LeftOut(**{name: self._of(name, 0, out) for name, out in self.out.items()})
             note = self._describe(cut)
             self._note = () if note is None else (note,)
         return self._note
 
 
 def fit(
-    offered: Offered[_P],
+    offered: PartCandidates[_P],
     *,
     max_input_tokens: int,
     newest: int,
-    describe: Callable[[Cut[_P]], _P | None],
+    describe: Callable[[LeftOut[_P]], _P | None],
     rolling: RollingPolicy | None = None,
 ) -> tuple[_P, ...]:
     """Return the parts to send, in order, costing at most `max_input_tokens`.

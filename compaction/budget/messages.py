@@ -17,7 +17,7 @@ SYSTEM_ROLES = frozenset({"system", "developer"})
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class MessageToolCall:
     """One call of a tool that a model asked for. `arguments` is JSON, as the model wrote it."""
 
     id: str
@@ -37,7 +37,7 @@ class Message:
 
     role: str
     content: str
-    tool_calls: tuple[ToolCall, ...] = ()
+    tool_calls: tuple[MessageToolCall, ...] = ()
     tool_call_id: str | None = None
     name: str | None = None
     kind: PartKind | None = None

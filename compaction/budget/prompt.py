@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compaction.budget.tool_outputs import ToolOutputOptions, truncate_old_tool_outputs
-from compaction.budget.trim import Trimmed, TrimOptions
+from compaction.budget.trim import TrimOptions, TrimResult
 from compaction.errors import ContextOverflowError
 from compaction.tokens import estimate_text_tokens, message_tokens
 
@@ -49,7 +49,7 @@ class ContextConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Enforced:
+class EnforcedContext:
     """Messages that fit. `dropped_count`: how many are not among them."""
 
     messages: list[Message]
@@ -69,13 +69,13 @@ class FinalPrompt:
 
 def enforce_context_limit(
     messages: Sequence[Message], max_input_tokens: int, options: TrimOptions | None = None
-) -> Enforced:
+) -> EnforcedContext:
     """Return the messages within `max_input_tokens`, the least worth left out.
 
     Raises ContextOverflowError when not even the system prompts and the current turn fit.
     """
     trimmed = _fitting(messages, max_input_tokens, options or TrimOptions())
-    return Enforced(trimmed.messages, bool(trimmed.dropped), len(trimmed.dropped))
+    return EnforcedContext(trimmed.messages, bool(trimmed.dropped), len(trimmed.dropped))
 
 
 def build_final_prompt(messages: Sequence[Message], config: ContextConfig) -> FinalPrompt:
@@ -91,8 +91,8 @@ def build_final_prompt(messages: Sequence[Message], config: ContextConfig) -> Fi
     return FinalPrompt(trimmed.messages, trimmed.tokens, within_budget=True, dropped=trimmed.dropped)
 
 
-def _fitting(messages: Sequence[Message], max_input_tokens: int, options: TrimOptions) -> Trimmed:
-    trimmed = Trimmed.of(messages, max_input_tokens, options)
+def _fitting(messages: Sequence[Message], max_input_tokens: int, options: TrimOptions) -> TrimResult:
+    trimmed = TrimResult.of(messages, max_input_tokens, options)
     if trimmed.tokens > max_input_tokens:
         raise ContextOverflowError(current=trimmed.tokens, maximum=max_input_tokens)
     return trimmed

@@ -51,7 +51,7 @@ class RollingPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Evicted:
+class EvictedTurns:
     """What a session has evicted so far: turns `start <= seq < until`, and what they cost together.
 
     `first_at`, `last_at`: when the first and the last of them were said, in UTC epoch seconds.
@@ -68,9 +68,9 @@ class Evicted:
         """Return how many turns that is."""
         return self.until - self.start
 
-    def joined(self, later: Evicted) -> Evicted:
+    def joined(self, later: EvictedTurns) -> EvictedTurns:
         """Return both as one, when `later` follows."""
-        return Evicted(self.start, later.until, self.tokens + later.tokens, self.first_at, later.last_at)
+        return EvictedTurns(self.start, later.until, self.tokens + later.tokens, self.first_at, later.last_at)
 
 
 @dataclass(frozen=True, slots=True)

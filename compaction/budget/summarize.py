@@ -21,7 +21,7 @@ from compaction.payload import PartKind
 from compaction.ports import CompletionRequest
 from compaction.summary.extractive import extract, gist_of
 from compaction.summary.grounding import ground_of, ungrounded
-from compaction.summary.ledger import Ledger
+from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import Fold, FoldRequest
 from compaction.summary.segments import folded_segment
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, message_tokens
@@ -121,7 +121,7 @@ def _newest_sentences(text: str, max_chars: int) -> str:
     return " ".join(reversed(kept))
 
 
-def _ledger(messages: Sequence[Message]) -> Ledger:
+def _ledger(messages: Sequence[Message]) -> SegmentLedger:
     """Return the messages' facts, folded as a session's turns are."""
     turns: list[Turn] = []
     for message in _own(messages):
@@ -129,7 +129,7 @@ def _ledger(messages: Sequence[Message]) -> Ledger:
             at = message.timestamp or 0.0
             kind = TurnKind.ASSISTANT if message.role == "assistant" else TurnKind.SPEECH
             turns.append(Turn(Seq(len(turns)), kind, at, at, parts))
-    ledger = Ledger()
+    ledger = SegmentLedger()
     for start in range(0, len(turns), _BATCH_TURNS):
         batch = tuple(turns[start : start + _BATCH_TURNS])
         known = ledger.known_facts()

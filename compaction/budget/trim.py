@@ -83,11 +83,11 @@ def trim_conversation(
 
     What never leaves may be more than `target_tokens`; whoever sends has to look (`prompt.build_final_prompt`).
     """
-    return Trimmed.of(messages, target_tokens, options or TrimOptions()).messages
+    return TrimResult.of(messages, target_tokens, options or TrimOptions()).messages
 
 
 @dataclass(frozen=True, slots=True)
-class Trimmed:
+class TrimResult:
     """What came of trimming: what is to be sent, the note included, its tokens, and what left, in order."""
 
     messages: list[Message]
@@ -95,7 +95,7 @@ class Trimmed:
     tokens: int
 
     @classmethod
-    def of(cls, messages: Sequence[Message], target_tokens: int, options: TrimOptions) -> Trimmed:
+    def of(cls, messages: Sequence[Message], target_tokens: int, options: TrimOptions) -> TrimResult:
         """Trim `messages` to `target_tokens`."""
         costs = [message_tokens(message, options.count) for message in messages]
         total = sum(costs)
@@ -116,7 +116,7 @@ class Trimmed:
     @classmethod
     def _without(
         cls, messages: Sequence[Message], costs: Sequence[int], out: set[int], options: TrimOptions
-    ) -> Trimmed:
+    ) -> TrimResult:
         dropped = tuple(messages[at] for at in sorted(out))
         note = eviction_note(dropped, tokens=sum(costs[at] for at in out), searchable=options.searchable)
         kept = [message for at, message in enumerate(messages) if at not in out]

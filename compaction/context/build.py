@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from compaction.budget.fit import Cut, Offered, fit
-from compaction.budget.rolling import Evicted, RollingPolicy
+from compaction.budget.fit import LeftOut, PartCandidates, fit
+from compaction.budget.rolling import EvictedTurns, RollingPolicy
 
 # Named here too: whoever builds a payload finds all of it in one place.
 from compaction.context.turn_text import FORGOTTEN as FORGOTTEN
 from compaction.context.turn_text import MAX_TURN_CHARS as MAX_TURN_CHARS
-from compaction.context.turn_text import ToldTurns, turn_part
+from compaction.context.turn_text import TurnPartCache, turn_part
 from compaction.context.turn_text import clock_text as clock_text
 from compaction.context.turn_text import turn_text as turn_text
 from compaction.language.wording import plain
@@ -52,10 +52,10 @@ class SessionContext:
     live_notes: tuple[Note, ...]
     current: Turn | None
     max_input_tokens: int
-    evicted: Evicted | None = None
+    evicted: EvictedTurns | None = None
     rolling: RollingPolicy = field(default_factory=RollingPolicy)
     # Where the turns that were told before are kept; it changes nothing about what is told.
-    told: ToldTurns = field(default_factory=ToldTurns, compare=False, repr=False)
+    told: TurnPartCache = field(default_factory=TurnPartCache, compare=False, repr=False)
 
 
 def build_payload(
@@ -87,7 +87,7 @@ def build_payload(
     limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
     tell = _Teller(context, zone, searchable=searchable, count=count)
     return fit(
-        Offered(
+        PartCandidates(
             fixed=tuple(part("system", PartKind.SYSTEM, text, count=count) for text in system),
             continuity=tuple(continuity),
             summary=(*tell.summary(), *condensed),
@@ -112,7 +112,7 @@ def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> t
     return tuple(turn for turn in context.window if turn.seq not in sent)
 
 
-def evicted_after(context: SessionContext, payload: Sequence[PayloadPart]) -> Evicted | None:
+def evicted_after(context: SessionContext, payload: Sequence[PayloadPart]) -> EvictedTurns | None:
     """Return what a rolling session has evicted once `payload`, made of `context`, is sent."""
     gone = left_out_turns(context, payload)
     if not gone:
@@ -121,7 +121,7 @@ def evicted_after(context: SessionContext, payload: Sequence[PayloadPart]) -> Ev
     return now if context.evicted is None else context.evicted.joined(now)
 
 
-def evicted_turns(turns: Sequence[Turn]) -> Evicted:
+def evicted_turns(turns: Sequence[Turn]) -> EvictedTurns:
     """Return what these turns, one after the other, come to as an eviction, their tokens guessed."""
     return _evicted([turn_part(turn, PartKind.TURN) for turn in turns])
 
@@ -171,7 +171,7 @@ class _Teller:
         text = f"[{clock_text(note.at, self._zone)}] On {plain(note.who)}'s screen: {plain(note.what)}"
         return part("system", PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
 
-    def left_out(self, cut: Cut[PayloadPart]) -> PayloadPart | None:
+    def left_out(self, cut: LeftOut[PayloadPart]) -> PayloadPart | None:
         """Return the one note for everything that is not sent, now and before; None when that is nothing."""
         context = self._context
         if context.mode is Mode.ROLLING and not context.rolling.eviction_note:
@@ -220,12 +220,12 @@ class _Teller:
         return f"from {clock_text(first, self._zone)} to {clock_text(last, self._zone)}"
 
 
-def _evicted(turns: Sequence[PayloadPart]) -> Evicted:
+def _evicted(turns: Sequence[PayloadPart]) -> EvictedTurns:
     """Return what the parts of turns, one after the other, come to."""
     first, last = turns[0], turns[-1]
     assert first.seq_from is not None, "the part of a turn knows which"
     assert last.seq_to is not None, "the part of a turn knows which"
-    return Evicted(
+    return EvictedTurns(
         start=first.seq_from,
         until=Seq(last.seq_to + 1),
         tokens=sum(each.tokens for each in turns),

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from compaction.context.build import SessionContext, build_payload
 from compaction.memory.passage import source_text
 from compaction.memory.people import told_part
-from compaction.memory.quotes import Cited, quote_part, read_ref
+from compaction.memory.quotes import Citation, quote_part, read_ref
 from compaction.model import Mode, Note, RenderedSentence, RenderedSummary, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, as_sent, part, payload_digest
-from compaction.summary.ledger import Ledger, sentences_of
+from compaction.summary.ledger import SegmentLedger, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ _REBUILT = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredSources:
     """What the store has for one record.
 
     `turns`: those of the window and the current one, by seq. `summary`: its text at that revision; `segments`: those
@@ -62,7 +62,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
+class RebuiltPayload:
     """A payload made again. `exact`: it is word for word what was sent, by the digest; None where the line has none.
 
     `lost`: what is not there any more, a plain sentence each.
@@ -73,7 +73,7 @@ class Rebuilt:
     lost: tuple[str, ...]
 
 
-def rebuild(record: ContextRecord, kept: Kept) -> Rebuilt:
+def rebuild(record: ContextRecord, kept: StoredSources) -> RebuiltPayload:
     """Return what a model was sent, made again of what is stored. Deterministic."""
     lost: list[str] = []
     gone = sorted({kind for kind, digest in record.texts if digest not in kept.texts})
@@ -88,10 +88,10 @@ def rebuild(record: ContextRecord, kept: Kept) -> Rebuilt:
     if unknown:
         lost.append(f"What was sent as {', '.join(unknown)} is not stored.")
     exact = None if record.digest is None else payload_digest(payload) == record.digest
-    return Rebuilt(tuple(payload), exact, tuple(lost))
+    return RebuiltPayload(tuple(payload), exact, tuple(lost))
 
 
-def _written(record: ContextRecord, kept: Kept, lost: list[str]) -> list[PayloadPart]:
+def _written(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[PayloadPart]:
     current = None if record.answer_to is None else kept.turns.get(record.answer_to)
     if record.answer_to is not None and current is None:
         lost.append(f"Turn {record.answer_to}, the one that was answered, is not stored any more.")
@@ -115,7 +115,7 @@ def _written(record: ContextRecord, kept: Kept, lost: list[str]) -> list[Payload
     )
 
 
-def _spoken(record: ContextRecord, kept: Kept, lost: list[str]) -> list[PayloadPart]:
+def _spoken(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[PayloadPart]:
     """Return a spoken conversation's instructions, and its items in writing: heard ones were sent as sound."""
     told = build_payload(_context(record, _window(record, kept, lost)), zone=record.zone)
     prompts = [part("system", PartKind.SYSTEM, text) for text in _prompts(record, kept, lost)]
@@ -140,7 +140,7 @@ def _context(record: ContextRecord, window: tuple[Turn, ...]) -> SessionContext:
     )
 
 
-def _as_sent(record: ContextRecord, kept: Kept, *, tools: bool = False) -> tuple[PayloadPart, ...]:
+def _as_sent(record: ContextRecord, kept: StoredSources, *, tools: bool = False) -> tuple[PayloadPart, ...]:
     """Return the parts that were kept as they were sent: of tools, or all others."""
     return tuple(
         as_sent(part("tool" if tools else "system", PartKind(kind), kept.texts[digest]))
@@ -150,7 +150,7 @@ def _as_sent(record: ContextRecord, kept: Kept, *, tools: bool = False) -> tuple
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SentenceSource:
     """One sentence of a summary and what it stands on. `sentence` has its segments and turns; empty ones mean that
     none of the segments that are stored says it any more."""
 
@@ -158,15 +158,15 @@ class Source:
     sentence: RenderedSentence | None
 
 
-def sources(summary: str, segments: Sequence[Segment]) -> tuple[Source, ...]:
+def sources(summary: str, segments: Sequence[Segment]) -> tuple[SentenceSource, ...]:
     """Return the sentences of a summary in order, each with where it comes from.
 
     `segments`: those it was made of, or more. Where they still give the very summary, every sentence has its source;
     otherwise (some were made again or forgotten since) the sentences that they still say have theirs.
     """
-    rendered = Ledger(segments).render()
+    rendered = SegmentLedger(segments).render()
     if rendered is not None and rendered.text == summary:
-        return tuple(Source(each.text, each) for each in rendered.sentences)
+        return tuple(SentenceSource(each.text, each) for each in rendered.sentences)
     known = sorted(
         (each for segment in segments for each in sentences_of(segment)), key=lambda each: len(each.text), reverse=True
     )
@@ -175,7 +175,7 @@ def sources(summary: str, segments: Sequence[Segment]) -> tuple[Source, ...]:
     return tuple(_matched(summary, {each.text: each for each in reversed(known)}))
 
 
-def _matched(summary: str, known: Mapping[str, RenderedSentence]) -> Iterable[Source]:
+def _matched(summary: str, known: Mapping[str, RenderedSentence]) -> Iterable[SentenceSource]:
     rest = summary
     unknown: list[str] = []
     while rest:
@@ -185,15 +185,15 @@ def _matched(summary: str, known: Mapping[str, RenderedSentence]) -> Iterable[So
             unknown.append(word)
             continue
         if unknown:
-            yield Source(" ".join(unknown), None)
+            yield SentenceSource(" ".join(unknown), None)
             unknown = []
-        yield Source(found, known[found])
+        yield SentenceSource(found, known[found])
         rest = rest[len(found) :].lstrip()
     if unknown:
-        yield Source(" ".join(unknown), None)
+        yield SentenceSource(" ".join(unknown), None)
 
 
-def _window(record: ContextRecord, kept: Kept, lost: list[str]) -> tuple[Turn, ...]:
+def _window(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tuple[Turn, ...]:
     if record.seq_from is None or record.seq_to is None:
         return ()
     answered = None if record.spoken else record.answer_to
@@ -210,7 +210,7 @@ def _window(record: ContextRecord, kept: Kept, lost: list[str]) -> tuple[Turn, .
     return tuple(kept.turns[seq] for seq in seqs if seq in kept.turns)
 
 
-def _summary(record: ContextRecord, kept: Kept, lost: list[str]) -> RenderedSummary | None:
+def _summary(record: ContextRecord, kept: StoredSources, lost: list[str]) -> RenderedSummary | None:
     if PartKind.SUMMARY.value not in record.tokens or (record.summary_revision == 0 and record.texts):
         return None
     if kept.summary is None:
@@ -222,28 +222,28 @@ def _summary(record: ContextRecord, kept: Kept, lost: list[str]) -> RenderedSumm
     return RenderedSummary(kept.summary, ())
 
 
-def _span(kept: Kept) -> tuple[float, float] | tuple[None, None]:
+def _span(kept: StoredSources) -> tuple[float, float] | tuple[None, None]:
     folded = [segment for segment in kept.segments if not segment.closing]
     if not folded:
         return (None, None)
     return min(each.started_at for each in folded), max(each.ended_at for each in folded)
 
 
-def _notes(record: ContextRecord, kept: Kept, lost: list[str]) -> tuple[Note, ...]:
+def _notes(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tuple[Note, ...]:
     gone = [note_id for note_id in record.note_ids if note_id not in kept.notes]
     if gone:
         lost.append(f"{len(gone)} notes of what was on screen are not stored any more.")
     return tuple(kept.notes[note_id] for note_id in record.note_ids if note_id in kept.notes)
 
 
-def _prompts(record: ContextRecord, kept: Kept, lost: list[str]) -> list[str]:
+def _prompts(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[str]:
     gone = [digest for digest in record.system if digest not in kept.prompts]
     if gone:
         lost.append(f"{len(gone)} system prompts were other ones then and are not stored.")
     return [kept.prompts[digest] for digest in record.system if digest in kept.prompts]
 
 
-def _participants(record: ContextRecord, kept: Kept, lost: list[str]) -> tuple[PayloadPart, ...]:
+def _participants(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tuple[PayloadPart, ...]:
     gone = [fact_id for fact_id in record.participants if fact_id not in kept.people]
     if gone:
         lost.append(f"{len(gone)} things that people had said of themselves were deleted since.")
@@ -251,7 +251,7 @@ def _participants(record: ContextRecord, kept: Kept, lost: list[str]) -> tuple[P
     return (told_part(facts, kept.names),) if facts else ()
 
 
-def _recalled(record: ContextRecord, kept: Kept, lost: list[str]) -> list[PayloadPart]:
+def _recalled(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[PayloadPart]:
     made: list[PayloadPart] = []
     gone = 0
     for ref in record.recall:
@@ -260,7 +260,7 @@ def _recalled(record: ContextRecord, kept: Kept, lost: list[str]) -> list[Payloa
         if cited is None or source is None or (isinstance(source, Turn) and source.tombstone):
             gone += 1
             continue
-        whole = Cited(
+        whole = Citation(
             kind=cited.kind,
             session_id=cited.session_id,
             key=cited.key,

@@ -75,7 +75,7 @@ class _Made:
     part: PayloadPart
 
 
-class ToldTurns:
+class TurnPartCache:
     """The parts of turns, kept while their session needs them. A changed turn (a forgotten one) is told anew.
 
     Owned by one session, which lets go of what has left its memory.

@@ -10,32 +10,32 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from compaction.errors import CompletionError, StoreError, SummaryRefusedError
-from compaction.folding.events import Failed, Started, log_fields
+from compaction.folding.events import FoldFailed, FoldStarted, log_fields
 from compaction.folding.fold_requests import batch_again, context_before, due_batch, just_before
 from compaction.folding.signals import (
-    Asked,
     AwaitRun,
-    Closed,
-    Culprit,
+    CancelRun,
+    CheckRequested,
     DeadlinePassed,
-    Degraded,
-    DropRun,
-    EndAsked,
-    Made,
+    DegradedSegment,
+    EmitEvent,
+    EndingStored,
+    EndRequested,
+    FailureSource,
+    LandingWritten,
+    NoteAdded,
     NotesRetired,
-    NoteTaken,
-    Overtaken,
-    Report,
     RunFailed,
+    SegmentMade,
     StartRun,
+    StoreAhead,
     StoreNote,
-    StorePending,
+    StorePendingNotes,
     WriteLanding,
-    Written,
 )
 from compaction.language.sentence_cache import empty_sentence_caches
 from compaction.model import Strategy
-from compaction.summary.ledger import Ledger
+from compaction.summary.ledger import SegmentLedger
 from compaction.summary.segments import closing_segment, folded_segment, repaired_segment
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import structlog
 
     from compaction.folding.events import CompactionEvent
-    from compaction.folding.machine import Machine
+    from compaction.folding.machine import FoldingMachine
     from compaction.folding.outbox import Outbox
     from compaction.folding.signals import Signal
     from compaction.folding.state import Run, SessionState
@@ -60,7 +60,7 @@ _ERROR_CHARS = 200
 _CANCEL_S = 1.0
 
 
-class Clock(Protocol):
+class SessionClock(Protocol):
     """Where the session reads the time."""
 
     def now(self) -> float:
@@ -80,14 +80,14 @@ class Compactor:
         self,
         *,
         session_id: SessionId,
-        machine: Machine,
-        ledger: Ledger,
+        machine: FoldingMachine,
+        ledger: SegmentLedger,
         timeline: Timeline,
         outbox: Outbox,
         summariser: Summariser,
         fallback: Summariser,
         settings: CompactionSettings,
-        clock: Clock,
+        clock: SessionClock,
         log: structlog.typing.FilteringBoundLogger,
         on_event: Callable[[CompactionEvent], None] | None,
     ) -> None:
@@ -139,7 +139,7 @@ class Compactor:
     def ask(self) -> None:
         """Ask whether a batch is due, and start its run if so. Returns at once; needs a running loop."""
         self._handle(
-            Asked(
+            CheckRequested(
                 total_turns=self._timeline.total,
                 stored_turns=self._outbox.stored_turns,
                 degraded=self._degraded() if self._repairs else (),
@@ -148,7 +148,7 @@ class Compactor:
 
     def take_note(self, note: Note) -> None:
         """Take a live note in; the session's next flush stores it."""
-        self._handle(NoteTaken(note))
+        self._handle(NoteAdded(note))
 
     def retire_notes(self) -> None:
         """Make all live notes pending."""
@@ -182,7 +182,7 @@ class Compactor:
         """
         if self.state.ended:
             return
-        for effect in self._handle(EndAsked()):
+        for effect in self._handle(EndRequested()):
             if isinstance(effect, AwaitRun):
                 await self._await_last_run(effect)
         await self._close()
@@ -201,15 +201,15 @@ class Compactor:
         lasting: list[WriteLanding | AwaitRun] = []
         for effect in self._machine.handle(signal, self._clock.monotonic()):
             match effect:
-                case Report(event):
+                case EmitEvent(event):
                     self._tell(event)
                 case StartRun(run):
                     self._start(run)
                 case StoreNote(note):
                     self._outbox.put_note(note)
-                case StorePending(note_ids):
+                case StorePendingNotes(note_ids):
                     self._outbox.put_moved(note_ids)
-                case DropRun():
+                case CancelRun():
                     if self._task is not None:
                         self._task.cancel()
                 case WriteLanding() | AwaitRun():
@@ -219,7 +219,7 @@ class Compactor:
         return tuple(lasting)
 
     def _tell(self, event: CompactionEvent) -> None:
-        level = self._log.warning if isinstance(event, Failed) else self._log.info
+        level = self._log.warning if isinstance(event, FoldFailed) else self._log.info
         level(event.name, **log_fields(event))
         if self._on_event is None:
             return
@@ -231,7 +231,7 @@ class Compactor:
     def _start(self, run: Run) -> None:
         summariser = self._summariser_of(run)
         self._tell(
-            Started(
+            FoldStarted(
                 run_id=run.id,
                 cursor=run.start,
                 batch_size=run.batch_size,
@@ -263,15 +263,15 @@ class Compactor:
         segment, ledger = self._made(run, request, fold)
         rendered = ledger.render()
         summary = "" if rendered is None else rendered.text
-        for effect in self._handle(Made(run.id, segment=segment, summary=summary, at=segment.created_at)):
+        for effect in self._handle(SegmentMade(run.id, segment=segment, summary=summary, at=segment.created_at)):
             if isinstance(effect, WriteLanding) and await self._land(run, effect.landing):
                 self._ledger, self._rendered = ledger, rendered
                 self._handle(
-                    Written(run.id, prompt_tokens=fold.prompt_tokens, completion_tokens=fold.completion_tokens)
+                    LandingWritten(run.id, prompt_tokens=fold.prompt_tokens, completion_tokens=fold.completion_tokens)
                 )
                 self._timeline.release(self.state.memory.cursor)
 
-    def _made(self, run: Run, request: FoldRequest, fold: Fold) -> tuple[Segment, Ledger]:
+    def _made(self, run: Run, request: FoldRequest, fold: Fold) -> tuple[Segment, SegmentLedger]:
         """Return the record of a fold, and the ledger with it in its place."""
         summariser, at = f"{self._summariser_of(run).name} {fold.form}".strip(), self._clock.now()
         if run.repairs is not None:
@@ -290,8 +290,8 @@ class Compactor:
         )
         return segment, self._ledger.with_segment(segment)
 
-    def _degraded(self) -> tuple[Degraded, ...]:
-        return tuple(Degraded(each.id, each.start, each.end) for each in self._ledger.degraded)
+    def _degraded(self) -> tuple[DegradedSegment, ...]:
+        return tuple(DegradedSegment(each.id, each.start, each.end) for each in self._ledger.degraded)
 
     async def _repair_request(self, run: Run, segment_id: SegmentId) -> FoldRequest | None:
         """Return the batch as it was when it was folded without the model; None after a failure that has been told.
@@ -302,7 +302,7 @@ class Compactor:
             if there != run.batch_size:
                 raise StoreError(f"Of turns {run.start} to {run.end - 1} only {there} are stored.")
         except StoreError as exc:
-            self._fail(run, Culprit.STORE, exc, str(exc), timeout=False, retryable=True)
+            self._fail(run, FailureSource.STORE, exc, str(exc), timeout=False, retryable=True)
             return None
         return batch_again(run, segment_id, stored, self._ledger, strategy=self._settings.strategy)
 
@@ -319,7 +319,7 @@ class Compactor:
     async def _fold(self, run: Run, request: FoldRequest) -> Fold | None:
         """Return what the summariser made of it, or None after a failure that has been told."""
         summariser = self._summariser_of(run)
-        culprit = Culprit.FALLBACK if summariser is self._fallback else Culprit.MODEL
+        culprit = FailureSource.FALLBACK if summariser is self._fallback else FailureSource.MODEL
         try:
             async with asyncio.timeout(self._settings.timeout_s):
                 return await summariser.fold(request)
@@ -344,7 +344,7 @@ class Compactor:
             # Refused: an earlier attempt landed and its answer was lost, or the session lives elsewhere too.
             stored, gone = await self._ask_store()
         except StoreError as exc:
-            self._fail(run, Culprit.STORE, exc, str(exc), timeout=False, retryable=True)
+            self._fail(run, FailureSource.STORE, exc, str(exc), timeout=False, retryable=True)
             return False
         self._fail_overtaken(run)
         self._adopt(stored, gone)
@@ -360,9 +360,11 @@ class Compactor:
 
     def _fail_overtaken(self, run: Run) -> None:
         overtaken = StoreError("The store knows a later state of this session; going on from there.")
-        self._fail(run, Culprit.STORE, overtaken, str(overtaken), timeout=False, retryable=True)
+        self._fail(run, FailureSource.STORE, overtaken, str(overtaken), timeout=False, retryable=True)
 
-    def _fail(self, run: Run, culprit: Culprit, exc: Exception, error: str, *, timeout: bool, retryable: bool) -> None:
+    def _fail(
+        self, run: Run, culprit: FailureSource, exc: Exception, error: str, *, timeout: bool, retryable: bool
+    ) -> None:
         self._handle(
             RunFailed(
                 run_id=run.id,
@@ -377,11 +379,11 @@ class Compactor:
 
     def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId]) -> None:
         """Go on from what the store says. Words may have been forgotten: no copy of them stays."""
-        self._handle(Overtaken(stored.state, ended=stored.ended, gone=gone))
+        self._handle(StoreAhead(stored.state, ended=stored.ended, gone=gone))
         empty_sentence_caches()
         self.overtaken += 1
         if self.state.memory.revision == stored.state.revision:
-            self._ledger = Ledger(stored.segments)
+            self._ledger = SegmentLedger(stored.segments)
             self._rendered = self._ledger.render()
             self._timeline.take_over(stored.window)
             self._timeline.release(self.state.memory.cursor)
@@ -414,7 +416,7 @@ class Compactor:
             else:
                 self._adopt(stored, gone)
                 await self._outbox.close(self._closing_segment(), self.state.compaction)
-        self._handle(Closed())
+        self._handle(EndingStored())
 
     def _closing_segment(self) -> Segment | None:
         notes = self.state.notes

@@ -1,7 +1,7 @@
 """What compaction tells of itself: four events, each one log line and one value for whoever listens.
 
 The names and fields are public (docs/operations.md, `roomtone tail`): keep them. None of them says what people
-said, but for `Landed.summary`, which listeners get and the log never does.
+said, but for `FoldLanded.summary`, which listeners get and the log never does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class FoldSkipped:
     """A check started no run. The first of a reason is told at once with `repeated` 0; its repetitions are told
     once, counted, when the reason changes. `run_id` is the run in flight, if any."""
 
@@ -31,7 +31,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class FoldStarted:
     """A run began: turns `cursor <= seq < cursor + batch_size` are being folded. `repairs`: the segment, folded
     without the model once, that is made again; `cursor` is where it begins then."""
 
@@ -47,7 +47,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class FoldLanded:
     """A run was written to the store. `latency_ms` is from the run's start to the store's answer. `repairs`: the
     segment that was made again; `old_cursor` and `new_cursor` are the same then."""
 
@@ -67,7 +67,7 @@ class Landed:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FoldFailed:
     """A run left everything as it was. `next_retry_s` is None when nothing will be tried again, or a repair (of the
     segment `repairs`) waits for the model's next success."""
 
@@ -87,7 +87,7 @@ class Failed:
     repairs: SegmentId | None = None
 
 
-CompactionEvent: TypeAlias = Skipped | Started | Landed | Failed
+CompactionEvent: TypeAlias = FoldSkipped | FoldStarted | FoldLanded | FoldFailed
 
 # Kept out of the log: what people said.
 _SPOKEN = frozenset({"summary"})

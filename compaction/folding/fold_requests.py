@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from compaction.folding.state import Run
     from compaction.model import Note, RenderedSummary, SegmentId, Strategy, Turn
-    from compaction.summary.ledger import Ledger
+    from compaction.summary.ledger import SegmentLedger
     from compaction.timeline import Timeline
 
 
@@ -30,7 +30,7 @@ def context_before(timeline: Timeline, start: Seq) -> tuple[Turn, ...]:
 def due_batch(
     run: Run,
     timeline: Timeline,
-    ledger: Ledger,
+    ledger: SegmentLedger,
     *,
     rendered: RenderedSummary | None,
     pending: Sequence[Note],
@@ -52,7 +52,7 @@ def due_batch(
 
 
 def batch_again(
-    run: Run, segment_id: SegmentId, stored: Sequence[Turn], ledger: Ledger, *, strategy: Strategy
+    run: Run, segment_id: SegmentId, stored: Sequence[Turn], ledger: SegmentLedger, *, strategy: Strategy
 ) -> FoldRequest:
     """Return a batch as it was when it was folded without the model. `stored`: its turns and those just before."""
     before = ledger.before(segment_id)

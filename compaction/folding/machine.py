@@ -10,29 +10,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from compaction.folding import state as transitions
-from compaction.folding.events import Failed, Landed, Skipped
+from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped
 from compaction.folding.signals import (
-    Asked,
     AwaitRun,
-    Closed,
-    Culprit,
+    CancelRun,
+    CheckRequested,
     DeadlinePassed,
-    Degraded,
-    DropRun,
+    DegradedSegment,
     Effect,
-    EndAsked,
-    Made,
+    EmitEvent,
+    EndingStored,
+    EndRequested,
+    FailureSource,
+    LandingWritten,
+    NoteAdded,
     NotesRetired,
-    NoteTaken,
-    Overtaken,
-    Report,
     RunFailed,
+    SegmentMade,
     Signal,
     StartRun,
+    StoreAhead,
     StoreNote,
-    StorePending,
+    StorePendingNotes,
     WriteLanding,
-    Written,
 )
 from compaction.folding.state import Run, SessionState
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason, eligible_turns, plan
@@ -53,7 +53,7 @@ REPAIR_ATTEMPTS = 3
 _IDLE = frozenset({SkipReason.BELOW_THRESHOLD, SkipReason.NO_ELIGIBLE_BATCH})
 
 
-class Machine:
+class FoldingMachine:
     """One session's decisions. Not thread-safe; owned by one compactor."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Machine:
         self._settings = settings
         self._rng = rng
         # The last skip, and how often it was repeated since it was told.
-        self._skip: Skipped | None = None
+        self._skip: FoldSkipped | None = None
         self._repeated = 0
 
     @property
@@ -80,26 +80,26 @@ class Machine:
     def handle(self, event: Signal, now: float) -> tuple[Effect, ...]:
         """Take one event in and return what is to be done, in order. `now`: monotonic seconds."""
         match event:
-            case Asked():
+            case CheckRequested():
                 return self._asked(event, now)
-            case Made():
+            case SegmentMade():
                 return self._made(event)
-            case Written():
+            case LandingWritten():
                 return self._written(event, now)
-            case Overtaken():
+            case StoreAhead():
                 self._state = transitions.adopted(self._state, event.stored, ended=event.ended, gone=event.gone)
                 return ()
             case RunFailed():
                 return self._failed(event, now)
-            case NoteTaken():
+            case NoteAdded():
                 return self._note_taken(event.note)
             case NotesRetired():
                 return self._notes_retired()
-            case EndAsked():
+            case EndRequested():
                 return self._end_asked()
             case DeadlinePassed():
                 return self._deadline_passed(event, now)
-            case Closed():
+            case EndingStored():
                 self._state = transitions.ended(self._state)
                 return ()
             case _:
@@ -107,7 +107,7 @@ class Machine:
 
     # -- the trigger -----------------------------------------------------------------------------------------
 
-    def _asked(self, event: Asked, now: float) -> tuple[Effect, ...]:
+    def _asked(self, event: CheckRequested, now: float) -> tuple[Effect, ...]:
         due = self._due(event, now)
         state = self._state
         repair = self._repair_due(event, due.reason) if isinstance(due, Skip) else None
@@ -133,7 +133,7 @@ class Machine:
         self._state = transitions.begun(self._state, run)
         return (*self._told_repeats(), StartRun(run))
 
-    def _repair_due(self, event: Asked, reason: SkipReason) -> Degraded | None:
+    def _repair_due(self, event: CheckRequested, reason: SkipReason) -> DegradedSegment | None:
         """Return the segment to make again: the oldest, when the model is well and no batch waits for it."""
         state = self._state
         if reason not in _IDLE or not state.model_well:
@@ -142,7 +142,7 @@ class Machine:
         hopeless = frozenset(given_up)
         return next((each for each in event.degraded if each.segment_id not in hopeless), None)
 
-    def _repair_run(self, repair: Degraded, total_turns: int, now: float) -> Run:
+    def _repair_run(self, repair: DegradedSegment, total_turns: int, now: float) -> Run:
         cursor = self._state.memory.cursor
         return Run(
             id=RunId(f"{self._rng.getrandbits(64):016x}"),
@@ -156,7 +156,7 @@ class Machine:
             repairs=repair.segment_id,
         )
 
-    def _due(self, event: Asked, now: float) -> Batch | Skip:
+    def _due(self, event: CheckRequested, now: float) -> Batch | Skip:
         """Return the batch to fold (an empty one for notes alone), or why there is none."""
         state = self._state
         if self._mode is not Mode.SUMMARY:
@@ -177,7 +177,7 @@ class Machine:
 
     def _skipped(self, reason: SkipReason, total_turns: int) -> tuple[Effect, ...]:
         state = self._state
-        skip = Skipped(
+        skip = FoldSkipped(
             run_id=None if state.run is None else state.run.id,
             reason=reason,
             cursor=state.memory.cursor,
@@ -193,7 +193,7 @@ class Machine:
             return ()
         told = self._told_repeats()
         self._skip = skip
-        return (*told, Report(skip))
+        return (*told, EmitEvent(skip))
 
     def _told_repeats(self) -> tuple[Effect, ...]:
         """Return the report of the repetitions that were only counted, and forget them."""
@@ -201,11 +201,11 @@ class Machine:
         self._skip, self._repeated = None, 0
         if skip is None or repeated == 0:
             return ()
-        return (Report(replace(skip, repeated=repeated)),)
+        return (EmitEvent(replace(skip, repeated=repeated)),)
 
     # -- a run's way -----------------------------------------------------------------------------------------
 
-    def _made(self, event: Made) -> tuple[Effect, ...]:
+    def _made(self, event: SegmentMade) -> tuple[Effect, ...]:
         state = self._state
         run = state.flies(event.run_id)
         if run is None:
@@ -228,7 +228,7 @@ class Machine:
         self._state = transitions.made(state, run.id, landing)
         return (WriteLanding(run.id, landing),)
 
-    def _written(self, event: Written, now: float) -> tuple[Effect, ...]:
+    def _written(self, event: LandingWritten, now: float) -> tuple[Effect, ...]:
         run = self._state.flies(event.run_id)
         if run is None or run.landing is None:
             return ()
@@ -236,8 +236,8 @@ class Machine:
         landing = run.landing
         summary = landing.state.summary or ""
         return (
-            Report(
-                Landed(
+            EmitEvent(
+                FoldLanded(
                     run_id=run.id,
                     old_cursor=landing.expected_cursor,
                     new_cursor=landing.state.cursor,
@@ -261,17 +261,17 @@ class Machine:
             return ()
         if run.repairs is not None:
             self._state = transitions.repair_failed(state, run.id)
-            return (Report(_failure(event, run, state, now, None)),)
+            return (EmitEvent(_failure(event, run, state, now, None)),)
         settings = self._settings
         model_failures = state.model_failures
         hold_until: float | None = None
         rest_until = state.model_rest_until
-        if event.culprit is Culprit.MODEL:
+        if event.culprit is FailureSource.MODEL:
             model_failures += 1
             if not event.retryable:
                 # A wrong key doesn't heal by itself within three attempts.
                 model_failures = max(model_failures, settings.failures_before_degraded)
-        if event.culprit is Culprit.MODEL and model_failures >= settings.failures_before_degraded:
+        if event.culprit is FailureSource.MODEL and model_failures >= settings.failures_before_degraded:
             # The fallback takes over at once; the model is tried again when it has rested.
             next_retry_s = self._pause_s(model_failures)
             rest_until = now + next_retry_s
@@ -281,7 +281,7 @@ class Machine:
         self._state = transitions.failed(
             state, run.id, model_failures=model_failures, hold_until=hold_until, model_rest_until=rest_until
         )
-        return (Report(_failure(event, run, state, now, None if state.ending else next_retry_s)),)
+        return (EmitEvent(_failure(event, run, state, now, None if state.ending else next_retry_s)),)
 
     def _pause_s(self, failures: int) -> float:
         """Return the pause after so many failures: doubled each time up to the limit, with up to half of it taken
@@ -305,14 +305,14 @@ class Machine:
         self._state = transitions.with_notes(self._state, after)
         stored: tuple[Effect, ...] = (StoreNote(note),)
         moved = after.newly_pending(before)
-        return (*stored, StorePending(moved)) if moved else stored
+        return (*stored, StorePendingNotes(moved)) if moved else stored
 
     def _notes_retired(self) -> tuple[Effect, ...]:
         before = self._state.notes
         after = before.retired()
         self._state = transitions.with_notes(self._state, after)
         moved = after.newly_pending(before)
-        return (StorePending(moved),) if moved else ()
+        return (StorePendingNotes(moved),) if moved else ()
 
     # -- the end ---------------------------------------------------------------------------------------------
 
@@ -329,18 +329,18 @@ class Machine:
         self._state = transitions.dropped(state)
         late = RunFailed(
             run_id=run.id,
-            culprit=Culprit.MODEL,
+            culprit=FailureSource.MODEL,
             error_class="SessionEnding",
             error="The session ended before the summary came.",
             timeout=True,
             retryable=False,
             model=event.model,
         )
-        return (DropRun(run.id), Report(_failure(late, run, state, now, None)))
+        return (CancelRun(run.id), EmitEvent(_failure(late, run, state, now, None)))
 
 
-def _failure(event: RunFailed, run: Run, state: SessionState, now: float, next_retry_s: float | None) -> Failed:
-    return Failed(
+def _failure(event: RunFailed, run: Run, state: SessionState, now: float, next_retry_s: float | None) -> FoldFailed:
+    return FoldFailed(
         run_id=run.id,
         cursor=state.memory.cursor,
         batch_size=run.batch_size,

@@ -10,13 +10,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from compaction.folding.events import Failed, Landed, Skipped
+    from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped
     from compaction.folding.state import Run
     from compaction.model import CompactionState, Note, NoteId, RunId, Segment, SegmentId, Seq
     from compaction.ports import Landing
 
 
-class Culprit(Enum):
+class FailureSource(Enum):
     """Who made a run fail: that decides whether the fallback can help."""
 
     MODEL = "model"
@@ -25,7 +25,7 @@ class Culprit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Degraded:
+class DegradedSegment:
     """A segment that was folded without the model, of turns `start <= seq < end`."""
 
     segment_id: SegmentId
@@ -37,18 +37,18 @@ class Degraded:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckRequested:
     """Context is being built, a turn came, or a run ended: is a batch due? Turns before `stored_turns` are safe
     in the store; a batch that isn't has to wait. `degraded`: segments that the model could make better, with their
     ranges, oldest first."""
 
     total_turns: int
     stored_turns: int
-    degraded: tuple[Degraded, ...] = ()
+    degraded: tuple[DegradedSegment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SegmentMade:
     """A run's segment is made, and the summary that includes it is rendered. `at`: epoch seconds."""
 
     run_id: RunId
@@ -58,7 +58,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class LandingWritten:
     """The store took the landing."""
 
     run_id: RunId
@@ -67,7 +67,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Overtaken:
+class StoreAhead:
     """The store knows a later state, and so refuses what was made of an earlier one; this is it.
 
     `gone`: the notes it was given once and holds no more, folded or forgotten. Those that came while it was asked are
@@ -84,7 +84,7 @@ class RunFailed:
     """A run ended without a landing."""
 
     run_id: RunId
-    culprit: Culprit
+    culprit: FailureSource
     error_class: str
     error: str
     timeout: bool
@@ -93,7 +93,7 @@ class RunFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class NoteTaken:
+class NoteAdded:
     """Something was seen on a shared screen."""
 
     note: Note
@@ -105,7 +105,7 @@ class NotesRetired:
 
 
 @dataclass(frozen=True, slots=True)
-class EndAsked:
+class EndRequested:
     """The session is to end."""
 
 
@@ -117,12 +117,21 @@ class DeadlinePassed:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class EndingStored:
     """The store has the session's ending."""
 
 
 Signal: TypeAlias = (
-    Asked | Made | Written | Overtaken | RunFailed | NoteTaken | NotesRetired | EndAsked | DeadlinePassed | Closed
+    CheckRequested
+    | SegmentMade
+    | LandingWritten
+    | StoreAhead
+    | RunFailed
+    | NoteAdded
+    | NotesRetired
+    | EndRequested
+    | DeadlinePassed
+    | EndingStored
 )
 
 
@@ -152,7 +161,7 @@ class StoreNote:
 
 
 @dataclass(frozen=True, slots=True)
-class StorePending:
+class StorePendingNotes:
     """Store that these live notes are pending now."""
 
     note_ids: tuple[NoteId, ...]
@@ -167,17 +176,17 @@ class AwaitRun:
 
 
 @dataclass(frozen=True, slots=True)
-class DropRun:
+class CancelRun:
     """Stop the run: its answer is not wanted any more."""
 
     run_id: RunId
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EmitEvent:
     """Tell this."""
 
-    event: Skipped | Landed | Failed
+    event: FoldSkipped | FoldLanded | FoldFailed
 
 
-Effect: TypeAlias = StartRun | WriteLanding | StoreNote | StorePending | AwaitRun | DropRun | Report
+Effect: TypeAlias = StartRun | WriteLanding | StoreNote | StorePendingNotes | AwaitRun | CancelRun | EmitEvent

@@ -48,7 +48,7 @@ _REFERENCE = re.compile(r"^(?P<own>.+?) \((?:asked|about): (?P<reference>.+)\)\.
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class FactClaim:
     """A fact with what can be told of its words.
 
     `core`: its topics as stems, without the words that announce a change and the
@@ -70,13 +70,13 @@ class Claim:
     asks: bool
 
 
-def claim_of(fact: Fact) -> Claim:
+def claim_of(fact: Fact) -> FactClaim:
     """Return the claim that a fact makes."""
     text = fact.text
     referring = _REFERENCE.match(text)
     own = text if referring is None else referring["own"]
     replaces = announces_replacement(own)
-    return Claim(
+    return FactClaim(
         fact=fact,
         about=concepts(text),
         values=values(own),
@@ -116,7 +116,7 @@ def _core(text: str) -> frozenset[str]:
     return frozenset(stem(topic) for topic in topics) - _AROUND
 
 
-def corrects(new: Claim, old: Claim) -> bool:
+def corrects(new: FactClaim, old: FactClaim) -> bool:
     """Return whether `new`, said later, gives another value for what `old` says.
 
     Shy, because a fact that is taken for corrected is lost to the summary: they must be about the same thing, and
@@ -140,7 +140,7 @@ def corrects(new: Claim, old: Claim) -> bool:
     return _mentions_what_it_replaces(new, old) or _replaces_announced(new, old, same_speaker=same_speaker)
 
 
-def _corrects_its_reference(new: Claim, old: Claim) -> bool:
+def _corrects_its_reference(new: FactClaim, old: FactClaim) -> bool:
     """'No, Sunday now (asked: The raid is still on Monday, right?)' after 'The raid is on Monday'."""
     if _same_words(new.reference, old.fact.text):
         return True
@@ -182,7 +182,7 @@ def _same_words(one: str, other: str) -> bool:
     return words(one) == words(other)
 
 
-def _mentions_what_it_replaces(new: Claim, old: Claim) -> bool:
+def _mentions_what_it_replaces(new: FactClaim, old: FactClaim) -> bool:
     """'The raid moved to Friday, Monday doesn't work': the subject, the old value and a new one."""
     core, values = new.core & old.core, new.values & old.values
     if _replaced_kinds(new.values - old.values, values) and (core or _has_name(values)):
@@ -194,7 +194,7 @@ def _mentions_what_it_replaces(new: Claim, old: Claim) -> bool:
     return new.announces_replacement and bool(core) and bool(known) and says_more
 
 
-def _replaces_announced(new: Claim, old: Claim, *, same_speaker: bool) -> bool:
+def _replaces_announced(new: FactClaim, old: FactClaim, *, same_speaker: bool) -> bool:
     fresh, gone = new.values - old.values, old.values - new.values
     if _is_somebody_else(new, old):
         return True
@@ -227,7 +227,7 @@ def _replaces_announced(new: Claim, old: Claim, *, same_speaker: bool) -> bool:
     return new.wants_instead and same_speaker and share >= _SHARED_BY_ONESELF
 
 
-def _is_somebody_else(new: Claim, old: Claim) -> bool:
+def _is_somebody_else(new: FactClaim, old: FactClaim) -> bool:
     """'We watch it at Nora's place instead', 'Change of plan, Omar brings the speakers': the same, but for one name."""
     mine, theirs = of_kind(new.values, Kind.NAME), of_kind(old.values, Kind.NAME)
     if new.values - mine != old.values - theirs or mine == theirs:
@@ -239,7 +239,7 @@ def _is_somebody_else(new: Claim, old: Claim) -> bool:
     return announced and alike >= 2 and openers <= 1 and bool(mine) and bool(theirs or openers)
 
 
-def _subject(claim: Claim) -> frozenset[str]:
+def _subject(claim: FactClaim) -> frozenset[str]:
     """Return what a claim is about without the words that anything is said with ('starts', 'due'), if there is more."""
     return claim.core - _SAID_OF_ANYTHING or claim.core
 
@@ -249,11 +249,11 @@ def _share(new: frozenset[str], old: frozenset[str], values: int) -> float:
     return (len(new & old) + values) / max(1, min(len(new), len(old)) + values)
 
 
-def _denies(claim: Claim) -> bool:
+def _denies(claim: FactClaim) -> bool:
     return _NEGATION.search(claim.fact.text) is not None
 
 
-def _restates_with_another_value(new: Claim, old: Claim) -> bool:
+def _restates_with_another_value(new: FactClaim, old: FactClaim) -> bool:
     """'The code is 7023' after 'the code is 4411'; not 'we scored 17' after 'we scored 41'."""
     shared, values = new.core & old.core, new.values & old.values
     fresh, gone = new.values - old.values, old.values - new.values

@@ -21,7 +21,7 @@ from compaction.model import Fact, Seq
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from compaction.language.claims import Claim
+    from compaction.language.claims import FactClaim
 
 # A correction shares this much of what the old sentence is about; more when nothing announces it.
 _ALIKE_ANNOUNCED = 0.25
@@ -243,7 +243,7 @@ def _denies(after: str, before: str) -> bool:
 
 
 @sentence_cache(most=2_048)
-def _claim(sentence: str, speaker: str) -> Claim:
+def _claim(sentence: str, speaker: str) -> FactClaim:
     return claim_of(Fact(Seq(0), slot_of(sentence), speaker, 0.0, sentence))
 
 

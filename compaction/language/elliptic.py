@@ -54,7 +54,7 @@ _DAYS = frozenset({Kind.WEEKDAY, Kind.DATE})
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SpokenSentence:
     """One sentence as it was said: in which turn (seq), by whom (id)."""
 
     seq: int
@@ -71,7 +71,7 @@ def corrects_barely(sentence: str) -> bool:
     return clause is not None and not _subject(clause)
 
 
-def reference(said: Sequence[Said], position: int) -> int | None:
+def reference(said: Sequence[SpokenSentence], position: int) -> int | None:
     """Return the position of what a bare correction or a bare answer is about; None for any other sentence, and where
     nothing before it can be.
 
@@ -86,7 +86,7 @@ def reference(said: Sequence[Said], position: int) -> int | None:
     return question if question is not None or not correcting else _statement_before(said, position)
 
 
-def _question_before(said: Sequence[Said], position: int) -> int | None:
+def _question_before(said: Sequence[SpokenSentence], position: int) -> int | None:
     bare = said[position]
     given = _given(bare.text)
     for at in range(position - 1, max(-1, position - 1 - _QUESTION_SENTENCES), -1):
@@ -98,7 +98,7 @@ def _question_before(said: Sequence[Said], position: int) -> int | None:
     return None
 
 
-def _statement_before(said: Sequence[Said], position: int) -> int | None:
+def _statement_before(said: Sequence[SpokenSentence], position: int) -> int | None:
     bare = said[position]
     given = _given(bare.text)
     for at in range(position - 1, -1, -1):

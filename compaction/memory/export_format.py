@@ -15,12 +15,12 @@ from compaction.model import SegmentId, SessionId
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from compaction.memory.tiers import Kept
+    from compaction.memory.tiers import TieredSegment
 
 _MISSING = object()
 
 
-class ExchangeError(ValueError):
+class ExportFormatError(ValueError):
     """A file is not in the shape; a plain sentence says what and where."""
 
 
@@ -53,7 +53,7 @@ class CompressedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class CompressionQueue:
     """One session's queue file: what waits, what is done, and at how many turns it was last looked at."""
 
     pending: tuple[PendingEntry, ...]
@@ -62,13 +62,13 @@ class Queue:
 
 
 def queue_of(
-    kept: Iterable[Kept],
+    kept: Iterable[TieredSegment],
     *,
     topics: Mapping[SegmentId, str],
     total_turns: int,
     last_check_turn: int,
-    location: Callable[[Kept], str],
-) -> Queue:
+    location: Callable[[TieredSegment], str],
+) -> CompressionQueue:
     """Return the queue of a session's segments. `location`: where a compressed one is stored."""
     pending: list[PendingEntry] = []
     compressed: list[CompressedEntry] = []
@@ -100,7 +100,7 @@ def queue_of(
                     timestamp=each.queued_at or 0.0,
                 )
             )
-    return Queue(tuple(pending), tuple(compressed), last_check_turn)
+    return CompressionQueue(tuple(pending), tuple(compressed), last_check_turn)
 
 
 def record_json(record: SegmentRecord) -> dict[str, object]:
@@ -134,11 +134,13 @@ def read_record(written: object) -> SegmentRecord:
     fields = _Fields(written, "a segment")
     start, end = fields.number("start_turn"), fields.number("end_turn", least=-1)
     if end < start - 1:
-        raise ExchangeError(f'"end_turn" is {end} and "start_turn" {start}: a segment does not end before it begins.')
+        raise ExportFormatError(
+            f'"end_turn" is {end} and "start_turn" {start}: a segment does not end before it begins.'
+        )
     flags = _Fields(fields.raw("metadata"), '"metadata"')
     relevance = fields.real("relevance_score")
     if not 0.0 <= relevance <= 1.0:
-        raise ExchangeError('"relevance_score" must be between 0 and 1, for example 0.85.')
+        raise ExportFormatError('"relevance_score" must be between 0 and 1, for example 0.85.')
     return SegmentRecord(
         segment_id=SegmentId(fields.text("segment_id")),
         topic=fields.text("topic"),
@@ -163,7 +165,7 @@ def read_record(written: object) -> SegmentRecord:
     )
 
 
-def queue_json(queue: Queue) -> dict[str, object]:
+def queue_json(queue: CompressionQueue) -> dict[str, object]:
     """Return a queue as its file has it."""
     return {
         "pending": [
@@ -196,10 +198,10 @@ def queue_json(queue: Queue) -> dict[str, object]:
     }
 
 
-def read_queue(written: object) -> Queue:
+def read_queue(written: object) -> CompressionQueue:
     """Return the queue that a file holds. Raises ExchangeError for the first thing that is wrong."""
     fields = _Fields(written, "a queue")
-    return Queue(
+    return CompressionQueue(
         tuple(map(_pending, fields.list("pending"))),
         tuple(map(_compressed, fields.list("compressed"))),
         fields.number("last_check_turn"),
@@ -249,7 +251,7 @@ class _Fields:
 
     def __init__(self, written: object, what: str) -> None:
         if not isinstance(written, dict):
-            raise ExchangeError(f"{what[0].upper()}{what[1:]} must be a JSON object, in braces.")
+            raise ExportFormatError(f"{what[0].upper()}{what[1:]} must be a JSON object, in braces.")
         self._written: dict[str, Any] = written
         self._what = what
 
@@ -257,49 +259,49 @@ class _Fields:
         """Return whatever stands there."""
         value = self._written.get(key, _MISSING)
         if value is _MISSING:
-            raise ExchangeError(f'"{key}" is missing in {self._what}.')
+            raise ExportFormatError(f'"{key}" is missing in {self._what}.')
         return value
 
     def text(self, key: str) -> str:
         """Return some text."""
         value = self.raw(key)
         if not isinstance(value, str) or not value.strip():
-            raise ExchangeError(f'"{key}" in {self._what} must be some text, for example "{key}": "…".')
+            raise ExportFormatError(f'"{key}" in {self._what} must be some text, for example "{key}": "…".')
         return value
 
     def number(self, key: str, *, least: int = 0) -> int:
         """Return a whole number."""
         value = self.raw(key)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
-            raise ExchangeError(f'"{key}" in {self._what} must be a whole number of {least} or more.')
+            raise ExportFormatError(f'"{key}" in {self._what} must be a whole number of {least} or more.')
         return value
 
     def real(self, key: str) -> float:
         """Return a number."""
         value = self.raw(key)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 <= value < 1e12:
-            raise ExchangeError(f'"{key}" in {self._what} must be a number of 0 or more, for example 6.3.')
+            raise ExportFormatError(f'"{key}" in {self._what} must be a number of 0 or more, for example 6.3.')
         return float(value)
 
     def flag(self, key: str) -> bool:
         """Return true or false."""
         value = self.raw(key)
         if not isinstance(value, bool):
-            raise ExchangeError(f'"{key}" in {self._what} must be true or false.')
+            raise ExportFormatError(f'"{key}" in {self._what} must be true or false.')
         return value
 
     def list(self, key: str) -> list[object]:
         """Return a list."""
         value = self.raw(key)
         if not isinstance(value, list):
-            raise ExchangeError(f'"{key}" in {self._what} must be a list, in brackets.')
+            raise ExportFormatError(f'"{key}" in {self._what} must be a list, in brackets.')
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts."""
         value = self.list(key)
         if not all(isinstance(each, str) for each in value):
-            raise ExchangeError(f'"{key}" in {self._what} must be a list of texts.')
+            raise ExportFormatError(f'"{key}" in {self._what} must be a list of texts.')
         return tuple(str(each) for each in value)
 
     def moment(self, key: str) -> float:
@@ -308,7 +310,7 @@ class _Fields:
         try:
             at = datetime.fromisoformat(str(value))
         except ValueError:
-            raise ExchangeError(
+            raise ExportFormatError(
                 f'"{key}" in {self._what} must be a time, for example "{key}": "2026-02-16T15:32:00".'
             ) from None
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.language.claims import reference_of, without_reference
-from compaction.language.echo import NO_RUNS, Runs, quoted_in, repeats
+from compaction.language.quotations import NO_RUNS, Runs, quoted_in, repeats
 from compaction.language.wording import words
 from compaction.summary.extractive import extract, gist_of, retold
 from compaction.summary.ledger import render

@@ -24,7 +24,7 @@ class PassageKind(StrEnum):
     SEGMENT = "segment"
 
 
-Source: TypeAlias = Turn | Note | Segment
+PassageSource: TypeAlias = Turn | Note | Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Passage:
 
     id: PassageId
     session_id: SessionId
-    source: Source
+    source: PassageSource
     own: frozenset[str] = frozenset()
     near: frozenset[str] = frozenset()
     around: tuple[Turn, ...] = ()
@@ -87,7 +87,7 @@ class Passage:
         return tuple(dict.fromkeys(name for _, name in source_speakers(self.source)))
 
 
-def source_text(source: Source) -> str:
+def source_text(source: PassageSource) -> str:
     """Return the words of a turn, note or segment, without who said them."""
     match source:
         case Turn():
@@ -98,7 +98,7 @@ def source_text(source: Source) -> str:
             return "\n".join(dict.fromkeys((source.gist, *(fact.text for fact in source.facts))))
 
 
-def source_speakers(source: Source) -> tuple[tuple[str, str], ...]:
+def source_speakers(source: PassageSource) -> tuple[tuple[str, str], ...]:
     """Return (id, display name) of everybody whose words they are; a note and a fact know only the name."""
     match source:
         case Turn():
@@ -109,7 +109,7 @@ def source_speakers(source: Source) -> tuple[tuple[str, str], ...]:
             return tuple(("", name) for name in dict.fromkeys(fact.speaker for fact in source.facts))
 
 
-def source_kind(source: Source) -> PassageKind:
+def source_kind(source: PassageSource) -> PassageKind:
     """Return what sort of thing it is."""
     match source:
         case Turn():
@@ -120,7 +120,7 @@ def source_kind(source: Source) -> PassageKind:
             return PassageKind.SEGMENT
 
 
-def embedded_text(source: Source) -> str | None:
+def embedded_text(source: PassageSource) -> str | None:
     """Return what is embedded of it, or None where there is too little in it to be like anything."""
     text = " ".join(source_text(source).split())
     if isinstance(source, Turn) and source.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}:
@@ -145,7 +145,7 @@ def speaker_matches(wanted: str, speakers: Iterable[tuple[str, str]]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class TermCounts:
     """How common terms are: `passages` with each of them, out of about `total`. Terms nobody used are absent."""
 
     passages: Mapping[str, int]
@@ -155,7 +155,7 @@ class Counts:
 class RecallIndex(Protocol):
     """Where passages (turns, notes, segments) are found again. Raises `StoreError` on any failure."""
 
-    async def count(self, terms: Sequence[str]) -> Counts:
+    async def count(self, terms: Sequence[str]) -> TermCounts:
         """Return how many passages have each term in their own words or beside them."""
 
     async def full_text(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from compaction.model import Turn
 
 # Design page, 'Participant memory': a few durable facts a batch.
-MOST_A_BATCH = 4
+MAX_FACTS_PER_BATCH = 4
 MAX_FACT_CHARS = 160
 MAX_VALUE_WORDS = 7
 HEAD = "What the people here have said of themselves at other times, in their own words:"
@@ -69,7 +69,7 @@ class Retraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class ExtractedFacts:
     """What was drawn from a batch, in the order of talk."""
 
     facts: tuple[PersonFact, ...] = ()
@@ -82,7 +82,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class FactChanges:
     """How what was drawn changes what is known: `added` facts (those that came too late already superseded), and
     known ones that are `superseded` now."""
 
@@ -90,7 +90,7 @@ class Settled:
     superseded: tuple[PersonFact, ...] = ()
 
 
-def draw(turns: Iterable[Turn], *, session_id: SessionId, most: int = MOST_A_BATCH) -> Drawn:
+def draw(turns: Iterable[Turn], *, session_id: SessionId, most: int = MAX_FACTS_PER_BATCH) -> ExtractedFacts:
     """Return the durable statements of a batch: its `most` weightiest, in the order of talk. Deterministic.
 
     A later statement of the batch about the same thing takes the place of an earlier one.
@@ -127,13 +127,13 @@ def draw(turns: Iterable[Turn], *, session_id: SessionId, most: int = MOST_A_BAT
                     for topic, value in _retracted(sentence)
                 ]
     best = sorted(found.values(), key=lambda each: (-each.weight, each.turn_seq, each.id))[:most]
-    return Drawn(tuple(sorted(best, key=_order)), tuple(retractions))
+    return ExtractedFacts(tuple(sorted(best, key=_order)), tuple(retractions))
 
 
 PREFERENCE = "preference"
 
 
-def settle(drawn: Drawn, known: Iterable[PersonFact]) -> Settled:
+def settle(drawn: ExtractedFacts, known: Iterable[PersonFact]) -> FactChanges:
     """Return what the drawn facts change. `known`: what is kept of these people already, superseded facts included.
 
     Said again, a fact changes nothing; drawn again, neither.
@@ -173,7 +173,7 @@ def settle(drawn: Drawn, known: Iterable[PersonFact]) -> Settled:
             continue
         for fact in rivals:
             end(fact, each.id, each.at)
-    return Settled(tuple(sorted(added.values(), key=_order)), tuple(sorted(superseded.values(), key=_order)))
+    return FactChanges(tuple(sorted(added.values(), key=_order)), tuple(sorted(superseded.values(), key=_order)))
 
 
 def _ended_before(

@@ -36,7 +36,7 @@ _PROBE_TERMS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchQuery:
     """What is searched for. `terms` are without repetition; `words` every word of it, names among them."""
 
     text: str
@@ -45,7 +45,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SearchTerms:
     """The terms that are searched, rarest first, and what each term of the query weighs (0.0 and more).
 
     `newest`: only so many of the newest passages are looked at, None for all: the terms are too common for more.
@@ -60,12 +60,12 @@ class Choice:
         return sum(weight for term, weight in self.weights.items() if term in spoken)
 
 
-def ask(query: str) -> Asked:
+def ask(query: str) -> SearchQuery:
     """Return what is searched for; a query without any word has no terms."""
-    return Asked(query, tuple(dict.fromkeys(terms(query)))[:MAX_TERMS_READ], frozenset(folded(query)))
+    return SearchQuery(query, tuple(dict.fromkeys(terms(query)))[:MAX_TERMS_READ], frozenset(folded(query)))
 
 
-def choose(asked: Asked, counts: Mapping[str, int], total: int) -> Choice:
+def choose(asked: SearchQuery, counts: Mapping[str, int], total: int) -> SearchTerms:
     """Return which terms are worth searching. `counts`: how many passages have each term, of `total`.
 
     The rarest first, as long as not too many passages have to be scored for them; terms that nobody used are left
@@ -83,7 +83,7 @@ def choose(asked: Asked, counts: Mapping[str, int], total: int) -> Choice:
     newest = None
     if chosen and counts[chosen[0]] > MAX_SCORED:
         newest = max(1, total * MAX_SCORED // counts[chosen[0]])
-    return Choice(tuple(chosen), weights, newest)
+    return SearchTerms(tuple(chosen), weights, newest)
 
 
 def fuse(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageId, float]:
@@ -102,7 +102,7 @@ def best(scores: Mapping[PassageId, float], limit: int) -> tuple[PassageId, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class CorrectionProbe:
     """What to look for to find corrections that stand too far down a ranking: turns said after `after` (epoch seconds)
     that speak of all of `terms` and announce a change."""
 
@@ -110,7 +110,9 @@ class Probe:
     after: float
 
 
-def probes(choice: Choice, passages: Sequence[Passage], scores: Mapping[PassageId, float]) -> tuple[Probe, ...]:
+def probes(
+    choice: SearchTerms, passages: Sequence[Passage], scores: Mapping[PassageId, float]
+) -> tuple[CorrectionProbe, ...]:
     """Return what corrections of the best statement would speak of; none when nothing was stated.
 
     A correction names what it corrects: by the words that question and old statement share ('the gate code is 7702
@@ -127,4 +129,4 @@ def probes(choice: Choice, passages: Sequence[Passage], scores: Mapping[PassageI
     subject = sorted(top.own & choice.weights.keys(), key=lambda term: (-choice.weights[term], term))
     value = max(top.own - choice.weights.keys(), key=lambda term: (term.isdigit(), len(term), term), default=None)
     wanted = (tuple(subject[:_PROBE_TERMS]), () if value is None else (value,))
-    return tuple(Probe(each, top.at) for each in wanted if each)
+    return tuple(CorrectionProbe(each, top.at) for each in wanted if each)

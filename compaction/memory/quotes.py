@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
-    from compaction.memory.query import Asked
-    from compaction.memory.recall import Recalled
+    from compaction.memory.query import SearchQuery
+    from compaction.memory.recall import RecallHit
 
 # Less of what was asked than this, and less alike: it is about something else.
 LEAST_RELEVANCE = 0.34
@@ -36,7 +36,7 @@ _REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+?)(?:@(?P<c
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class Citation:
     """Where a quote is from, and how it was taken. `key`: the seq of a turn, or the id of a note. `chosen`: which of
     its sentences, all when empty. `replaced`: it was corrected later. `at`: UTC epoch seconds."""
 
@@ -56,8 +56,8 @@ class Cited:
 
 
 @dataclass(frozen=True, slots=True)
-class CitedRef:
-    """A `Cited.ref` read back: everything but what its source says itself."""
+class CitationRef:
+    """A `Citation.ref` read back: everything but what its source says itself."""
 
     kind: PassageKind
     session_id: SessionId
@@ -66,13 +66,13 @@ class CitedRef:
     replaced: bool
 
 
-def read_ref(ref: str) -> CitedRef | None:
-    """Return what a `Cited.ref` says, or None when it is none."""
+def read_ref(ref: str) -> CitationRef | None:
+    """Return what a `Citation.ref` says, or None when it is none."""
     found = _REF.match(ref)
     if found is None:
         return None
     chosen = tuple(int(index) for index in (found["chosen"] or "").split(",") if index)
-    return CitedRef(
+    return CitationRef(
         PassageKind(found["kind"]), SessionId(found["session"]), found["key"], chosen, found["replaced"] is not None
     )
 
@@ -82,14 +82,14 @@ class Quote:
     """One recalled quote in a prompt, and what it was made of; `text` is what is quoted."""
 
     part: PayloadPart
-    recalled: Recalled
+    recalled: RecallHit
     text: str
 
 
 def quotes_for(
-    found: Sequence[Recalled],
+    found: Sequence[RecallHit],
     *,
-    asked: Asked,
+    asked: SearchQuery,
     session_id: SessionId,
     asked_at: float,
     in_view: Sequence[str],
@@ -125,14 +125,14 @@ def quotes_for(
     return tuple(quotes)
 
 
-def _is_about(recalled: Recalled) -> bool:
+def _is_about(recalled: RecallHit) -> bool:
     if recalled.kind is PassageKind.SEGMENT or (recalled.kind is PassageKind.TURN and recalled.turn_kind not in _FOUND):
         return False
     alike = recalled.likeness is not None and recalled.likeness >= LEAST_LIKENESS
     return recalled.relevance >= LEAST_RELEVANCE or alike
 
 
-def _new_words(recalled: Recalled, asked: frozenset[str], seen: Sequence[frozenset[str]]) -> tuple[int, ...] | None:
+def _new_words(recalled: RecallHit, asked: frozenset[str], seen: Sequence[frozenset[str]]) -> tuple[int, ...] | None:
     """Return which of its sentences are not in view already (empty: all of them); None when there is none, or no new
     one is about the question."""
     said = sentences(recalled.text)
@@ -156,9 +156,9 @@ def _said(sentence: str, seen: Sequence[frozenset[str]]) -> bool:
     return not own or any(len(own & each) >= SAID_ALREADY * len(own) for each in seen)
 
 
-def _cited(recalled: Recalled, chosen: tuple[int, ...]) -> Cited:
+def _cited(recalled: RecallHit, chosen: tuple[int, ...]) -> Citation:
     key = recalled.note_id if recalled.kind is PassageKind.NOTE else recalled.seq
-    return Cited(
+    return Citation(
         kind=recalled.kind,
         session_id=recalled.session_id,
         key=str(key),
@@ -169,7 +169,7 @@ def _cited(recalled: Recalled, chosen: tuple[int, ...]) -> Cited:
     )
 
 
-def quote_part(cited: Cited, whole: str, *, session_id: SessionId, zone: tzinfo) -> PayloadPart:
+def quote_part(cited: Citation, whole: str, *, session_id: SessionId, zone: tzinfo) -> PayloadPart:
     """Return a quote as it is sent. `whole`: the words it is taken from. `session_id`: the session at hand."""
     at = datetime.fromtimestamp(cited.at, zone)
     here = cited.session_id == session_id

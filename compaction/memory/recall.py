@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from compaction.language.correction import Statement
     from compaction.memory.passage import Passage, PassageId
-    from compaction.memory.query import Asked, Choice
+    from compaction.memory.query import SearchQuery, SearchTerms
     from compaction.model import NoteId, SessionId
 
 SPEAKER_BOOST = 1.35
@@ -47,7 +47,7 @@ class TurnRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecallHit:
     """One thing recalled: word for word, with who said it and when (`at`: UTC epoch seconds).
 
     `turns`: the turn with its neighbours, `seq_from <= seq <= seq_to`; a segment has its range and no turns, a note
@@ -76,14 +76,14 @@ class Recalled:
 
 
 def arrange(
-    asked: Asked,
-    choice: Choice,
+    asked: SearchQuery,
+    choice: SearchTerms,
     passages: Iterable[Passage],
     scores: Mapping[PassageId, float],
     *,
     likeness: Mapping[PassageId, float] | None = None,
     limit: int,
-) -> tuple[Recalled, ...]:
+) -> tuple[RecallHit, ...]:
     """Return at most `limit` things recalled, best first, and what holds before what it replaced.
 
     `scores` come from `fuse`; a passage without one was only brought along because it may correct another, and is
@@ -95,7 +95,7 @@ def arrange(
     ranked = sorted((each for each in weighed.values() if each.score > 0.0), key=_order)
     speaking = {each.ref for each in ranked if each.speaks_of(choice)}
     stale = {each.ref for each in ranked if each.superseding is not None}
-    answer: list[Recalled] = []
+    answer: list[RecallHit] = []
     shown = _Shown()
     for each in ranked:
         if len(answer) == limit:
@@ -131,8 +131,8 @@ class _Weighed:
     def of(
         cls,
         passage: Passage,
-        asked: Asked,
-        choice: Choice,
+        asked: SearchQuery,
+        choice: SearchTerms,
         scores: Mapping[PassageId, float],
         likeness: Mapping[PassageId, float],
     ) -> _Weighed:
@@ -157,18 +157,18 @@ class _Weighed:
         source = self.passage.source
         return TurnRef(self.passage.session_id, source.seq) if isinstance(source, Turn) else None
 
-    def speaks_of(self, choice: Choice) -> bool:
+    def speaks_of(self, choice: SearchTerms) -> bool:
         """Return whether its own words have any term of the query."""
         return not self.passage.own.isdisjoint(choice.weights)
 
-    def only_beside(self, choice: Choice, speaking: Collection[TurnRef | None]) -> bool:
+    def only_beside(self, choice: SearchTerms, speaking: Collection[TurnRef | None]) -> bool:
         """Return whether it was found for the words of a neighbour that was found itself, whose quote shows it."""
         ref = self.ref
         if ref is None or self.speaks_of(choice) or not choice.weights or self.supersedes:
             return False
         return any(TurnRef(ref.session_id, Seq(ref.seq + step)) in speaking for step in (-1, 1))
 
-    def recalled(self, stale: Collection[TurnRef | None]) -> Recalled:
+    def recalled(self, stale: Collection[TurnRef | None]) -> RecallHit:
         """Return it as an answer has it. Neighbours in `stale` are left out: what they say no longer holds."""
         source = self.passage.source
         turns: tuple[Turn, ...] = ()
@@ -193,7 +193,7 @@ class _Weighed:
         by = self.superseding
         if by is None and self.taken_back_by is not None:
             by = TurnRef(self.passage.session_id, self.taken_back_by.seq)
-        return Recalled(
+        return RecallHit(
             passage_id=self.passage.id,
             kind=source_kind(source),
             session_id=self.passage.session_id,
@@ -218,7 +218,7 @@ def _order(each: _Weighed) -> tuple[float, float, int]:
     return (-each.score, -each.passage.at, -each.passage.id)
 
 
-def _relevance(passage: Passage, choice: Choice) -> float:
+def _relevance(passage: Passage, choice: SearchTerms) -> float:
     """Return how much of what was asked the passage speaks of: wholly its own words, in part its neighbours'."""
     whole = sum(choice.weights.values())
     if whole <= 0.0:
@@ -263,7 +263,7 @@ class _Rival:
     denies: bool
 
 
-def _judge_corrections(ranked: Sequence[_Weighed], choice: Choice) -> None:
+def _judge_corrections(ranked: Sequence[_Weighed], choice: SearchTerms) -> None:
     """Find which turns correct which, and give what holds the rank of what it replaced."""
     turns = [each for each in ranked if isinstance(each.passage.source, Turn)]
     compared = turns[:_COMPARED] + [each for each in turns[_COMPARED:] if each.score == 0.0]
@@ -288,7 +288,7 @@ def _judge_corrections(ranked: Sequence[_Weighed], choice: Choice) -> None:
         old.score *= _STALE_WEIGHT
 
 
-def _rivals(compared: Sequence[_Weighed], choice: Choice) -> list[_Rival]:
+def _rivals(compared: Sequence[_Weighed], choice: SearchTerms) -> list[_Rival]:
     """Return what may replace anything, the latest first; of the same turn the quote first that was found best."""
     found: list[_Rival] = []
     for each in compared:
@@ -301,7 +301,7 @@ def _rivals(compared: Sequence[_Weighed], choice: Choice) -> list[_Rival]:
 
 
 def _replacement(
-    old: _Weighed, rivals: Sequence[_Rival], by_ref: Mapping[TurnRef | None, _Weighed], choice: Choice
+    old: _Weighed, rivals: Sequence[_Rival], by_ref: Mapping[TurnRef | None, _Weighed], choice: SearchTerms
 ) -> _Replacement | None:
     """Return the latest of `rivals` that corrects `old`, or None; what takes it back right away is noted in it."""
     passage, told = old.passage, old.statement
@@ -329,7 +329,7 @@ def _replacement(
     return max(found, key=lambda each: (each.at, each.by.score, each.by.passage.id), default=None)
 
 
-def _latest(old: _Weighed, told: Statement, rivals: Sequence[_Rival], choice: Choice) -> _Replacement | None:
+def _latest(old: _Weighed, told: Statement, rivals: Sequence[_Rival], choice: SearchTerms) -> _Replacement | None:
     """Return the first of `rivals` that gives another value for what `old` states."""
     least = AS_MUCH * choice.held(old.passage.own)
     for rival in rivals:
@@ -351,7 +351,7 @@ class _Shown:
         self._found: set[tuple[SessionId, int]] = set()
         self._texts: set[tuple[str, str]] = set()
 
-    def add(self, recalled: Recalled) -> bool:
+    def add(self, recalled: RecallHit) -> bool:
         """Take one more in; return False, and take nothing, where its words are shown already."""
         words = (recalled.speaker, " ".join(folded(recalled.text)))
         if words in self._texts:

@@ -53,7 +53,7 @@ class Tier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class TieredSegment:
     """A folded segment and how it is kept.
 
     `message_count`: its turns in which somebody spoke. `last_mention`: the last seq that spoke of it, itself at
@@ -91,7 +91,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class TierChanges:
     """What one check decides. `queue`: wait for compression from now on. `release`: are spoken of again and wait
     no longer. `compress`: the records of what has waited. `archive`: go to the archive."""
 
@@ -122,7 +122,7 @@ class Check:
         )
 
 
-class Subjects:
+class SegmentTopics:
     """What a session's segments are about, for telling whether a turn speaks of one and a question was answered.
 
     Grows by `add`; a lookup costs what the words of one turn lead to, not the number of segments.
@@ -198,15 +198,15 @@ class Subjects:
 
 
 def check(
-    kept: Sequence[Kept],
-    subjects: Subjects,
+    kept: Sequence[TieredSegment],
+    subjects: SegmentTopics,
     *,
     total_turns: int,
     context_tokens: int,
     max_input_tokens: int,
     now: float,
     regardless: bool = False,
-) -> Check:
+) -> TierChanges:
     """Return what is to be done with a session's segments.
 
     `context_tokens`: what the last prompt cost, of at most `max_input_tokens`; its share decides whether anything
@@ -235,10 +235,10 @@ def check(
         elif cold and filled > ARCHIVE_ABOVE and each.age(total_turns) > ARCHIVE_AFTER_TURNS:
             archive.append(each.segment.id)
     most = None if regardless else MOST_MOVED
-    return Check(tuple(queue[:most]), tuple(release), tuple(compress[:most]), tuple(archive[:most]))
+    return TierChanges(tuple(queue[:most]), tuple(release), tuple(compress[:most]), tuple(archive[:most]))
 
 
-def is_cold(kept: Kept, subjects: Subjects, *, total_turns: int) -> bool:
+def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -> bool:
     """Return whether a segment is cold: not spoken of for 20 turns or more, no thread of it open, and at least 5
     messages in it."""
     silent = kept.turns_since_mention(total_turns)
@@ -254,7 +254,7 @@ def due(total_turns: int, last_turn: int, *, every: int = CHECK_EVERY_TURNS) -> 
     return total_turns - last_turn >= every
 
 
-def to_prune(kept: Iterable[Kept], *, now: float, after_s: float = PRUNE_AFTER_S) -> tuple[SegmentId, ...]:
+def to_prune(kept: Iterable[TieredSegment], *, now: float, after_s: float = PRUNE_AFTER_S) -> tuple[SegmentId, ...]:
     """Return the archived segments whose time in the archive is over. `now`: UTC epoch seconds."""
     return tuple(
         each.segment.id
@@ -263,7 +263,7 @@ def to_prune(kept: Iterable[Kept], *, now: float, after_s: float = PRUNE_AFTER_S
     )
 
 
-def mentions(subjects: Subjects, turns: Iterable[Turn]) -> dict[SegmentId, int]:
+def mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[SegmentId, int]:
     """Return the last of `turns` that speaks of each segment, for those that any speaks of."""
     found: dict[SegmentId, int] = {}
     for turn in turns:
@@ -272,5 +272,5 @@ def mentions(subjects: Subjects, turns: Iterable[Turn]) -> dict[SegmentId, int]:
     return found
 
 
-def _record(kept: Kept, subjects: Subjects, now: float) -> SegmentRecord:
+def _record(kept: TieredSegment, subjects: SegmentTopics, now: float) -> SegmentRecord:
     return record_of(kept.segment, superseded=subjects.superseded, task_completed=True, at=now)

@@ -56,7 +56,7 @@ _ANSWER_TO_THE_ROOM = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class ToldFact:
+class ModelFact:
     """A fact as the model wrote it: `supersedes` are numbers of the known facts it was offered."""
 
     turn_seq: int
@@ -66,15 +66,15 @@ class ToldFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ModelAnswer:
     """What could be read of an answer. `gist` is empty when there was none; `structured`: it was JSON."""
 
     gist: str
-    facts: tuple[ToldFact, ...]
+    facts: tuple[ModelFact, ...]
     structured: bool
 
 
-def read_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> Told:
+def read_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> ModelAnswer:
     """Return what the model told of these turns. `labels` of the prompt's sections are taken out of the gist.
 
     Raises SummaryRefusedError for an answer that is blank, cut off, an error, a refusal, part of the conversation,
@@ -157,7 +157,7 @@ def _copies(gist: str, turns: Iterable[Turn]) -> bool:
     return any(tuple(spoken[at : at + _COPIED_WORDS]) in runs for at in range(len(spoken) - _COPIED_WORDS + 1))
 
 
-def _from_json(text: str) -> Told | None:
+def _from_json(text: str) -> ModelAnswer | None:
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         return None
@@ -171,14 +171,14 @@ def _from_json(text: str) -> Told | None:
     gist = answer.get("gist")
     listed = answer.get("facts")
     facts = [_json_fact(each) for each in listed] if isinstance(listed, list) else []
-    return Told(
+    return ModelAnswer(
         gist=plain(gist) if isinstance(gist, str) else "",
         facts=tuple(fact for fact in facts if fact is not None),
         structured=True,
     )
 
 
-def _json_fact(written: object) -> ToldFact | None:
+def _json_fact(written: object) -> ModelFact | None:
     if not isinstance(written, dict):
         return None
     seq, text, slot = written.get("turn_seq"), written.get("text"), _slot(written.get("slot"))
@@ -186,18 +186,18 @@ def _json_fact(written: object) -> ToldFact | None:
         return None
     replaced = written.get("supersedes")
     numbers = tuple(each for each in replaced if type(each) is int) if isinstance(replaced, list) else ()
-    return ToldFact(seq, slot, plain(text), numbers)
+    return ModelFact(seq, slot, plain(text), numbers)
 
 
-def _from_lines(lines: Iterable[str]) -> Told:
+def _from_lines(lines: Iterable[str]) -> ModelAnswer:
     gist = ""
-    facts: list[ToldFact] = []
+    facts: list[ModelFact] = []
     for line in lines:
         if (fact := _LINE.match(line)) is not None:
-            facts.append(ToldFact(int(fact[1]), _slot(fact[2]), plain(fact[3])))
+            facts.append(ModelFact(int(fact[1]), _slot(fact[2]), plain(fact[3])))
         elif not gist and (told := _GIST_LINE.match(line)) is not None:
             gist = plain(told[1])
-    return Told(gist, tuple(facts), structured=False)
+    return ModelAnswer(gist, tuple(facts), structured=False)
 
 
 def _slot(written: object) -> Slot:

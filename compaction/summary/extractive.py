@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.language.claims import Claim, claim_of, corrects, with_reference
-from compaction.language.elliptic import Said, reference
+from compaction.language.claims import FactClaim, claim_of, corrects, with_reference
+from compaction.language.elliptic import SpokenSentence, reference
 from compaction.language.wording import (
     Concepts,
     as_sentence,
@@ -30,8 +30,8 @@ from compaction.language.wording import (
 )
 from compaction.model import Fact, Segment, SegmentId, SessionId, Slot, Strategy, TurnKind
 from compaction.notes import condensed
-from compaction.summary.ledger import Ledger
-from compaction.summary.own_words import Told, correcting_itself
+from compaction.summary.assistant_facts import PeopleClaims, correcting_itself
+from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _LEAST_WORTH_WITHOUT_CUES = 3.0
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    claim: Claim
+    claim: FactClaim
     weight: float
     # Position in the batch, to keep the order of talk and to break ties.
     position: int
@@ -90,7 +90,7 @@ def retold(request: FoldRequest) -> Fold:
     """Return the paragraph that stands for the previous one and the batch: what the recursive strategy has while the
     model fails. Its sentences and the batch's facts are weighed against each other as a ledger weighs segments."""
     before = [] if request.previous is None else [_passing_segment(request, request.previous, (), form=_PARAGRAPH)]
-    known = Ledger(before)
+    known = SegmentLedger(before)
     facts = extract(request.turns, request.notes, start=request.start, known=known.known_facts(), before=request.before)
     rendered = known.with_segment(_passing_segment(request, nothing_kept(request.turns), facts)).render()
     assert rendered is not None, "it has a segment"
@@ -136,15 +136,15 @@ def extract(
     return tuple(_superseding(each, known) for each in chosen)
 
 
-def told_by_people(turns: Sequence[Turn], known: Sequence[KnownFact], before: Sequence[Turn]) -> Told:
+def told_by_people(turns: Sequence[Turn], known: Sequence[KnownFact], before: Sequence[Turn]) -> PeopleClaims:
     """Return what people said in a batch, and what is known from before it."""
     return _told(tuple(_spoken(turns, before)), known, turns)
 
 
-def _told(spoken: Iterable[_Candidate], known: Iterable[KnownFact], turns: Iterable[Turn]) -> Told:
+def _told(spoken: Iterable[_Candidate], known: Iterable[KnownFact], turns: Iterable[Turn]) -> PeopleClaims:
     claims = (*(each.claim for each in known), *(each.claim for each in spoken if not each.by_bot))
     speakers = {claim.fact.speaker for claim in claims} | {part.speaker for turn in turns for part in turn.parts}
-    return Told(claims, roster_of(speakers))
+    return PeopleClaims(claims, roster_of(speakers))
 
 
 def gist_of(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
@@ -227,7 +227,7 @@ def _sentences(turns: Iterable[Turn]) -> Iterable[tuple[Turn, TurnPart, str]]:
 
 def _references(said: Sequence[tuple[Turn, TurnPart, str]]) -> dict[int, int]:
     """Return what sentences without a subject are about, by their positions."""
-    sayings = [Said(turn.seq, part.speaker_id, sentence) for turn, part, sentence in said]
+    sayings = [SpokenSentence(turn.seq, part.speaker_id, sentence) for turn, part, sentence in said]
     found: dict[int, int] = {}
     for position in range(len(sayings)):
         about = reference(sayings, position)

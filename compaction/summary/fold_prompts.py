@@ -28,9 +28,9 @@ MODEL_FACTS = 8
 # Facts offered for correction.
 _OFFERED = 12
 # What a paragraph is asked to keep to, of the 1,200 characters that are allowed.
-ASKED_CHARS = 1_000
+REQUESTED_CHARS = 1_000
 # Below 1,200 characters: English has some 4.4 characters a token.
-CAP_TOKENS = 270
+PARAGRAPH_TOKENS = 270
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class LedgerPrompts:
         )
 
 
-class RetellingPrompts:
+class RecursivePrompts:
     """The prompt of the recursive strategy. `version` tells which texts it is made of."""
 
     def __init__(self, texts: PromptTexts) -> None:
@@ -96,14 +96,14 @@ class RetellingPrompts:
         """Return the request for one paragraph. `correction` says what was wrong with the last one."""
         turns = "\n".join(turn_lines(fold.turns))
         return CompletionRequest(
-            system=self._system.substitute(summary_chars=ASKED_CHARS),
+            system=self._system.substitute(summary_chars=REQUESTED_CHARS),
             prompt=self._user.told(
                 {
                     "previous": fold.previous or "",
                     "notes": notes_text(fold.notes),
                     "turns": turns,
                     "correction": correction,
-                    "summary_chars": ASKED_CHARS,
+                    "summary_chars": REQUESTED_CHARS,
                 }
             ),
             max_output_tokens=min(max_output_tokens, _cap_tokens(f"{fold.previous or ''} {turns}")),
@@ -168,4 +168,4 @@ def _clock(at: float) -> str:
 def _cap_tokens(text: str) -> int:
     """Return the cap for an answer in the writing of this text: other alphabets have fewer characters a token, about
     as many as they have bytes a character."""
-    return round(CAP_TOKENS * len(text.encode(errors="replace")) / max(1, len(text)))
+    return round(PARAGRAPH_TOKENS * len(text.encode(errors="replace")) / max(1, len(text)))

@@ -17,12 +17,12 @@ from compaction.language.claims import claim_of
 from compaction.language.wording import as_sentence, durability, sentences, slot_of, whole_sentences
 from compaction.model import Fact, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq, Slot
 from compaction.summary.port import MAX_FACT_CHARS, KnownFact
-from compaction.summary.selection import Candidate, Choice, rank, varied
+from compaction.summary.selection import Candidate, SentenceSelection, rank, varied
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from compaction.language.claims import Claim
+    from compaction.language.claims import FactClaim
 
 # Spec 1: CONTEXT_COMPACTION_MAX_SUMMARY_CHARS.
 MAX_SUMMARY_CHARS = 1_200
@@ -47,7 +47,7 @@ _KNOWN_FACTS = 200
 _NOTHING = "Nothing was said that needs keeping."
 
 
-class Ledger:
+class SegmentLedger:
     """All segments of one session, ready to be rendered. Adding one looks at that one alone.
 
     Owned by one session. A segment is about a kilobyte, so ten thousand turns are about a megabyte.
@@ -100,9 +100,9 @@ class Ledger:
             self._superseded.update(fact.supersedes)
             self._roster.add(fact.speaker)
 
-    def with_segment(self, segment: Segment) -> Ledger:
+    def with_segment(self, segment: Segment) -> SegmentLedger:
         """Return a ledger with one more segment, leaving this one as it is."""
-        other = Ledger()
+        other = SegmentLedger()
         other._segments = [*self._segments]
         other._candidates = [*self._candidates]
         other._ranked = [*self._ranked]
@@ -120,10 +120,10 @@ class Ledger:
         """Return the segments of turns that were folded without the model and still have all their facts."""
         return self._degraded
 
-    def before(self, segment_id: SegmentId) -> Ledger:
+    def before(self, segment_id: SegmentId) -> SegmentLedger:
         """Return the ledger as it was before this segment was added. For reading: `add` is not for it."""
         position = self._position(segment_id)
-        other = Ledger()
+        other = SegmentLedger()
         other._segments = self._segments[:position]
         other._candidates = self._candidates[:position]
         other._ranked = [each for each in self._ranked if each.age_rank < position]
@@ -132,16 +132,16 @@ class Ledger:
         other._superseded = _superseded_by(other._segments)
         return other
 
-    def claims_after(self, segment_id: SegmentId) -> tuple[Claim, ...]:
+    def claims_after(self, segment_id: SegmentId) -> tuple[FactClaim, ...]:
         """Return what was claimed after this segment, in order."""
         later = self._candidates[self._position(segment_id) + 1 :]
         return tuple(each.claim for group in later for each in group)
 
-    def with_repaired(self, segment: Segment) -> Ledger:
+    def with_repaired(self, segment: Segment) -> SegmentLedger:
         """Return a ledger with this segment in the place of the one with its id, leaving this one as it is."""
         position = self._position(segment.id)
         gone, made = self._candidates[position], _candidates(segment, position)
-        other = Ledger()
+        other = SegmentLedger()
         other._segments = [*self._segments[:position], segment, *self._segments[position + 1 :]]
         other._candidates = [*self._candidates[:position], made, *self._candidates[position + 1 :]]
         other._ranked = sorted((*(each for each in self._ranked if each not in gone), *made), key=rank)
@@ -196,7 +196,7 @@ class Ledger:
         newest_from = max(0, len(self._segments) - _NEWEST_SEGMENTS)
         newest = [each for group in self._candidates[newest_from:] for each in group if self._holds(each)]
         lasting = [each for each in self._ranked if each.age_rank < newest_from and self._holds(each)]
-        choice = Choice(max_chars, self._told)
+        choice = SentenceSelection(max_chars, self._told)
         newest.sort(key=lambda each: (-each.age_rank, -each.fresh, each.sentence.turn_seqs))
         for each in newest:
             if choice.used + each.length <= max_chars * _NEWEST_SHARE:
@@ -235,7 +235,7 @@ class Ledger:
 
 def render(segments: Iterable[Segment], *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
     """Return the summary of these segments (in order), or None when there are none."""
-    return Ledger(segments).render(max_chars=max_chars)
+    return SegmentLedger(segments).render(max_chars=max_chars)
 
 
 def _can_be_repaired(segment: Segment) -> bool:

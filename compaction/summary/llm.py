@@ -15,6 +15,7 @@ from compaction.language.claims import claim_of, corrects
 from compaction.language.wording import as_sentence, concepts, plain, sentences, whole_sentences, words
 from compaction.model import Fact, Strategy, TurnKind
 from compaction.summary.answer import read_answer
+from compaction.summary.assistant_facts import correcting_itself
 from compaction.summary.extractive import (
     FACTS_CHARS,
     extract,
@@ -23,12 +24,11 @@ from compaction.summary.extractive import (
     says_something,
     told_by_people,
 )
-from compaction.summary.fold_prompts import MODEL_FACTS, LedgerPrompts, RetellingPrompts
+from compaction.summary.fold_prompts import MODEL_FACTS, LedgerPrompts, RecursivePrompts
 from compaction.summary.grounding import Ground, ground_of, speaking_part, turn_ground, ungrounded, without_speaker
-from compaction.summary.own_words import correcting_itself
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.summary.prompt_texts import PromptTexts
-from compaction.summary.recursive import Retelling, is_transcript
+from compaction.summary.recursive import RecursiveFold, is_transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn
     from compaction.ports import Completion
-    from compaction.summary.answer import ToldFact
+    from compaction.summary.answer import ModelFact
     from compaction.summary.port import FoldRequest, KnownFact
 
 # A fact of the extractor is left out when one of the model's says so much of it, with all of its values.
@@ -55,7 +55,7 @@ class LlmSummariser:
         self._completion = completion
         self._max_output_tokens = max_output_tokens
         self._prompts = LedgerPrompts(texts)
-        self._retelling = RetellingPrompts(texts)
+        self._retelling = RecursivePrompts(texts)
         self._structured = True
 
     @property
@@ -71,7 +71,9 @@ class LlmSummariser:
     async def fold(self, request: FoldRequest) -> Fold:
         """Return the fold of one batch. Raises CompletionError and SummaryRefusedError."""
         if request.strategy is Strategy.RECURSIVE:
-            retelling = Retelling(self._completion, self._retelling, request, max_output_tokens=self._max_output_tokens)
+            retelling = RecursiveFold(
+                self._completion, self._retelling, request, max_output_tokens=self._max_output_tokens
+            )
             return await retelling.fold()
         prompt = self._prompts.write(request, structured=self._structured, max_output_tokens=self._max_output_tokens)
         answer = await self._completion.complete(prompt.request)
@@ -96,7 +98,7 @@ class LlmSummariser:
         )
 
 
-def _checked(told: Iterable[ToldFact], request: FoldRequest, offered: Sequence[KnownFact]) -> list[Fact]:
+def _checked(told: Iterable[ModelFact], request: FoldRequest, offered: Sequence[KnownFact]) -> list[Fact]:
     """Return the model's facts that stand on what was said, with speaker and time from their turns."""
     turns = {turn.seq: turn for turn in request.turns}
     around = _common_ground(request)
@@ -115,7 +117,7 @@ def _checked(told: Iterable[ToldFact], request: FoldRequest, offered: Sequence[K
 
 
 def _fact(
-    told: ToldFact, turn: Turn, request: FoldRequest, around: Ground, offered: Sequence[KnownFact]
+    told: ModelFact, turn: Turn, request: FoldRequest, around: Ground, offered: Sequence[KnownFact]
 ) -> Fact | None:
     part = speaking_part(told.text, turn)
     if part is None:

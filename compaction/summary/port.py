@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from compaction.model import Strategy
 
 if TYPE_CHECKING:
-    from compaction.language.claims import Claim
+    from compaction.language.claims import FactClaim
     from compaction.model import Fact, Note, Seq, Turn
 
 # A gist stands for ten turns in lists and archives. MEMORY.md: each batch once, at most 300 characters.
@@ -24,7 +24,7 @@ class KnownFact:
     """A fact of an earlier segment that a new one may supersede. `ref` is `segment_id#index`."""
 
     ref: str
-    claim: Claim
+    claim: FactClaim
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ _FORMS = {
 }
 
 
-class UserPart:
+class UserTemplate:
     """What the model is given to work on, in sections."""
 
     def __init__(self, text: str) -> None:
@@ -88,10 +88,10 @@ class PromptTexts:
         """Return the text of a file that has one part."""
         return Template(self._texts[name])
 
-    def halves(self, version: str) -> tuple[Template, UserPart]:
+    def halves(self, version: str) -> tuple[Template, UserTemplate]:
         """Return system and user part of a version's main file."""
         system, user = self._texts[f"{version}.txt"].split(_SEPARATOR, 1)
-        return Template(system), UserPart(user)
+        return Template(system), UserTemplate(user)
 
     def version(self, version: str) -> str:
         """Return the version, with a mark of the operator's texts where it has such: `ledger.v2+3f9a1c20`."""

@@ -15,20 +15,20 @@ from compaction.errors import SummaryRefusedError
 from compaction.language.wording import as_sentence, sentences, whole_sentences, words
 from compaction.summary.answer import read_paragraph
 from compaction.summary.extractive import extract
-from compaction.summary.fold_prompts import ASKED_CHARS
+from compaction.summary.fold_prompts import REQUESTED_CHARS
 from compaction.summary.grounding import ground_of, turn_ground, ungrounded
 from compaction.summary.ledger import MAX_SUMMARY_CHARS
 from compaction.summary.port import Fold
 
 if TYPE_CHECKING:
     from compaction.ports import Completion
-    from compaction.summary.fold_prompts import RetellingPrompts
+    from compaction.summary.fold_prompts import RecursivePrompts
     from compaction.summary.grounding import Ground
     from compaction.summary.port import FoldRequest
 
 # Of a paragraph's characters, what must have a source for the rest to stand for the turns.
 _LEAST_GROUNDED = 0.5
-_TOO_LONG = f"The last attempt was too long. Say the same in at most {ASKED_CHARS * 3 // 4} characters."
+_TOO_LONG = f"The last attempt was too long. Say the same in at most {REQUESTED_CHARS * 3 // 4} characters."
 _NOT_A_TRANSCRIPT = (
     "The last attempt repeated the turns. Say in other words what they come to, and leave out what doesn't matter."
 )
@@ -46,11 +46,11 @@ class _Draft:
     cut: bool
 
 
-class Retelling:
+class RecursiveFold:
     """One paragraph's way through the model; made for one fold."""
 
     def __init__(
-        self, completion: Completion, prompts: RetellingPrompts, request: FoldRequest, *, max_output_tokens: int
+        self, completion: Completion, prompts: RecursivePrompts, request: FoldRequest, *, max_output_tokens: int
     ) -> None:
         self._completion = completion
         self._prompts = prompts

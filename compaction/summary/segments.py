@@ -13,7 +13,7 @@ from compaction.tokens import estimate_text_tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from compaction.language.claims import Claim
+    from compaction.language.claims import FactClaim
     from compaction.model import Fact, Note, SessionId, Turn
     from compaction.summary.port import Fold, FoldRequest, KnownFact
 
@@ -49,7 +49,7 @@ def folded_segment(
     )
 
 
-def repaired_segment(old: Segment, fold: Fold, *, later: Sequence[Claim], summariser: str, at: float) -> Segment:
+def repaired_segment(old: Segment, fold: Fold, *, later: Sequence[FactClaim], summariser: str, at: float) -> Segment:
     """Return the record of a batch that is made again, in the place of `old`; `later` are the claims of all facts
     after it.
 

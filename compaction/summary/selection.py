@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from compaction.language.claims import Claim
+    from compaction.language.claims import FactClaim
     from compaction.model import RenderedSentence
 
 # Two sentences that share this much of what they are about say the same; the newer one stays.
@@ -29,7 +29,7 @@ class Candidate:
     """A sentence that a summary could say, and what it would be worth."""
 
     sentence: RenderedSentence
-    claim: Claim
+    claim: FactClaim
     all: frozenset[str]
     age_rank: int  # position of its segment in the session
     fresh: float  # worth while it is new, per length
@@ -41,7 +41,7 @@ class Candidate:
         return len(self.sentence.text) + 1
 
 
-class Choice:
+class SentenceSelection:
     """Sentences taken so far, within the room that there is."""
 
     def __init__(self, max_chars: int, told: Mapping[str, int]) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from bot.brain.context import ModelContext
-    from compaction.memory.tiers import Check
+    from compaction.memory.tiers import TierChanges
     from compaction.summary.port import Summariser
 
 GUILD, CHANNEL = 77, 701
@@ -118,7 +118,7 @@ class Evening:
             max_input_tokens=self.max_input_tokens,
         )
 
-    async def keeper_check(self) -> Check:
+    async def keeper_check(self) -> TierChanges:
         """Have every cold segment compressed at once, as by hand."""
         return await MemoryAdmin(self.database, self.clock).check(
             self.session_id, max_input_tokens=self.max_input_tokens, regardless=True

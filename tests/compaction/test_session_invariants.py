@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from compaction.context.build import build_payload
 from compaction.errors import ContextOverflowError, SessionEndedError, StoreError
-from compaction.folding.events import Failed, Landed, Skipped, Started
+from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped, FoldStarted
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.language.wording import ends_a_sentence
 from compaction.model import CompactionState, SessionId, Strategy
@@ -277,13 +277,13 @@ class Evening(RuleBasedStateMachine):
     @invariant()
     def every_run_is_told_from_start_to_end(self) -> None:
         """A start has one landing or failure, unless it is still in flight; skips are not repeated in a row."""
-        started = [event.run_id for event in self.room.events if isinstance(event, Started)]
-        ended = [event.run_id for event in self.room.events if isinstance(event, Landed | Failed)]
+        started = [event.run_id for event in self.room.events if isinstance(event, FoldStarted)]
+        ended = [event.run_id for event in self.room.events if isinstance(event, FoldLanded | FoldFailed)]
         assert len(set(started)) == len(started)
         assert ended == started[: len(ended)]
         assert len(started) - len(ended) <= 1
         for before, after in pairwise(self.room.events):
-            if isinstance(before, Skipped) and isinstance(after, Skipped):
+            if isinstance(before, FoldSkipped) and isinstance(after, FoldSkipped):
                 assert before.reason != after.reason or after.repeated
 
 

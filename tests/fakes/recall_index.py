@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from compaction.language.correction import announces
 from compaction.language.terms import terms
 from compaction.memory.passage import (
-    Counts,
     Passage,
     PassageId,
+    PassageSource,
     Scope,
-    Source,
+    TermCounts,
     embedded_text,
     source_kind,
     source_speakers,
@@ -39,7 +39,7 @@ class _Entry:
     session_id: SessionId
     guild_id: int | None
     channel_id: int | None
-    source: Source
+    source: PassageSource
     vector: Sequence[float] | None = None
     replaced_by: Seq | None = None
     own: tuple[str, ...] = ()
@@ -58,7 +58,12 @@ class InMemoryRecallIndex:
         self.model = "fake"
 
     def tell(
-        self, session_id: SessionId, source: Source, *, guild_id: int | None = None, channel_id: int | None = None
+        self,
+        session_id: SessionId,
+        source: PassageSource,
+        *,
+        guild_id: int | None = None,
+        channel_id: int | None = None,
     ) -> None:
         """Take one thing in."""
         entry = _Entry(PassageId(len(self._entries) + 1), session_id, guild_id, channel_id, source)
@@ -90,10 +95,10 @@ class InMemoryRecallIndex:
             if each.vector is None and text is not None:
                 (each.vector,) = await embedder.embed([text])
 
-    async def count(self, terms: Sequence[str]) -> Counts:
+    async def count(self, terms: Sequence[str]) -> TermCounts:
         """Return how many passages have each term."""
         counts = Counter(term for each in self._entries for term in set().union(*self._columns(each)))
-        return Counts({term: counts[term] for term in terms if term in counts}, len(self._entries))
+        return TermCounts({term: counts[term] for term in terms if term in counts}, len(self._entries))
 
     async def full_text(
         self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None

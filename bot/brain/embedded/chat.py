@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.brain.embedded.evidence import Evidence, Origin, asks_about_something, best_match
-from bot.brain.embedded.recollection import recollect
+from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, asks_about_something, best_match
+from bot.brain.embedded.evidence_sources import recollect
 from bot.brain.lexicon import content_stems, is_question, meaning_stem, words_of
 from bot.brain.wakeword import mentions_name
 from bot.time_phrases import format_ago, format_time_range
@@ -77,7 +77,7 @@ def _said_beside(turn: Turn, asked: Sequence[TurnPart], *, order: int) -> list[E
     beside = [part for part in turn.parts if not any(part is each for each in asked)]
     told = [(part.speaker, sentence) for part in beside for sentence in sentences(part.text)]
     return [
-        Evidence(sentence, Origin.TURN, order + number, speaker, turn.started_at, turn.ended_at)
+        Evidence(sentence, EvidenceOrigin.TURN, order + number, speaker, turn.started_at, turn.ended_at)
         for number, (speaker, sentence) in enumerate(told)
     ]
 
@@ -138,10 +138,10 @@ def _asks_for_recap(question: str, names: Sequence[str]) -> bool:
 
 def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo | None) -> str:
     """Return what was said earlier and lately, a few sentences word for word."""
-    told = [item for item in evidence if item.origin is not Origin.NOTE and len(content_stems(item.text)) >= 3]
+    told = [item for item in evidence if item.origin is not EvidenceOrigin.NOTE and len(content_stems(item.text)) >= 3]
     told = [item for item in told if not is_question(item.text)]
-    earlier_ones = [item for item in told if item.origin is Origin.SUMMARY][:RECAP_SENTENCES]
-    latest = [item for item in told if item.origin is Origin.TURN][-RECAP_SENTENCES:]
+    earlier_ones = [item for item in told if item.origin is EvidenceOrigin.SUMMARY][:RECAP_SENTENCES]
+    latest = [item for item in told if item.origin is EvidenceOrigin.TURN][-RECAP_SENTENCES:]
     if not earlier_ones and not latest:
         return f"Nothing much was said yet, {asker}."
     return " ".join(quote(item, now=now, zone=zone) for item in (*earlier_ones, *latest))
@@ -151,14 +151,14 @@ def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> str:
     """Return one sentence of the payload with who said it and when, as far as the payload tells."""
     words = _shortened(found.text)
     match found.origin:
-        case Origin.NOTE:
+        case EvidenceOrigin.NOTE:
             when = "" if found.until is None else f" {format_ago(now - found.until)}"
             return f"On a screen{when}: {words}"
-        case Origin.TURN:
+        case EvidenceOrigin.TURN:
             # The time first: a short name at the very start of a reply is easily misheard.
             when = "earlier" if found.until is None else format_ago(now - found.until)
             return f"{when[0].upper()}{when[1:]}, {found.speaker or 'somebody'} said: {words}"
-        case Origin.SUMMARY:
+        case EvidenceOrigin.SUMMARY:
             when = "Earlier in this session"
             if found.since is not None and found.until is not None:
                 when = format_time_range(found.since, found.until, now=now, zone=zone)

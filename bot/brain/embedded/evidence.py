@@ -39,7 +39,7 @@ ELSE_SHARE = 0.6
 TIE_SHARE = 0.9
 
 
-class Origin(StrEnum):
+class EvidenceOrigin(StrEnum):
     """Which part of the payload a sentence stands in."""
 
     TURN = "turn"
@@ -55,7 +55,7 @@ class Evidence:
     """
 
     text: str
-    origin: Origin
+    origin: EvidenceOrigin
     order: int
     speaker: str | None = None
     since: float | None = None

@@ -14,7 +14,7 @@ from bot.llm.port import ChatMessage, ChatRole
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
-    from compaction.budget.messages import ToolCall
+    from compaction.budget.messages import MessageToolCall
     from compaction.model import Seq
 
 # Questions whose calls are kept: older ones are placeholders by then, whatever they found.
@@ -25,7 +25,7 @@ MOST_QUESTIONS = 8
 class ToolExchange:
     """One step of an answer: what the model wanted called, each with what came of it. `words`: what it said before."""
 
-    calls: tuple[ToolCall, ...]
+    calls: tuple[MessageToolCall, ...]
     results: tuple[str, ...]
     words: str = ""
 

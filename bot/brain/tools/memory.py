@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.memory.recall import RoomRecall
-    from compaction.memory.recall import Recalled
+    from compaction.memory.recall import RecallHit
 
 MOST_FOUND = 20
 NOTHING = "Nothing that was said or shown is about that."
@@ -101,7 +101,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
     )
 
 
-def format_recalled(recalled: Recalled, zone: tzinfo, *, here: SessionId | None = None) -> str:
+def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None = None) -> str:
     """Return one thing recalled as a model or a person reads it. `here`: the session it is told in."""
     at = datetime.fromtimestamp(recalled.at, zone)
     place = "" if recalled.session_id == here else f"{at:%Y-%m-%d}, session {recalled.session_id}, "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.exchanges import ToolExchange
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.tool import RoomTool
-    from compaction.budget.messages import ToolCall
+    from compaction.budget.messages import MessageToolCall
     from compaction.model import Seq
 
 log = structlog.get_logger()
@@ -88,7 +88,7 @@ class ToolRunner:
         """Keep what came of the question for those that follow it."""
         self._toolbox.exchanges.keep(turn, steps)
 
-    async def run(self, call: ToolCall) -> str:
+    async def run(self, call: MessageToolCall) -> str:
         """Carry a call out and return what the model reads: marked as data, and bounded. Never raises."""
         await self._released.wait()
         begun = time.monotonic()
@@ -108,7 +108,7 @@ class ToolRunner:
         )
         return output
 
-    async def _run(self, tool: RoomTool, call: ToolCall) -> tuple[str, str]:
+    async def _run(self, tool: RoomTool, call: MessageToolCall) -> tuple[str, str]:
         refused = refusal(tool, self._asker)
         if refused is not None:
             return "refused", refused

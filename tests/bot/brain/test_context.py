@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from bot.brain.context import ModelContext, build_context_messages
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
-from bot.brain.embedded.evidence import Origin
-from bot.brain.embedded.recollection import recollect
+from bot.brain.embedded.evidence import EvidenceOrigin
+from bot.brain.embedded.evidence_sources import recollect
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.tool import RoomTool
@@ -21,7 +21,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
 from bot.llm.budget import MEMORY_SEARCH, Budget
 from bot.llm.port import ChatRole, OfferedTools
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, coverage, kept_as_sent
@@ -164,9 +164,9 @@ async def test_sentences_come_with_speaker_and_time() -> None:
         question = await talk.say("Bo", "Roomtone, where is the key?")
         found = recollect(talk.context(question), own_names=OWN)
     assert [(item.text, item.origin, item.speaker) for item in found] == [
-        ("The key is under the pot.", Origin.TURN, "Ada"),
-        ("It is blue.", Origin.TURN, "Ada"),
-        ("On Bo's screen: A map of the harbour.", Origin.NOTE, None),
+        ("The key is under the pot.", EvidenceOrigin.TURN, "Ada"),
+        ("It is blue.", EvidenceOrigin.TURN, "Ada"),
+        ("On Bo's screen: A map of the harbour.", EvidenceOrigin.NOTE, None),
     ]
     assert (found[0].since, found[0].until) == (START + 7, START + 10)
     assert found[2].until == START + 33
@@ -184,7 +184,7 @@ async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers()
         await talk.memory.settle()
         question = await talk.say("Cy", "Roomtone, which town does Ada want to visit?")
         context = talk.context(question)
-        found = [item for item in recollect(context, own_names=OWN) if item.origin is Origin.SUMMARY]
+        found = [item for item in recollect(context, own_names=OWN) if item.origin is EvidenceOrigin.SUMMARY]
         said = [piece async for piece in EmbeddedResponder(names=("Roomtone",), zone=UTC).respond(context)]
     assert all("Lisbon" not in part.content for part in context.parts if part.kind.value != "summary")
     lisbon = [item for item in found if "Lisbon" in item.text]
@@ -244,7 +244,7 @@ async def _nothing(arguments: Mapping[str, object]) -> str:
 
 MANY = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(16)}}
 SEARCH = RoomTool(MEMORY_SEARCH, "Finds what was said.", MANY, _nothing)
-STEP = ToolExchange((ToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under the pot.",))
+STEP = ToolExchange((MessageToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under the pot.",))
 
 
 def _with_tools(talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens: int = 10_000) -> ModelContext:

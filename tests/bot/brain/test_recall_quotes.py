@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.context import build_context_messages
-from bot.brain.embedded.recollection import recollect
+from bot.brain.embedded.evidence_sources import recollect
 from bot.brain.recall_quotes import QuoteFinder, select_turns_surely_sent
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.settings import RecallSettings
@@ -26,7 +26,7 @@ from tests.fakes.recall_index import InMemoryRecallIndex
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.memory.passage import Counts
+    from compaction.memory.passage import TermCounts
     from compaction.summary.port import FoldRequest
 
 FACT = "The spare key hangs behind the blue boiler."
@@ -113,7 +113,7 @@ async def test_what_the_bot_told_once_it_can_tell_again() -> None:
 class Slow(InMemoryRecallIndex):
     """An index that never answers."""
 
-    async def count(self, terms: Sequence[str]) -> Counts:
+    async def count(self, terms: Sequence[str]) -> TermCounts:
         """Wait for ever."""
         await asyncio.get_running_loop().create_future()
         return await super().count(terms)
@@ -126,7 +126,7 @@ class Held(InMemoryRecallIndex):
         super().__init__()
         self.held = asyncio.Event()
 
-    async def count(self, terms: Sequence[str]) -> Counts:
+    async def count(self, terms: Sequence[str]) -> TermCounts:
         """Wait until then."""
         await self.held.wait()
         return await super().count(terms)
@@ -135,7 +135,7 @@ class Held(InMemoryRecallIndex):
 class Failing(InMemoryRecallIndex):
     """An index on a disk that is gone."""
 
-    async def count(self, terms: Sequence[str]) -> Counts:
+    async def count(self, terms: Sequence[str]) -> TermCounts:
         """Fail."""
         raise StoreError("The disk is gone.")
 
@@ -215,7 +215,7 @@ class Counting(InMemoryRecallIndex):
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def count(self, terms: Sequence[str]) -> Counts:
+    async def count(self, terms: Sequence[str]) -> TermCounts:
         """Count, when it may."""
         self.asked += 1
         await self.gate.wait()

@@ -15,7 +15,7 @@ from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from tests.bot.brain.test_responder import CONTEXT
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.llm.port import StreamItem
 
-LOOK = ToolCall("c-1", "look", '{"at": "map"}')
-AGAIN = ToolCall("c-2", "look", '{"at": "sea"}')
+LOOK = MessageToolCall("c-1", "look", '{"at": "map"}')
+AGAIN = MessageToolCall("c-2", "look", '{"at": "sea"}')
 END = StreamEnd(FinishReason.STOP)
 
 
-def asks(*calls: ToolCall) -> StreamEnd:
+def asks(*calls: MessageToolCall) -> StreamEnd:
     """The end of an answer that wants tools called."""
     return StreamEnd(FinishReason.TOOL_CALLS, calls)
 

@@ -25,7 +25,7 @@ from bot.llm.port import (
 )
 from bot.settings import LlmSettings, ModelsSettings
 from compaction.budget.estimator import Estimator
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.payload import PartKind
 from compaction.ports import CompletionAnswer, CompletionRequest
@@ -96,7 +96,7 @@ async def heard(model: ChatModel, messages: list[ChatMessage], *, enforce: bool 
 async def test_what_fits_is_sent_as_it_is() -> None:
     """Roles, calls of tools and all; what only the budget goes by is kept from the endpoint."""
     endpoint = Recorder()
-    call = ToolCall("c-1", "look", "{}")
+    call = MessageToolCall("c-1", "look", "{}")
     messages = [
         *said(2),
         ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,), step=3),
@@ -265,7 +265,7 @@ async def test_tools_take_of_the_prompts_room() -> None:
 async def test_what_tools_answered_ages_on_its_way() -> None:
     """Long outputs keep head and tail; after five answers of the model one is a placeholder; calls keep results."""
     endpoint = Recorder()
-    call = ToolCall("c-1", "read_page", '{"at": 1}')
+    call = MessageToolCall("c-1", "read_page", '{"at": 1}')
     exchange = [
         ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),
         ChatMessage(ChatRole.TOOL, "line of it\n" * 3_000, tool_call_id="c-1", name="read_page"),

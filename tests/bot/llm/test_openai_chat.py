@@ -23,7 +23,7 @@ from bot.llm.port import (
     Usage,
 )
 from bot.settings import LlmSettings
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
 from rehearsal.servers.chat import Asking, CallStyle, ChatConduct, ChatMode, LocalChatServer, Wanted
@@ -222,7 +222,7 @@ async def test_a_stream_tells_its_cost_at_its_end() -> None:
 @pytest.mark.asyncio
 async def test_calls_of_tools_are_sent_as_the_api_takes_them() -> None:
     """The call with its arguments, and the result with the call's id."""
-    call = ToolCall("c-1", "memory_search", '{"query": "lantern"}')
+    call = MessageToolCall("c-1", "memory_search", '{"query": "lantern"}')
     conversation = (
         *QUESTION,
         ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.llm.tool_calls import CallPiece, MalformedCallsError, StreamedCalls, WrittenCalls
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 
-CALLS = (ToolCall("a", "look", '{"at": 1}'), ToolCall("b", "search", '{"query": "the lantern"}'))
+CALLS = (MessageToolCall("a", "look", '{"at": 1}'), MessageToolCall("b", "search", '{"query": "the lantern"}'))
 
 
 @given(cuts=st.lists(st.integers(0, 24), max_size=6), interleaved=st.booleans())

@@ -16,7 +16,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.mcp.connection import describe_error
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -52,11 +52,13 @@ async def test_tools_are_called_as_ours() -> None:
         assert "desk_die" not in offers, "nobody asked for it"
         assert "</data>" not in offers["desk_add"].description
         use = toolbox.use(ADA)
-        assert "The sum is 5." in await use.run(ToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
-        assert "arguments are wrong" in await use.run(ToolCall("a", "desk_add", '{"left": "two"}'))
-        assert "Noted: milk" in await use.run(ToolCall("a", "desk_create_note", '{"text": "milk"}'))
-        assert "did not ask" in await use.run(ToolCall("a", "desk_die", "{}"))
-        assert "key-1 None" in await use.run(ToolCall("a", "desk_secret", "{}")), "our own tokens are not handed on"
+        assert "The sum is 5." in await use.run(MessageToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
+        assert "arguments are wrong" in await use.run(MessageToolCall("a", "desk_add", '{"left": "two"}'))
+        assert "Noted: milk" in await use.run(MessageToolCall("a", "desk_create_note", '{"text": "milk"}'))
+        assert "did not ask" in await use.run(MessageToolCall("a", "desk_die", "{}"))
+        assert "key-1 None" in await use.run(MessageToolCall("a", "desk_secret", "{}")), (
+            "our own tokens are not handed on"
+        )
 
 
 @pytest.mark.asyncio

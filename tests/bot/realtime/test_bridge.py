@@ -21,7 +21,7 @@ from bot.events import SpokenText
 from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeTalk, talks
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
-from compaction.memory.recall import Recalled
+from compaction.memory.recall import RecallHit
 from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, coverage, part
 from compaction.session import SessionMemory
@@ -251,7 +251,9 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
             return tuple(
                 Quote(
                     part("system", PartKind.RECALL, f"{when}{text}"),
-                    Recalled(PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0),
+                    RecallHit(
+                        PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0
+                    ),
                     text,
                 )
                 for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))

@@ -17,7 +17,7 @@ from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
 from bot.room.preemptive_reply import PreemptiveReply, reads_finished
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from compaction.context.build import SessionContext
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
@@ -151,7 +151,7 @@ async def test_tools_wait_for_the_question() -> None:
         await until(lambda: bool(desk.responder.contexts))
         tools = desk.responder.contexts[0].tools
         assert tools is not None
-        calling = asyncio.create_task(tools.run(ToolCall("c", "look", "{}")), name="calling")
+        calling = asyncio.create_task(tools.run(MessageToolCall("c", "look", "{}")), name="calling")
         await asyncio.sleep(0.01)
         assert desk.called == []
         await desk.answer(ASKED)

@@ -14,7 +14,7 @@ from bot.channel.port import Moved, Person
 from bot.llm.port import ChatModelError
 from bot.participation.part import HUSHED, LOOK_S, TALKING
 from bot.participation.settings import ParticipationSettings
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnKind
 from tests.bot.room.test_room import TICK_S, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
@@ -343,7 +343,7 @@ async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> No
 
             async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
                 """Keep two steps and yield the script."""
-                step = ToolExchange((ToolCall("c", "look", "{}"),), ("A map.",))
+                step = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",))
                 toolbox.exchanges.keep(context.current.seq, [step, step])
                 async for piece in super().respond(context):
                     yield piece

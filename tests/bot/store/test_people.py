@@ -9,7 +9,7 @@ import pytest
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.sessions import Sessions
-from compaction.memory.people import Drawn, PersonFact
+from compaction.memory.people import ExtractedFacts, PersonFact
 from compaction.model import SessionId
 from tests.compaction.memory.test_people import drawn, held, known_after
 from tests.fakes.clock import FakeClock
@@ -58,7 +58,7 @@ async def test_a_batch_is_drawn_once(tmp_path: Path) -> None:
         batch = drawn("I live in Lisbon.")
         assert len(await people.keep(SessionId("evening"), batch, through=10)) == 1
         assert await people.keep(SessionId("evening"), drawn("I live in Rome.", start=5), through=10) == ()
-        assert await people.keep(SessionId("evening"), Drawn(), through=20) == ()
+        assert await people.keep(SessionId("evening"), ExtractedFacts(), through=20) == ()
         assert await people.drawn_through(SessionId("evening")) == 20
         assert await people.drawn_through(SessionId("other")) == 0
         assert held(await people.known(["id-Ada"], GUILD)) == {"home": "Lisbon"}

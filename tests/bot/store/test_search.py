@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.store.database import Database
-    from compaction.memory.passage import Source
+    from compaction.memory.passage import PassageSource
 
 
 class _Room:
@@ -52,7 +52,7 @@ class _Room:
         self.index = SqlRecallIndex(database, self.vectors)
         self._revisions: dict[SessionId, int] = {}
 
-    async def tell(self, session_id: SessionId, *sources: Source) -> None:
+    async def tell(self, session_id: SessionId, *sources: PassageSource) -> None:
         guild_id, channel_id = PLACES[session_id]
         await self.sessions.open(guild_id=guild_id, channel_id=channel_id, resume_within_s=1e12, session_id=session_id)
         for source in sources:

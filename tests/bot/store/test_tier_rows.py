@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.store.tier_rows import AccessCount, StoredTier, record_values, tier_from_row, with_accesses
 from compaction.memory.segment_record import record_of
-from compaction.memory.tiers import Kept
+from compaction.memory.tiers import TieredSegment
 from tests.compaction.summary.test_ledger import batch, fact
 
 SEGMENT = batch(1, fact(12, "We decided to keep notes.md in the shed."), fact(14, "The build failed with an error."))
@@ -42,7 +42,7 @@ def test_record_survives_its_columns() -> None:
 def test_retrievals_are_told_with_the_record() -> None:
     """How often, when last, and what that makes of its relevance."""
     record = record_of(SEGMENT, superseded=frozenset(), task_completed=False, at=50.0)
-    read = StoredTier(Kept(SEGMENT, 9, 31), AccessCount(3, 90.0, 0.8))
+    read = StoredTier(TieredSegment(SEGMENT, 9, 31), AccessCount(3, 90.0, 0.8))
     assert (with_accesses(read, record).access_count, with_accesses(read, record).last_accessed) == (3, 90.0)
     assert with_accesses(read, record).relevance_score == 0.8
-    assert with_accesses(StoredTier(Kept(SEGMENT, 9, 31), AccessCount(0, None, None)), record) == record
+    assert with_accesses(StoredTier(TieredSegment(SEGMENT, 9, 31), AccessCount(0, None, None)), record) == record

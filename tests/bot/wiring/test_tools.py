@@ -12,7 +12,7 @@ from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
 from bot.memory.recall import Recall, RecallScope
 from bot.wiring.tools import Toolset
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from tests.bot.brain.tools.test_links import MAP
 from tests.bot.brain.tools.test_screen import View
 from tests.bot.memory.test_recall import evening
@@ -62,12 +62,12 @@ async def test_they_reach_their_own_room() -> None:
     place, view = FakePlace(), View()
     box = await toolbox(place, view=view)
     use = box.use(ADA)
-    assert "lighthouse" in await use.run(ToolCall("c", "memory_search", '{"query": "lighthouse"}'))
+    assert "lighthouse" in await use.run(MessageToolCall("c", "memory_search", '{"query": "lighthouse"}'))
     place.chat.drop("notes.txt", b"milk")
-    assert "milk" in await use.run(ToolCall("c", "read_attachment", "{}"))
-    assert "stands in" in await use.run(ToolCall("c", "post_link", MAP))
+    assert "milk" in await use.run(MessageToolCall("c", "read_attachment", "{}"))
+    assert "stands in" in await use.run(MessageToolCall("c", "post_link", MAP))
     assert len(place.chat.posted) == 1
-    assert "did not ask" in await box.use(replace(ADA, said="Hello.")).run(ToolCall("c", "post_link", MAP))
+    assert "did not ask" in await box.use(replace(ADA, said="Hello.")).run(MessageToolCall("c", "post_link", MAP))
     assert "look_at_screen" not in {tool.name for tool in box.tools()}
     view.shared.append("Bo")
     assert "look_at_screen" in {tool.name for tool in box.tools()}

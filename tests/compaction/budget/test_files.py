@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from compaction.budget.files import FileReference, get_active_files, paths_read, should_preserve_file_content
-from compaction.budget.messages import Message, ToolCall
+from compaction.budget.messages import Message, MessageToolCall
 
 
 def test_what_was_read_or_spoken_of_lately_is_active() -> None:
     """With the step of its last mention, and a hash of its content when it was last read."""
     messages = [
-        Message("assistant", "", tool_calls=(ToolCall("1", "read", '{"file": "a.txt"}'),), step=1),
+        Message("assistant", "", tool_calls=(MessageToolCall("1", "read", '{"file": "a.txt"}'),), step=1),
         Message("tool", "alpha", tool_call_id="1", step=1),
-        Message("assistant", "", tool_calls=(ToolCall("2", "read", '{"paths": ["b.txt", "c.txt"]}'),), step=2),
+        Message("assistant", "", tool_calls=(MessageToolCall("2", "read", '{"paths": ["b.txt", "c.txt"]}'),), step=2),
         Message("tool", "beta", tool_call_id="2", step=2),
         Message("user", "A frame of Bob's screen", path="frame-7", step=6),
         Message("user", "Tell me about c.txt again.", step=7),
@@ -37,7 +37,7 @@ def test_a_changed_file_has_another_hash() -> None:
 def test_whatever_a_model_writes_as_arguments(arguments: str) -> None:
     """What names no path is no path."""
     messages = [
-        Message("assistant", "", tool_calls=(ToolCall("1", "read", arguments),)),
+        Message("assistant", "", tool_calls=(MessageToolCall("1", "read", arguments),)),
         Message("tool", "alpha", tool_call_id="1"),
     ]
     assert paths_read(messages) == [frozenset(), frozenset()]

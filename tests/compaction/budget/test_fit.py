@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.budget.fit import CUTTABLE, Cut, Offered, fit
+from compaction.budget.fit import CUTTABLE, LeftOut, PartCandidates, fit
 from compaction.budget.rolling import RollingPolicy
 from compaction.errors import ContextOverflowError
 
@@ -23,7 +23,7 @@ class Sized:
     timestamp: float | None = None
 
 
-def described(cut: Cut[Sized]) -> Sized | None:
+def described(cut: LeftOut[Sized]) -> Sized | None:
     """A note of five tokens that lists what was cut."""
     parts = (*cut.summary, *cut.turns, *cut.notes, *cut.recall, *cut.participants, *cut.active)
     parts = (*parts, *cut.continuity, *cut.stale)
@@ -36,7 +36,7 @@ def sent(limit: int, *, turns: int = 12, summary: int = 20, notes: int = 2, reca
     return [
         each.content
         for each in fit(
-            Offered(
+            PartCandidates(
                 fixed=(Sized("prompt", 10),),
                 summary=(Sized("summary", summary),),
                 turns=tuple(Sized(f"t{number}", 10) for number in range(turns)),
@@ -91,11 +91,11 @@ def test_the_newest_turns_go_at_the_very_last() -> None:
 def test_nothing_but_the_prompt() -> None:
     """A payload without turns or current turn is fine."""
     prompt = Sized("prompt", 10)
-    assert fit(Offered(fixed=(prompt,)), max_input_tokens=10, newest=3, describe=described) == (prompt,)
+    assert fit(PartCandidates(fixed=(prompt,)), max_input_tokens=10, newest=3, describe=described) == (prompt,)
 
 
 # Every kind of part, with ten tokens each; the turns are four, the newest two of which are protected.
-EVERYTHING: Offered[Sized] = Offered(
+EVERYTHING: PartCandidates[Sized] = PartCandidates(
     fixed=(Sized("prompt", 10),),
     continuity=(Sized("c0", 10), Sized("c1", 10)),
     summary=(Sized("summary", 10),),
@@ -132,7 +132,7 @@ def test_the_order_in_which_parts_are_sent() -> None:
 def test_rolling_evicts_the_window_and_keeps_the_rest() -> None:
     """In the rolling mode the oldest turns go first, until four fifths of all the room are used."""
     turns = tuple(Sized(f"t{number}", 10) for number in range(20))
-    offered = Offered(
+    offered = PartCandidates(
         fixed=(Sized("prompt", 10),), turns=turns, notes=(Sized("n0", 10),), current=(Sized("current", 10),)
     )
     policy = RollingPolicy(min_keep_messages=5)
@@ -160,7 +160,7 @@ _SIZES = st.lists(st.integers(1, 40), max_size=8)
 def test_never_over_the_limit_and_in_order(sizes: dict[str, list[int]], limit: int, newest: int, rolling: bool) -> None:
     """Whatever there is: within the limit, oldest (of quotes: least alike) out first, and nothing of less worth
     stands where one of the newest turns, or what is known of the people, had to go."""
-    offered: Offered[Sized] = Offered(
+    offered: PartCandidates[Sized] = PartCandidates(
         fixed=(Sized("prompt", 5),),
         current=(Sized("current", 5),),
         **{name: tuple(Sized(f"{name} {at}", size) for at, size in enumerate(each)) for name, each in sizes.items()},

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from compaction.budget.messages import Message, ToolCall, bundles, steps
+from compaction.budget.messages import Message, MessageToolCall, bundles, steps
 
 
 def test_calls_and_their_results_are_one_bundle() -> None:
     """Several calls at once, results in any order, an id used again, and a result nobody asked for."""
     messages = [
         Message("user", "Look."),
-        Message("assistant", "", tool_calls=(ToolCall("a", "look", "{}"), ToolCall("b", "look", "{}"))),
+        Message("assistant", "", tool_calls=(MessageToolCall("a", "look", "{}"), MessageToolCall("b", "look", "{}"))),
         Message("tool", "second", tool_call_id="b"),
         Message("tool", "first", tool_call_id="a"),
-        Message("assistant", "", tool_calls=(ToolCall("a", "look", "{}"),)),
+        Message("assistant", "", tool_calls=(MessageToolCall("a", "look", "{}"),)),
         Message("tool", "again", tool_call_id="a"),
         Message("tool", "of nobody", tool_call_id="z"),
     ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.budget.messages import Message, ToolCall
+from compaction.budget.messages import Message, MessageToolCall
 from compaction.budget.tool_outputs import (
     MAX_TOOL_OUTPUT_AGE,
     MAX_TOOL_OUTPUT_TOKENS,
@@ -27,7 +27,7 @@ LISTING = "\n".join(f"src/app/module_{number}.py: 120 lines" for number in range
 
 def read(path: str, content: str, *, step: int, id_: str = "") -> list[Message]:
     """A file is read."""
-    call = ToolCall(id_ or f"{path}@{step}", "read_file", f'{{"path": "{path}"}}')
+    call = MessageToolCall(id_ or f"{path}@{step}", "read_file", f'{{"path": "{path}"}}')
     return [
         Message("assistant", "", tool_calls=(call,), step=step),
         Message("tool", content, tool_call_id=call.id, name="read_file", step=step),
@@ -36,7 +36,7 @@ def read(path: str, content: str, *, step: int, id_: str = "") -> list[Message]:
 
 def search(content: str, *, step: int) -> list[Message]:
     """Something is searched for, in no file."""
-    call = ToolCall(f"s{step}", "memory_search", '{"query": "doors"}')
+    call = MessageToolCall(f"s{step}", "memory_search", '{"query": "doors"}')
     return [
         Message("assistant", "", tool_calls=(call,), step=step),
         Message("tool", content, tool_call_id=call.id, name="memory_search", step=step),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.budget.messages import Message, ToolCall, bundles
+from compaction.budget.messages import Message, MessageToolCall, bundles
 from compaction.budget.trim import TrimOptions, TrimStrategy, trim_conversation
 from compaction.payload import PartKind
 from compaction.tokens import estimate_tokens
@@ -22,7 +22,7 @@ def ask(number: int) -> Message:
 
 def tool(number: int, *, step: int | None = None) -> list[Message]:
     """A call and its result."""
-    call = ToolCall(f"call-{number}", "read", "{}")
+    call = MessageToolCall(f"call-{number}", "read", "{}")
     return [
         Message("assistant", "", tool_calls=(call,), step=step),
         Message("tool", f"output {number} {WORDS}", tool_call_id=call.id, name="read", step=step),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.context.build import SessionContext, build_payload
-from compaction.context.provenance import Kept, rebuild, sources
+from compaction.context.provenance import StoredSources, rebuild, sources
 from compaction.context.record import read_record
 from compaction.model import Mode, Seq
 from compaction.payload import PartKind, as_sent, context_built_fields, part, text_digest
@@ -52,10 +52,10 @@ def logged(made: SessionContext) -> tuple[dict[str, Any], Any]:
     return line, payload
 
 
-def kept(made: SessionContext) -> Kept:
+def kept(made: SessionContext) -> StoredSources:
     """Return what a store would have."""
     folded = (batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411.")))
-    return Kept(
+    return StoredSources(
         turns={each.seq: each for each in (*made.window, *([made.current] if made.current else []))},
         summary=None if made.summary is None else made.summary.text,
         segments=folded,
@@ -90,7 +90,7 @@ def test_a_word_that_changed_since_is_noticed() -> None:
     other = replace(store, turns={**store.turns, 22: turn(22, "Something else.")})
     assert rebuild(record, other).exact is False
     assert rebuild(replace(record, digest=None), store).exact is None
-    gone = rebuild(record, Kept())
+    gone = rebuild(record, StoredSources())
     assert gone.exact is False
     assert "Turn 29, the one that was answered, is not stored any more." in gone.lost
     assert any(sentence.startswith("Turns 20, 21, 22") and "and 1 more" in sentence for sentence in gone.lost)
@@ -145,7 +145,7 @@ def test_spoken_conversation_comes_out_again() -> None:
     record = read_record({"event": "model_context_built", "session_id": EVENING, **fields})
     assert record is not None
     assert record.spoken
-    store = Kept(
+    store = StoredSources(
         turns={each.seq: each for each in window},
         prompts={text_digest(SYSTEM): SYSTEM},
         texts={text_digest(each.content): each.content for each in (*told[1:], *tools)},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, timedelta, timezone
 
-from compaction.context.turn_text import FORGOTTEN, ToldTurns
+from compaction.context.turn_text import FORGOTTEN, TurnPartCache
 from compaction.model import Seq
 from tests.compaction.turn_store_contract import turn
 
@@ -14,7 +14,7 @@ SUMMER = timezone(timedelta(hours=1))
 
 def test_a_part_is_made_once() -> None:
     """The same turn, clock and count give the very same part; another of them gives another."""
-    told = ToldTurns()
+    told = TurnPartCache()
     said = turn(7)
     first = told.part(said, UTC, len)
     assert told.part(said, UTC, len) is first
@@ -25,7 +25,7 @@ def test_a_part_is_made_once() -> None:
 
 def test_a_forgotten_turn_is_told_anew() -> None:
     """Its words are not kept anywhere here."""
-    told = ToldTurns()
+    told = TurnPartCache()
     said = turn(7)
     told.part(said)
     assert FORGOTTEN in told.part(replace(said, tombstone=True, parts=())).content
@@ -33,7 +33,7 @@ def test_a_forgotten_turn_is_told_anew() -> None:
 
 def test_what_left_memory_is_let_go() -> None:
     """Also turns that were read back in between."""
-    told = ToldTurns()
+    told = TurnPartCache()
     for seq in (5, 6, 7):
         told.part(turn(seq))
     told.let_go(Seq(7))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compaction.errors import StoreError
-from compaction.folding.events import Failed, Landed, Started
+from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
 from compaction.model import CompactionState, Seq, SessionId
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.settings import CompactionSettings
@@ -91,8 +91,8 @@ def test_each_failure_of_the_model_is_told_and_loses_nothing(
             await room.talk(61)
             room.sent()
             await asyncio.sleep(CompactionSettings().timeout_s + 1.0)
-            told = of(room.events, Failed)[0]
-            assert isinstance(told, Failed)
+            told = of(room.events, FoldFailed)[0]
+            assert isinstance(told, FoldFailed)
             assert (told.error_class, told.timeout, told.retryable) == (error_class, timeout, retryable)
             assert told.model == "moody-1"
             for _ in range(6):
@@ -100,8 +100,8 @@ def test_each_failure_of_the_model_is_told_and_loses_nothing(
                 await asyncio.sleep(200.0)
             assert room.memory.cursor == 10
             assert room.sent().missing == ()
-            folded = of(room.events, Landed)[-1]
-            assert isinstance(folded, Landed)
+            folded = of(room.events, FoldLanded)[-1]
+            assert isinstance(folded, FoldLanded)
             assert folded.degraded
 
     run_virtually(main())
@@ -118,8 +118,8 @@ def test_slow_model_within_its_time_is_no_failure() -> None:
             assert room.memory.cursor == 0
             await room.memory.settle()
             assert room.memory.cursor == 10
-            (landed,) = of(room.events, Landed)
-            assert isinstance(landed, Landed)
+            (landed,) = of(room.events, FoldLanded)
+            assert isinstance(landed, FoldLanded)
             assert landed.latency_ms == 20_000.0
 
     run_virtually(main())
@@ -227,8 +227,8 @@ def test_end_waits_its_deadline_and_no_longer() -> None:
             stored = await room.store.load(EVENING)
             assert (stored.state, stored.ended) == (CompactionState(), True)
             assert [(each.start, each.end, each.closing) for each in stored.segments] == [(0, 61, True)]
-            (told,) = of(room.events, Failed)
-            assert isinstance(told, Failed)
+            (told,) = of(room.events, FoldFailed)
+            assert isinstance(told, FoldFailed)
             assert (told.error_class, told.next_retry_s) == ("SessionEnding", None)
 
     run_virtually(main())
@@ -365,7 +365,7 @@ def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
             await room.memory.end()
             await asyncio.sleep(1.0)
             assert stubborn.cancelled == 1
-            assert not of(room.events, Landed)
+            assert not of(room.events, FoldLanded)
             stored = await room.store.load(EVENING)
             assert [(each.start, each.closing) for each in stored.segments] == [(0, True)]
 
@@ -473,10 +473,10 @@ def test_events_reach_the_listener_in_order() -> None:
             await room.talk(61)
             room.sent()
             await room.memory.settle()
-            started = of(room.events, Started)[0]
-            landed = of(room.events, Landed)[0]
-            assert isinstance(started, Started)
-            assert isinstance(landed, Landed)
+            started = of(room.events, FoldStarted)[0]
+            landed = of(room.events, FoldLanded)[0]
+            assert isinstance(started, FoldStarted)
+            assert isinstance(landed, FoldLanded)
             assert started.run_id == landed.run_id
             assert (landed.old_cursor, landed.new_cursor) == (Seq(0), Seq(10))
             assert room.memory.summary is not None

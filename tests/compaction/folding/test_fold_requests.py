@@ -6,12 +6,14 @@ from compaction.folding.fold_requests import batch_again, context_before, due_ba
 from compaction.folding.state import Run
 from compaction.language.elliptic import REACH_TURNS
 from compaction.model import RunId, SegmentId, Seq, Strategy
-from compaction.summary.ledger import Ledger
+from compaction.summary.ledger import SegmentLedger
 from compaction.timeline import Timeline
 from tests.compaction.summary.test_ledger import batch, fact
 from tests.compaction.turn_store_contract import note, turn
 
-LEDGER = Ledger([batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411."))])
+LEDGER = SegmentLedger(
+    [batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411."))]
+)
 
 
 def run(start: int, *, notes: tuple[str, ...] = ()) -> Run:

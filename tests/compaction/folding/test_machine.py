@@ -7,28 +7,28 @@ from dataclasses import replace
 
 import pytest
 
-from compaction.folding.events import Failed, Landed, Skipped
-from compaction.folding.machine import THRESHOLD, Machine
+from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped
+from compaction.folding.machine import THRESHOLD, FoldingMachine
 from compaction.folding.signals import (
-    Asked,
     AwaitRun,
-    Closed,
-    Culprit,
+    CancelRun,
+    CheckRequested,
     DeadlinePassed,
-    DropRun,
     Effect,
-    EndAsked,
-    Made,
+    EmitEvent,
+    EndingStored,
+    EndRequested,
+    FailureSource,
+    LandingWritten,
+    NoteAdded,
     NotesRetired,
-    NoteTaken,
-    Overtaken,
-    Report,
     RunFailed,
+    SegmentMade,
     StartRun,
+    StoreAhead,
     StoreNote,
-    StorePending,
+    StorePendingNotes,
     WriteLanding,
-    Written,
 )
 from compaction.folding.state import Run, SessionState
 from compaction.folding.window import SkipReason
@@ -40,8 +40,8 @@ from tests.compaction.turn_store_contract import note, segment
 SETTINGS = CompactionSettings()
 
 
-def machine(state: SessionState | None = None, *, mode: Mode = Mode.SUMMARY) -> Machine:
-    return Machine(
+def machine(state: SessionState | None = None, *, mode: Mode = Mode.SUMMARY) -> FoldingMachine:
+    return FoldingMachine(
         SessionState() if state is None else state,
         session_id="evening",
         mode=mode,
@@ -50,42 +50,42 @@ def machine(state: SessionState | None = None, *, mode: Mode = Mode.SUMMARY) -> 
     )
 
 
-def ask(a_machine: Machine, total: int, *, now: float = 0.0, stored: int | None = None) -> tuple[Effect, ...]:
-    return a_machine.handle(Asked(total, total if stored is None else stored), now)
+def ask(a_machine: FoldingMachine, total: int, *, now: float = 0.0, stored: int | None = None) -> tuple[Effect, ...]:
+    return a_machine.handle(CheckRequested(total, total if stored is None else stored), now)
 
 
-def started(a_machine: Machine, total: int, *, now: float = 0.0) -> Run:
+def started(a_machine: FoldingMachine, total: int, *, now: float = 0.0) -> Run:
     """Ask, and return the run that must have begun."""
     effect = ask(a_machine, total, now=now)[-1]
     assert isinstance(effect, StartRun)
     return effect.run
 
 
-def land(a_machine: Machine, run: Run, *, now: float = 1.0) -> tuple[Effect, ...]:
+def land(a_machine: FoldingMachine, run: Run, *, now: float = 1.0) -> tuple[Effect, ...]:
     """Take a run all the way into the store."""
-    made = Made(run.id, segment(run.start, run.end), f"Summary to {run.end}.", at=1000.0 + now)
+    made = SegmentMade(run.id, segment(run.start, run.end), f"Summary to {run.end}.", at=1000.0 + now)
     (write,) = a_machine.handle(made, now)
     assert isinstance(write, WriteLanding)
-    return a_machine.handle(Written(run.id, prompt_tokens=10, completion_tokens=5), now)
+    return a_machine.handle(LandingWritten(run.id, prompt_tokens=10, completion_tokens=5), now)
 
 
-def failure(run: Run, culprit: Culprit = Culprit.MODEL, *, retryable: bool = True) -> RunFailed:
+def failure(run: Run, culprit: FailureSource = FailureSource.MODEL, *, retryable: bool = True) -> RunFailed:
     return RunFailed(run.id, culprit, "CompletionError", "overloaded", timeout=False, retryable=retryable, model="m")
 
 
-def skip(effects: tuple[Effect, ...]) -> Skipped:
+def skip(effects: tuple[Effect, ...]) -> FoldSkipped:
     """The one skip that was told."""
     (effect,) = effects
-    assert isinstance(effect, Report)
-    assert isinstance(effect.event, Skipped)
+    assert isinstance(effect, EmitEvent)
+    assert isinstance(effect.event, FoldSkipped)
     return effect.event
 
 
-def failed(effects: tuple[Effect, ...]) -> Failed:
+def failed(effects: tuple[Effect, ...]) -> FoldFailed:
     """The one failure that was told."""
     (effect,) = effects
-    assert isinstance(effect, Report)
-    assert isinstance(effect.event, Failed)
+    assert isinstance(effect, EmitEvent)
+    assert isinstance(effect.event, FoldFailed)
     return effect.event
 
 
@@ -129,7 +129,7 @@ def test_off_is_off() -> None:
 def test_skip_tells_the_numbers_behind_it() -> None:
     """One line is enough to see why nothing happened."""
     it = machine(SessionState(memory=CompactionState(cursor=Seq(10)), notes=NoteBuffer(pending=(note("a"),))))
-    assert skip(ask(it, 65)) == Skipped(
+    assert skip(ask(it, 65)) == FoldSkipped(
         run_id=None,
         reason=SkipReason.BELOW_THRESHOLD,
         cursor=Seq(10),
@@ -148,15 +148,17 @@ def test_repeated_skips_are_counted_and_told_when_the_reason_changes() -> None:
     assert ask(it, 2) == ask(it, 3) == ()
     repeats, start = ask(it, 61)
     assert isinstance(start, StartRun)
-    assert isinstance(repeats, Report)
-    assert isinstance(repeats.event, Skipped)
+    assert isinstance(repeats, EmitEvent)
+    assert isinstance(repeats.event, FoldSkipped)
     assert (repeats.event.repeated, repeats.event.total_turns) == (2, 3)
     skip(ask(it, 62))
     ask(it, 63)
     it.handle(failure(start.run), 0.0)
     told = ask(it, 64)
     assert [
-        effect.event.repeated for effect in told if isinstance(effect, Report) and isinstance(effect.event, Skipped)
+        effect.event.repeated
+        for effect in told
+        if isinstance(effect, EmitEvent) and isinstance(effect.event, FoldSkipped)
     ] == [1, 0]
 
 
@@ -182,7 +184,7 @@ def test_pauses_grow_with_jitter_up_to_the_limit() -> None:
     now = 0.0
     for attempt in range(1, 40):
         run = started(it, 61, now=now)
-        told = failed(it.handle(failure(run, Culprit.STORE), now))
+        told = failed(it.handle(failure(run, FailureSource.STORE), now))
         full = min(SETTINGS.retry_max_s, SETTINGS.retry_base_s * 2.0 ** (attempt - 1))
         assert told.next_retry_s is not None
         assert full / 2 <= told.next_retry_s <= full
@@ -203,8 +205,8 @@ def test_three_failures_of_the_model_bring_in_the_fallback() -> None:
     run = started(it, 61, now=now)
     assert run.degraded
     (report,) = land(it, run, now=now)
-    assert isinstance(report, Report)
-    assert isinstance(report.event, Landed)
+    assert isinstance(report, EmitEvent)
+    assert isinstance(report.event, FoldLanded)
     assert report.event.degraded
     # While the model rests the fallback folds on; after that the model is tried once for each batch.
     assert started(it, 71, now=now).degraded
@@ -234,8 +236,8 @@ def test_a_wrong_key_goes_to_the_fallback_at_once() -> None:
     assert started(it, 61, now=0.1).degraded
 
 
-@pytest.mark.parametrize("culprit", [Culprit.STORE, Culprit.FALLBACK])
-def test_failures_that_the_fallback_cannot_help_wait(culprit: Culprit) -> None:
+@pytest.mark.parametrize("culprit", [FailureSource.STORE, FailureSource.FALLBACK])
+def test_failures_that_the_fallback_cannot_help_wait(culprit: FailureSource) -> None:
     """A full disk is no reason to ask another summariser, however often it happens."""
     it = machine()
     now = 0.0
@@ -257,8 +259,8 @@ def test_answers_of_another_run_change_nothing() -> None:
     run = started(it, 61)
     before = it.state
     other = RunId("other")
-    assert it.handle(Made(other, segment(0, 10), "x", 0.0), 1.0) == ()
-    assert it.handle(Written(other, None, None), 1.0) == ()
+    assert it.handle(SegmentMade(other, segment(0, 10), "x", 0.0), 1.0) == ()
+    assert it.handle(LandingWritten(other, None, None), 1.0) == ()
     assert it.handle(replace(failure(run), run_id=other), 1.0) == ()
     assert it.state == before
 
@@ -267,7 +269,7 @@ def test_written_before_made_changes_nothing() -> None:
     """A landing can't be confirmed before it was offered."""
     it = machine()
     run = started(it, 61)
-    assert it.handle(Written(run.id, None, None), 1.0) == ()
+    assert it.handle(LandingWritten(run.id, None, None), 1.0) == ()
     assert it.state.run == run
 
 
@@ -277,7 +279,7 @@ def test_landing_tells_the_store_what_it_stands_on() -> None:
         SessionState(memory=CompactionState(cursor=Seq(30), revision=7), notes=NoteBuffer(pending=(note("a"),)))
     )
     run = started(it, 95)
-    (write,) = it.handle(Made(run.id, segment(30, 40), "New.", at=5.0), 1.0)
+    (write,) = it.handle(SegmentMade(run.id, segment(30, 40), "New.", at=5.0), 1.0)
     assert isinstance(write, WriteLanding)
     landing = write.landing
     assert (landing.expected_cursor, landing.expected_revision) == (30, 7)
@@ -289,13 +291,13 @@ def test_a_later_state_of_the_store_is_adopted() -> None:
     """What the store has already folded is not folded again; an older record changes nothing."""
     it = machine(SessionState(notes=NoteBuffer(pending=(note("a"), note("b")))))
     run = started(it, 61)
-    it.handle(failure(run, Culprit.STORE), 0.0)
+    it.handle(failure(run, FailureSource.STORE), 0.0)
     stored = CompactionState(Seq(10), 1, "Stored.", 9.0, (note("b"),))
-    it.handle(Overtaken(stored, ended=False, gone=frozenset({NoteId("a")})), 0.0)
+    it.handle(StoreAhead(stored, ended=False, gone=frozenset({NoteId("a")})), 0.0)
     assert it.state.compaction == CompactionState(Seq(10), 1, "Stored.", 9.0, (note("b"),))
-    it.handle(Overtaken(CompactionState(), ended=False), 0.0)
+    it.handle(StoreAhead(CompactionState(), ended=False), 0.0)
     assert it.state.memory.cursor == 10
-    it.handle(Overtaken(CompactionState(Seq(10), 1, "Stored.", 9.0), ended=True), 0.0)
+    it.handle(StoreAhead(CompactionState(Seq(10), 1, "Stored.", 9.0), ended=True), 0.0)
     assert skip(ask(it, 90)).reason is SkipReason.SESSION_ENDING
 
 
@@ -306,11 +308,11 @@ def test_notes_are_stored_and_moved() -> None:
     """The thirteenth live note stores itself and moves the first; a repeated one does nothing."""
     it = machine()
     for number in range(12):
-        assert it.handle(NoteTaken(note(f"n{number}")), 0.0) == (StoreNote(note(f"n{number}")),)
-    assert it.handle(NoteTaken(note("n12")), 0.0) == (StoreNote(note("n12")), StorePending((NoteId("n0"),)))
-    assert it.handle(NoteTaken(note("n12")), 0.0) == ()
+        assert it.handle(NoteAdded(note(f"n{number}")), 0.0) == (StoreNote(note(f"n{number}")),)
+    assert it.handle(NoteAdded(note("n12")), 0.0) == (StoreNote(note("n12")), StorePendingNotes((NoteId("n0"),)))
+    assert it.handle(NoteAdded(note("n12")), 0.0) == ()
     (moved,) = it.handle(NotesRetired(), 0.0)
-    assert moved == StorePending(tuple(NoteId(f"n{number}") for number in range(1, 13)))
+    assert moved == StorePendingNotes(tuple(NoteId(f"n{number}") for number in range(1, 13)))
     assert it.handle(NotesRetired(), 0.0) == ()
 
 
@@ -333,8 +335,8 @@ def test_many_pending_notes_make_a_run_of_their_own() -> None:
     run = started(it, 5)
     assert (run.start, run.end, len(run.note_ids)) == (0, 0, 48)
     (report,) = land(it, run)
-    assert isinstance(report, Report)
-    assert isinstance(report.event, Landed)
+    assert isinstance(report, EmitEvent)
+    assert isinstance(report.event, FoldLanded)
     assert (report.event.old_cursor, report.event.new_cursor, report.event.folded_note_count) == (0, 0, 48)
     assert (it.state.memory.cursor, it.state.memory.revision) == (0, 1)
 
@@ -352,9 +354,9 @@ def test_notes_wait_out_a_pause_too() -> None:
 def test_an_ending_session_starts_nothing() -> None:
     """From the first word of the end on, checks skip."""
     it = machine()
-    assert it.handle(EndAsked(), 0.0) == ()
+    assert it.handle(EndRequested(), 0.0) == ()
     assert skip(ask(it, 61)).reason is SkipReason.SESSION_ENDING
-    it.handle(Closed(), 1.0)
+    it.handle(EndingStored(), 1.0)
     assert it.state.ended
 
 
@@ -362,12 +364,12 @@ def test_run_in_flight_gets_its_deadline_and_is_then_ignored() -> None:
     """Its result after the deadline is late: the cursor stays."""
     it = machine()
     run = started(it, 61)
-    assert it.handle(EndAsked(), 0.0) == (AwaitRun(run.id, SETTINGS.ending_deadline_s),)
+    assert it.handle(EndRequested(), 0.0) == (AwaitRun(run.id, SETTINGS.ending_deadline_s),)
     drop, report = it.handle(DeadlinePassed(model="m"), 3.0)
-    assert drop == DropRun(run.id)
+    assert drop == CancelRun(run.id)
     told = failed((report,))
     assert (told.timeout, told.retryable, told.next_retry_s) == (True, False, None)
-    assert it.handle(Made(run.id, segment(0, 10), "late", 0.0), 4.0) == ()
+    assert it.handle(SegmentMade(run.id, segment(0, 10), "late", 0.0), 4.0) == ()
     assert it.state.memory.cursor == 0
 
 
@@ -375,7 +377,7 @@ def test_run_that_lands_within_the_deadline_counts() -> None:
     """The end doesn't cost what was about to land."""
     it = machine()
     run = started(it, 61)
-    it.handle(EndAsked(), 0.0)
+    it.handle(EndRequested(), 0.0)
     land(it, run)
     assert it.state.memory.cursor == 10
     assert it.handle(DeadlinePassed(model="m"), 3.0) == ()
@@ -385,5 +387,5 @@ def test_failure_while_ending_promises_no_retry() -> None:
     """There will be none."""
     it = machine()
     run = started(it, 61)
-    it.handle(EndAsked(), 0.0)
+    it.handle(EndRequested(), 0.0)
     assert failed(it.handle(failure(run), 1.0)).next_retry_s is None

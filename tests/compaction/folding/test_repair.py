@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compaction.folding.events import Landed, Started
+from compaction.folding.events import FoldLanded, FoldStarted
 from compaction.folding.machine import REPAIR_ATTEMPTS
 from compaction.model import Fact, Seq, Slot, Strategy
 from compaction.settings import CompactionSettings
-from compaction.summary.ledger import Ledger, render
+from compaction.summary.ledger import SegmentLedger, render
 from compaction.summary.port import Fold
 from compaction.summary.segments import repaired_segment
 from tests.compaction.rooms import EVENING, Room
@@ -53,7 +53,7 @@ def test_outage_is_mended_oldest_first() -> None:
                 (30, False),
             ]
             assert room.memory.cursor == 40
-            landed = [event for event in room.events if isinstance(event, Landed)][-4:]
+            landed = [event for event in room.events if isinstance(event, FoldLanded)][-4:]
             assert [(event.old_cursor, event.new_cursor, event.repairs) for event in landed] == [
                 (30, 40, None),
                 (40, 40, "evening:0-10"),
@@ -78,7 +78,7 @@ def test_nothing_is_mended_while_the_model_fails() -> None:
     async def main() -> None:
         async with Room(model=MoodyModel(Mood.WRONG_KEY)) as room:
             await fold_until(room, 120)
-            assert not any(isinstance(event, Started) and event.repairs for event in room.events)
+            assert not any(isinstance(event, FoldStarted) and event.repairs for event in room.events)
 
     run_virtually(main())
 
@@ -92,7 +92,7 @@ def test_new_batches_go_first() -> None:
             await room.talk(40)
             room.sent()
             await room.memory.settle()
-            started = [event.repairs for event in room.events if isinstance(event, Started)]
+            started = [event.repairs for event in room.events if isinstance(event, FoldStarted)]
             assert started[-5:] == [None, None, None, None, "evening:0-10"]
             assert room.memory.cursor == 50
 
@@ -107,7 +107,7 @@ def test_failed_repair_holds_up_nothing() -> None:
             await outage(room, 61)
             room.model.refuses = "[3] "
             await fold_until(room, 141)
-            repairs = [event for event in room.events if isinstance(event, Started) and event.repairs]
+            repairs = [event for event in room.events if isinstance(event, FoldStarted) and event.repairs]
             assert len(repairs) == REPAIR_ATTEMPTS
             assert room.memory.cursor == 90
             assert [each.degraded for each in room.memory.segments] == [True] + [False] * 8
@@ -176,7 +176,7 @@ def test_superseded_facts_keep_their_numbers() -> None:
     """A later correction names a fact by its number, so that number must go on meaning it."""
     old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
     later = replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,), degraded=False)
-    ledger = Ledger([old, later])
+    ledger = SegmentLedger([old, later])
     fold = Fold(
         gist="They talked about the cabin.",
         facts=(
@@ -203,6 +203,6 @@ def test_superseded_facts_keep_their_numbers() -> None:
 def test_too_few_new_facts_leave_old_ones_in_place() -> None:
     """So that no number is without a fact."""
     old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
-    later = Ledger([old, replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,))]).claims_after(old.id)
+    later = SegmentLedger([old, replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,))]).claims_after(old.id)
     made = repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v2", at=5.0)
     assert made.facts == (OTHER, OLD)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.language.elliptic import REACH_TURNS, Said, corrects_barely, reference
+from compaction.language.elliptic import REACH_TURNS, SpokenSentence, corrects_barely, reference
 
 BARE = (
     "No, it is Sunday now.",
@@ -60,9 +60,9 @@ def test_what_names_its_subject_or_gives_nothing_does_not(text: str) -> None:
 
 def about(*said: str, gap: int = 1) -> str | None:
     """Return what the last of these sentences is about. Each begins with its speaker; `gap` turns before the last."""
-    sayings = [Said(seq, *each.split(": ", 1)) for seq, each in enumerate(said)]
+    sayings = [SpokenSentence(seq, *each.split(": ", 1)) for seq, each in enumerate(said)]
     last = sayings[-1]
-    sayings[-1] = Said(last.seq + gap - 1, last.speaker, last.text)
+    sayings[-1] = SpokenSentence(last.seq + gap - 1, last.speaker, last.text)
     found = reference(sayings, len(sayings) - 1)
     return None if found is None else sayings[found].text
 

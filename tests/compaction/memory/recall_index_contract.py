@@ -14,7 +14,7 @@ from compaction.model import Fact, Note, NoteId, Segment, SegmentId, Seq, Sessio
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.memory.passage import PassageId, RecallIndex, Source
+    from compaction.memory.passage import PassageId, PassageSource, RecallIndex
 
 EVENING, MORNING, ELSEWHERE = SessionId("evening"), SessionId("the morning; after"), SessionId("elsewhere")
 T0 = 1_760_000_000.0
@@ -48,7 +48,7 @@ class Told(Protocol):
     def index(self) -> RecallIndex:
         """Return the index."""
 
-    async def tell(self, session_id: SessionId, *sources: Source) -> None:
+    async def tell(self, session_id: SessionId, *sources: PassageSource) -> None:
         """Store things of a session."""
 
     async def forget(self, session_id: SessionId, seq: int) -> None:

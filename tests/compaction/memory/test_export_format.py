@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.memory.export_format import (
-    ExchangeError,
+    ExportFormatError,
     is_queue,
     queue_json,
     queue_of,
@@ -19,7 +19,7 @@ from compaction.memory.export_format import (
     record_json,
 )
 from compaction.memory.segment_record import RecordMetadata, SegmentRecord, record_of
-from compaction.memory.tiers import Kept
+from compaction.memory.tiers import TieredSegment
 from compaction.model import SegmentId, SessionId
 from tests.compaction.memory.test_tiers import NOW, fact, segment
 
@@ -93,9 +93,11 @@ def test_a_queue_tells_what_waits_and_what_is_done() -> None:
     """Segments that are neither are not in it."""
     waiting, done, warm = (segment(number, fact(10 * number, "We leave at nine.")) for number in range(3))
     kept = [
-        Kept(waiting, 10, 12, queued_at_turn=60, queued_at=NOW),
-        Kept(done, 10, 19, queued_at_turn=60, queued_at=NOW, record=record_of(done, at=NOW), compressed_at_turn=70),
-        Kept(warm, 10, 29),
+        TieredSegment(waiting, 10, 12, queued_at_turn=60, queued_at=NOW),
+        TieredSegment(
+            done, 10, 19, queued_at_turn=60, queued_at=NOW, record=record_of(done, at=NOW), compressed_at_turn=70
+        ),
+        TieredSegment(warm, 10, 29),
     ]
     queue = queue_of(
         kept,
@@ -159,18 +161,18 @@ def test_a_record_comes_back_from_its_file_unchanged(record: SegmentRecord) -> N
 )
 def test_a_mistake_is_a_sentence(change: dict[str, object], told: str) -> None:
     """With the field and what should stand there."""
-    with pytest.raises(ExchangeError) as caught:
+    with pytest.raises(ExportFormatError) as caught:
         read_record(EXAMPLE | change)
     assert told in str(caught.value)
 
 
 def test_what_is_missing_is_named() -> None:
     """In segments, queues and their entries."""
-    with pytest.raises(ExchangeError, match='"topic" is missing in a segment'):
+    with pytest.raises(ExportFormatError, match='"topic" is missing in a segment'):
         read_record({key: value for key, value in EXAMPLE.items() if key != "topic"})
-    with pytest.raises(ExchangeError, match='"timestamp" is missing in an entry of "pending"'):
+    with pytest.raises(ExportFormatError, match='"timestamp" is missing in an entry of "pending"'):
         read_queue(_broken())
-    with pytest.raises(ExchangeError, match="A queue must be a JSON object"):
+    with pytest.raises(ExportFormatError, match="A queue must be a JSON object"):
         read_queue([])
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from compaction.language.wording import words
 from compaction.memory.people import (
     HEAD,
-    MOST_A_BATCH,
-    Drawn,
+    MAX_FACTS_PER_BATCH,
+    ExtractedFacts,
     PersonFact,
     draw,
     participants_part,
@@ -30,7 +30,7 @@ def turn(seq: int, text: str, speaker: str = "Ada", *, kind: TurnKind = TurnKind
     return Turn(Seq(seq), kind, NOW + seq, NOW + seq + 1, (TurnPart(f"id-{speaker}", speaker, text),))
 
 
-def drawn(*texts: str, speaker: str = "Ada", session: str = "evening", start: int = 0) -> Drawn:
+def drawn(*texts: str, speaker: str = "Ada", session: str = "evening", start: int = 0) -> ExtractedFacts:
     return draw([turn(start + index, text, speaker) for index, text in enumerate(texts)], session_id=SessionId(session))
 
 
@@ -38,7 +38,7 @@ def held(known: tuple[PersonFact, ...]) -> dict[str, str]:
     return {fact.topic: fact.value for fact in known if fact.holds}
 
 
-def known_after(*batches: Drawn) -> tuple[PersonFact, ...]:
+def known_after(*batches: ExtractedFacts) -> tuple[PersonFact, ...]:
     """Return what is kept after these batches, as a store would keep it."""
     kept: dict[str, PersonFact] = {}
     for batch in batches:
@@ -99,14 +99,14 @@ def test_a_durable_statement_is_drawn_in_the_speakers_words(said: str, topic: st
 )
 def test_what_is_asked_wished_supposed_or_passing_is_left_alone(said: str) -> None:
     """A wrong fact about a person is worse than none."""
-    assert drawn(said) == Drawn()
+    assert drawn(said) == ExtractedFacts()
 
 
 def test_the_bot_and_the_forgotten_say_nothing_of_themselves() -> None:
     """Only what a person said in a turn that is still there."""
     said = turn(0, "I live in Lisbon.")
     for other in (replace(said, kind=TurnKind.ASSISTANT), replace(said, tombstone=True, parts=())):
-        assert draw([other], session_id=EVENING) == Drawn()
+        assert draw([other], session_id=EVENING) == ExtractedFacts()
 
 
 def test_of_a_batch_the_four_weightiest_are_drawn() -> None:
@@ -114,7 +114,7 @@ def test_of_a_batch_the_four_weightiest_are_drawn() -> None:
     batch = drawn(
         "I love jazz.", "I live in Lisbon.", "I'm vegan.", "I hate mushrooms.", "My name is Ada Lovell.", "I'm a nurse."
     )
-    assert len(batch.facts) == MOST_A_BATCH
+    assert len(batch.facts) == MAX_FACTS_PER_BATCH
     assert [fact.topic for fact in batch.facts] == ["home", "diet", "name", "occupation"]
 
 
@@ -207,7 +207,7 @@ SAYINGS = (
 @given(st.lists(st.lists(st.tuples(st.sampled_from(SAYINGS), st.sampled_from(["Ada", "Bob"])), max_size=6), max_size=6))
 def test_at_most_one_value_holds_and_nothing_is_lost(batches: list[list[tuple[str, str]]]) -> None:
     """Whatever is said in whatever order: one value a topic and person, every replaced one says by what."""
-    made: list[Drawn] = []
+    made: list[ExtractedFacts] = []
     seq = 0
     for batch in batches:
         turns = [turn(seq + index, text, who) for index, (text, who) in enumerate(batch)]

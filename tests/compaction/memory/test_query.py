@@ -10,8 +10,8 @@ from compaction.memory.passage import Passage, PassageId
 from compaction.memory.query import (
     MAX_QUERY_TERMS,
     MAX_SCORED,
-    Choice,
-    Probe,
+    CorrectionProbe,
+    SearchTerms,
     ask,
     best,
     choose,
@@ -74,14 +74,14 @@ def test_the_probe_speaks_of_what_was_stated() -> None:
     """Of the best statement, the words it shares with the question, and its value; a question states nothing."""
     stated = Passage(PassageId(1), EVENING, turn(3, "The gate code is 4411."), frozenset({"gate", "code", "4411"}))
     asking = Passage(PassageId(2), EVENING, turn(9, "What is the gate code?"), frozenset({"gate", "code"}))
-    choice = Choice(("gate",), {"gate": 2.0, "code": 1.0, "number": 3.0})
+    choice = SearchTerms(("gate",), {"gate": 2.0, "code": 1.0, "number": 3.0})
     found = probes(choice, [asking, stated], {asking.id: 2.0, stated.id: 1.0})
-    assert found == (Probe(("gate", "code"), stated.at), Probe(("4411",), stated.at))
+    assert found == (CorrectionProbe(("gate", "code"), stated.at), CorrectionProbe(("4411",), stated.at))
     assert probes(choice, [asking], {asking.id: 2.0}) == ()
 
 
 def test_a_choice_weighs_what_it_is_told() -> None:
     """Terms of the query that nobody asked for weigh nothing."""
-    choice = Choice(("gate",), {"gate": 2.0, "code": 3.0})
+    choice = SearchTerms(("gate",), {"gate": 2.0, "code": 3.0})
     assert choice.held(frozenset({"code", "gate", "cat"})) == 5.0
     assert choice.held(frozenset({"cat"})) == 0.0

@@ -10,7 +10,7 @@ import pytest
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.query import ask
 from compaction.memory.quotes import MAX_QUOTE_CHARS, Quote, quotes_for
-from compaction.memory.recall import Recalled, TurnRef
+from compaction.memory.recall import RecallHit, TurnRef
 from compaction.model import Seq, SessionId, TurnKind
 from compaction.payload import PartKind
 
@@ -32,22 +32,22 @@ def recalled(
     seq: int = 4,
     at: float = AT,
     superseded_by: TurnRef | None = None,
-) -> Recalled:
+) -> RecallHit:
     """Something recalled."""
     found = Seq(seq) if kind is PassageKind.TURN else None
-    return Recalled(
+    return RecallHit(
         PassageId(1), kind, session, found, found, found, (), "Ada", at, text, 1.0, relevance, likeness, turn_kind,
         superseded_by,
     )  # fmt: skip
 
 
-def quoted(*found: Recalled, question: str = "Which town?", in_view: Sequence[str] = (), most: int = 4) -> list[str]:
+def quoted(*found: RecallHit, question: str = "Which town?", in_view: Sequence[str] = (), most: int = 4) -> list[str]:
     """What a prompt gets."""
     return [each.part.content for each in quotes(*found, question=question, in_view=in_view, most=most)]
 
 
 def quotes(
-    *found: Recalled,
+    *found: RecallHit,
     question: str = "Which town?",
     in_view: Sequence[str] = (),
     most: int = 4,
@@ -97,7 +97,7 @@ def test_what_was_corrected_says_so() -> None:
         recalled(""),
     ],
 )
-def test_what_is_not_about_it_or_no_person_s_word_is_left_out(found: Recalled) -> None:
+def test_what_is_not_about_it_or_no_person_s_word_is_left_out(found: RecallHit) -> None:
     """Off the subject, the bot's own words, comings and goings, gists, and the question itself."""
     assert quoted(found) == []
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from compaction.language.terms import terms
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_text
-from compaction.memory.query import Choice, ask, choose, fuse
-from compaction.memory.recall import Recalled, TurnRef, arrange
+from compaction.memory.query import SearchTerms, ask, choose, fuse
+from compaction.memory.recall import RecallHit, TurnRef, arrange
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.compaction.language.test_correction import REPLACED
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
 
 
-def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[Recalled, ...]:
+def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[RecallHit, ...]:
     """What is recalled of these turns, found in this order (by position), for a query."""
     passages = [
         Passage(PassageId(at + 1), EVENING, each, frozenset(terms(source_text(each))), frozenset(), (each,))
@@ -68,7 +68,7 @@ def test_what_is_taken_back_at_once_is_shown_with_its_correction() -> None:
     """'No wait, I meant Friday' stands in the quote, and marks it."""
     around = (turn(3, "The picnic is on Saturday."), turn(4, "Nice.", "Bob"), turn(5, "No wait, I meant Friday."))
     passage = Passage(PassageId(1), EVENING, around[0], frozenset({"picnic", "saturdai"}), frozenset(), around)
-    (found,) = arrange(ask("picnic"), Choice(("picnic",), {"picnic": 1.0}), [passage], {passage.id: 1.0}, limit=5)
+    (found,) = arrange(ask("picnic"), SearchTerms(("picnic",), {"picnic": 1.0}), [passage], {passage.id: 1.0}, limit=5)
     assert found.superseded_by == TurnRef(EVENING, Seq(5))
     assert found.turns == around
 
@@ -92,7 +92,7 @@ def test_an_answer_corrects_what_its_question_names(question: str, answer: str, 
         Passage(PassageId(2), EVENING, talk[0], frozenset({"quiz", "wednesdai"}), frozenset(), talk),
     ]
     asked = ask("When is the quiz?")
-    found = arrange(asked, Choice(("quiz",), {"quiz": 1.0}), passages, fuse([(1.0, [1, 2])]), limit=5)  # type: ignore[list-item]
+    found = arrange(asked, SearchTerms(("quiz",), {"quiz": 1.0}), passages, fuse([(1.0, [1, 2])]), limit=5)  # type: ignore[list-item]
     assert [each.seq for each in found] == [40, 3]
     assert found[0].turns == talk
     assert found[1].superseded_by == TurnRef(EVENING, Seq(41 + gap))
@@ -118,7 +118,7 @@ def test_an_answer_about_something_else_corrects_nothing(question: str, answer: 
     ]
     asked = ask("When is the quiz?")
     scores = fuse([(1.0, [each.id for each in passages])])
-    found = arrange(asked, Choice(("quiz",), {"quiz": 1.0}), passages, scores, limit=5)
+    found = arrange(asked, SearchTerms(("quiz",), {"quiz": 1.0}), passages, scores, limit=5)
     assert found[0].seq == 3
     assert found[0].superseded_by is None
 
@@ -132,7 +132,7 @@ def test_a_quote_shows_no_line_that_was_corrected() -> None:
         Passage(PassageId(2), EVENING, other, frozenset({"gate", "rusti"}), frozenset({"code"}), (old, other)),
         Passage(PassageId(3), EVENING, new, frozenset({"gate", "code"}), frozenset(), (new,)),
     ]
-    choice = Choice(("gate", "code"), {"gate": 1.0, "code": 1.0})
+    choice = SearchTerms(("gate", "code"), {"gate": 1.0, "code": 1.0})
     found = arrange(ask("gate code"), choice, passages, fuse([(1.0, [each.id for each in passages])]), limit=5)
     assert [each.seq for each in found] == [50, 4, 3]
     assert found[1].turns == (other,)
@@ -145,7 +145,7 @@ def test_what_was_found_for_a_neighbour_gives_way_to_it() -> None:
         Passage(PassageId(1), EVENING, beside, frozenset({"haha"}), frozenset({"gate", "code"}), (said, beside)),
         Passage(PassageId(2), EVENING, said, frozenset({"gate", "code"}), frozenset({"haha"}), (said, beside)),
     ]
-    choice = Choice(("gate", "code"), {"gate": 1.0, "code": 1.0})
+    choice = SearchTerms(("gate", "code"), {"gate": 1.0, "code": 1.0})
     found = arrange(ask("gate code"), choice, passages, {passages[0].id: 9.0, passages[1].id: 1.0}, limit=5)
     assert [each.seq for each in found] == [3]
     found = arrange(ask("gate code"), choice, passages[:1], {passages[0].id: 9.0}, limit=5)
@@ -179,7 +179,7 @@ def test_nothing_is_shown_twice() -> None:
         Passage(PassageId(6), MORNING, turn(5, "Another key, in the hall."), frozenset({"kei", "hall"})),
     ]
     scores = fuse([(1.0, [each.id for each in passages])])
-    found = arrange(ask("key shed"), Choice(("kei",), {"kei": 1.0}), passages, scores, limit=10)
+    found = arrange(ask("key shed"), SearchTerms(("kei",), {"kei": 1.0}), passages, scores, limit=10)
     assert [each.passage_id for each in found] == [1, 6, 5]
     assert [each.kind for each in found] == [PassageKind.TURN, PassageKind.TURN, PassageKind.NOTE]
 
@@ -219,7 +219,7 @@ def test_kinds_of_turns_weigh_differently() -> None:
         for at, each in enumerate(turns)
     ]
     equal = dict.fromkeys((each.id for each in passages), 1.0)
-    found = arrange(ask("lisbon"), Choice(("lisbon",), {"lisbon": 1.0}), passages[2:], equal, limit=9)
+    found = arrange(ask("lisbon"), SearchTerms(("lisbon",), {"lisbon": 1.0}), passages[2:], equal, limit=9)
     assert found[0].turn_kind is TurnKind.SPEECH
 
 

@@ -16,7 +16,7 @@ from tests.compaction.memory.recall_index_contract import (
 from tests.fakes.recall_index import InMemoryRecallIndex
 
 if TYPE_CHECKING:
-    from compaction.memory.passage import Source
+    from compaction.memory.passage import PassageSource
     from compaction.model import SessionId
 
 PLACES = {EVENING: (1, 10), MORNING: (1, 11), ELSEWHERE: (2, 20)}
@@ -26,7 +26,7 @@ class _FakeRoom:
     def __init__(self) -> None:
         self.index = InMemoryRecallIndex()
 
-    async def tell(self, session_id: SessionId, *sources: Source) -> None:
+    async def tell(self, session_id: SessionId, *sources: PassageSource) -> None:
         guild_id, channel_id = PLACES[session_id]
         for source in sources:
             self.index.tell(session_id, source, guild_id=guild_id, channel_id=channel_id)

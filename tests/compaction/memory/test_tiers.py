@@ -15,10 +15,10 @@ from compaction.memory.tiers import (
     LEAST_MESSAGES,
     MOST_MOVED,
     PRUNE_AFTER_S,
-    Check,
-    Kept,
-    Subjects,
+    SegmentTopics,
     Tier,
+    TierChanges,
+    TieredSegment,
     check,
     due,
     is_cold,
@@ -59,13 +59,13 @@ def turn(seq: int, text: str, speaker: str = "Bob") -> Turn:
 CABIN = segment(0, fact(1, "We take the cabin in Braemar."))
 
 
-def kept(what: Segment = CABIN, **others: object) -> Kept:
+def kept(what: Segment = CABIN, **others: object) -> TieredSegment:
     values: dict[str, object] = {"message_count": 10, "last_mention": what.end - 1} | others
-    return Kept(what, **values)  # type: ignore[arg-type]
+    return TieredSegment(what, **values)  # type: ignore[arg-type]
 
 
-def judged(*each: Kept, total: int, share: float, regardless: bool = False) -> Check:
-    subjects = Subjects(one.segment for one in each)
+def judged(*each: TieredSegment, total: int, share: float, regardless: bool = False) -> TierChanges:
+    subjects = SegmentTopics(one.segment for one in each)
     return check(
         each,
         subjects,
@@ -79,14 +79,14 @@ def judged(*each: Kept, total: int, share: float, regardless: bool = False) -> C
 
 def test_a_segment_is_cold_when_all_three_hold() -> None:
     """Twenty turns of silence, no open thread, five messages; one short of any is not cold."""
-    subjects = Subjects([CABIN])
+    subjects = SegmentTopics([CABIN])
     cold = kept()
     silent = cold.last_mention + COLD_AFTER_TURNS + 1
     assert is_cold(cold, subjects, total_turns=silent)
     assert not is_cold(cold, subjects, total_turns=silent - 1)
     assert not is_cold(replace(cold, message_count=LEAST_MESSAGES - 1), subjects, total_turns=silent)
     asking = segment(0, fact(1, "Who brings the big tent?", Slot.THREAD))
-    assert not is_cold(kept(asking), Subjects([asking]), total_turns=silent)
+    assert not is_cold(kept(asking), SegmentTopics([asking]), total_turns=silent)
 
 
 def test_a_thread_closes_when_it_is_superseded_answered_or_dropped() -> None:
@@ -96,13 +96,13 @@ def test_a_thread_closes_when_it_is_superseded_answered_or_dropped() -> None:
     answering = segment(1, fact(11, "I bring the tent, the big one."))
     off_topic = segment(1, fact(11, "The music is by Mozart."))
     for later, closed in ((superseding, True), (answering, True), (off_topic, False)):
-        assert Subjects([asking, later]).threads_closed(asking, turns_since_mention=30) is closed
-    assert Subjects([asking]).threads_closed(asking, turns_since_mention=DROPPED_AFTER_TURNS)
+        assert SegmentTopics([asking, later]).threads_closed(asking, turns_since_mention=30) is closed
+    assert SegmentTopics([asking]).threads_closed(asking, turns_since_mention=DROPPED_AFTER_TURNS)
 
 
 def test_nothing_is_queued_while_there_is_room() -> None:
     """Sixty per cent exactly is not above sixty per cent."""
-    assert judged(kept(), total=100, share=0.6) == Check()
+    assert judged(kept(), total=100, share=0.6) == TierChanges()
     assert judged(kept(), total=100, share=0.61).queue == (CABIN.id,)
 
 
@@ -119,7 +119,7 @@ def test_what_is_queued_is_compressed_at_the_next_check() -> None:
     queued = kept(queued_at_turn=90, queued_at=NOW)
     assert [each.segment_id for each in judged(queued, total=100, share=0.0).compress] == [CABIN.id]
     again = replace(queued, last_mention=95)
-    assert judged(again, total=100, share=0.9) == Check(release=(CABIN.id,))
+    assert judged(again, total=100, share=0.9) == TierChanges(release=(CABIN.id,))
 
 
 def test_only_what_is_compressed_and_old_goes_to_the_archive() -> None:
@@ -131,7 +131,7 @@ def test_only_what_is_compressed_and_old_goes_to_the_archive() -> None:
     assert judged(compressed, total=old - 1, share=0.81).archive == ()
     assert judged(compressed, total=old, share=0.8).archive == ()
     assert judged(kept(), total=old, share=0.81).archive == ()
-    assert judged(replace(compressed, archived_at=NOW), total=old, share=0.9) == Check()
+    assert judged(replace(compressed, archived_at=NOW), total=old, share=0.9) == TierChanges()
 
 
 def test_the_archive_is_pruned_after_thirty_days() -> None:
@@ -147,7 +147,7 @@ def test_the_archive_is_pruned_after_thirty_days() -> None:
 def test_a_turn_speaks_of_a_segment_by_what_the_segment_is_about() -> None:
     """Names and rare words tell; what every segment has, who speaks, and movements don't."""
     others = [segment(number, fact(10 * number, f"We buy {number * 7} apples.")) for number in range(1, 12)]
-    subjects = Subjects([CABIN, *others])
+    subjects = SegmentTopics([CABIN, *others])
     said = [
         turn(130, "Is the cabin in Braemar still free?"),
         turn(131, "Ada, what do you think?"),
@@ -164,13 +164,13 @@ def test_a_check_is_due_every_ten_turns() -> None:
 
 
 @st.composite
-def held(draw: st.DrawFn) -> Kept:
+def held(draw: st.DrawFn) -> TieredSegment:
     """Return a segment in any state it can be in."""
     number = draw(st.integers(0, 30))
     slot = draw(st.sampled_from(list(Slot)))
     what = segment(number, fact(10 * number, draw(st.sampled_from(["Who brings it?", "The code is 7.", ""])), slot))
     state = draw(st.sampled_from(["folded", "queued", "compressed", "archived", "pruned"]))
-    one = Kept(what, draw(st.integers(0, 10)), draw(st.integers(what.end - 1, 400)))
+    one = TieredSegment(what, draw(st.integers(0, 10)), draw(st.integers(what.end - 1, 400)))
     if state == "folded":
         return one
     one = replace(one, queued_at_turn=draw(st.integers(0, 400)), queued_at=NOW)
@@ -184,11 +184,11 @@ def held(draw: st.DrawFn) -> Kept:
 
 
 @given(st.lists(held(), max_size=8, unique_by=lambda each: each.segment.id), st.integers(0, 500), st.floats(0, 1.2))
-def test_each_move_has_all_its_conditions(every: list[Kept], total: int, share: float) -> None:
+def test_each_move_has_all_its_conditions(every: list[TieredSegment], total: int, share: float) -> None:
     """Whatever the state: nothing moves twice at once, nothing moves without its reasons, the archive stays."""
     moves = judged(*every, total=total, share=share)
     by_id = {each.segment.id: each for each in every}
-    subjects = Subjects(each.segment for each in every)
+    subjects = SegmentTopics(each.segment for each in every)
     moved = [*moves.queue, *moves.release, *(record.segment_id for record in moves.compress), *moves.archive]
     assert len(moved) == len(set(moved))
     for name in moves.queue:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from compaction.errors import SummaryRefusedError
 from compaction.model import Slot
 from compaction.ports import CompletionAnswer
-from compaction.summary.answer import Told, ToldFact, read_answer
+from compaction.summary.answer import ModelAnswer, ModelFact, read_answer
 from tests.compaction.turn_store_contract import turn
 
 TURNS = (turn(4, "We rent the cabin in Braemar for 450 pounds, and Olga brings the tent and the stove."),)
 GOOD = {"gist": "Ada rents a cabin.", "facts": [{"turn_seq": 4, "slot": "decision", "text": "rents the cabin"}]}
-FACT = ToldFact(4, Slot.DECISION, "rents the cabin")
+FACT = ModelFact(4, Slot.DECISION, "rents the cabin")
 
 
 def answer(text: str, finish_reason: str | None = "stop") -> CompletionAnswer:
@@ -34,7 +34,7 @@ def answer(text: str, finish_reason: str | None = "stop") -> CompletionAnswer:
 )
 def test_json_is_read_wherever_it_stands(text: str) -> None:
     """Alone, in a fence, with talk around it, with raw line breaks in its strings."""
-    assert read_answer(answer(text), TURNS) == Told("Ada rents a cabin.", (FACT,), structured=True)
+    assert read_answer(answer(text), TURNS) == ModelAnswer("Ada rents a cabin.", (FACT,), structured=True)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_json_is_read_wherever_it_stands(text: str) -> None:
 )
 def test_plain_lines_are_read(text: str) -> None:
     """As asked for, and as models write them."""
-    assert read_answer(answer(text), TURNS) == Told("Ada rents a cabin.", (FACT,), structured=False)
+    assert read_answer(answer(text), TURNS) == ModelAnswer("Ada rents a cabin.", (FACT,), structured=False)
 
 
 def test_unusable_facts_are_left_out_one_by_one() -> None:
@@ -62,7 +62,7 @@ def test_unusable_facts_are_left_out_one_by_one() -> None:
         {"turn_seq": 4, "slot": "misc", "text": "kept", "supersedes": [1, "2", None, True]},
     ]
     told = read_answer(answer(json.dumps({"gist": "Fine.", "facts": facts})), TURNS)
-    assert told.facts == (ToldFact(4, Slot.BACKGROUND, "kept", (1,)),)
+    assert told.facts == (ModelFact(4, Slot.BACKGROUND, "kept", (1,)),)
     assert read_answer(answer('{"gist": "Fine.", "facts": "none"}'), TURNS).facts == ()
 
 

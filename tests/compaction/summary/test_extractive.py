@@ -11,7 +11,7 @@ from compaction.language.claims import claim_of
 from compaction.language.wording import ends_a_sentence
 from compaction.model import Seq, Slot, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import FACTS_CHARS, ExtractiveSummariser, extract, gist_of
-from compaction.summary.ledger import Ledger
+from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
 from compaction.summary.segments import folded_segment
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
@@ -78,7 +78,7 @@ def test_within_a_batch_only_the_correction_stays() -> None:
 
 def test_correction_of_an_earlier_batch_supersedes_it() -> None:
     """It names the fact it replaces, and the summary tells only the new value."""
-    ledger = Ledger()
+    ledger = SegmentLedger()
     for start, said in (
         (0, "The gate code is 4411."),
         (10, "The gate code changed to 7023."),

@@ -6,7 +6,7 @@ import json
 
 from compaction.language.claims import claim_of
 from compaction.model import Fact, Seq, Slot
-from compaction.summary.fold_prompts import LedgerPrompts, RetellingPrompts, notes_text
+from compaction.summary.fold_prompts import LedgerPrompts, RecursivePrompts, notes_text
 from compaction.summary.port import FoldRequest, KnownFact
 from compaction.summary.prompt_texts import PromptTexts
 from tests.compaction.turn_store_contract import T0, note, turn
@@ -66,7 +66,7 @@ def test_first_batch_without_notes_has_no_empty_headings() -> None:
     """Neither strategy's prompt names a screen, a summary or a correction that there isn't."""
     fold = FoldRequest(Seq(20), TURNS, (), None)
     asked = LedgerPrompts(PromptTexts()).write(fold, structured=True, max_output_tokens=700).request.prompt
-    retold = RetellingPrompts(PromptTexts()).write(fold, max_output_tokens=700).prompt
+    retold = RecursivePrompts(PromptTexts()).write(fold, max_output_tokens=700).prompt
     for prompt in (asked, retold):
         assert "screen" not in prompt
         assert "revious" not in prompt

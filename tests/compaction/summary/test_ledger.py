@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from compaction.language.wording import ends_a_sentence
 from compaction.model import Fact, NoteId, Segment, SegmentId, Seq, Slot
-from compaction.summary.ledger import MAX_SUMMARY_CHARS, Ledger, render
+from compaction.summary.ledger import MAX_SUMMARY_CHARS, SegmentLedger, render
 from tests.compaction.turn_store_contract import EVENING, T0
 
 
@@ -137,7 +137,7 @@ def test_closing_segment_is_not_folded_history() -> None:
 def test_ledger_adds_up_to_the_same_summary() -> None:
     """One segment after the other gives what all at once give, and looking ahead changes nothing."""
     segments = [batch(number, fact(number * 10, f"We need {number} tents for {number} days.")) for number in range(30)]
-    ledger = Ledger()
+    ledger = SegmentLedger()
     for segment in segments:
         ahead = ledger.with_segment(segment)
         before = ledger.render()
@@ -150,7 +150,7 @@ def test_ledger_adds_up_to_the_same_summary() -> None:
 
 def test_known_facts_are_the_ones_that_hold() -> None:
     """Superseded ones can't be corrected once more; the newest come last."""
-    ledger = Ledger(
+    ledger = SegmentLedger(
         [
             batch(0, fact(1, "The code is 4411."), fact(2, "We leave.")),
             batch(1, fact(11, "The code is 7023.", supersedes=("s0#0",))),
@@ -206,7 +206,7 @@ def paragraph(number: int, gist: str) -> Segment:
 
 def test_newest_paragraph_is_the_summary() -> None:
     """Whole and alone; each sentence leads to the batch in whose paragraph it first stood."""
-    ledger = Ledger([paragraph(0, "Ada plans a hike. Bob is late.")])
+    ledger = SegmentLedger([paragraph(0, "Ada plans a hike. Bob is late.")])
     ledger = ledger.with_segment(paragraph(1, "Ada plans a hike. Cy brings the stove."))
     rendered = ledger.render()
     assert rendered is not None

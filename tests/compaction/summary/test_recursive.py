@@ -12,7 +12,7 @@ from compaction.language.wording import ends_a_sentence
 from compaction.model import Seq, Strategy
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.summary.fold_prompts import CAP_TOKENS
+from compaction.summary.fold_prompts import PARAGRAPH_TOKENS
 from compaction.summary.ledger import MAX_SUMMARY_CHARS
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import Fold, FoldRequest
@@ -70,7 +70,7 @@ def test_prompt_has_everything() -> None:
     assert "Bob: We decided to rent the cabin in Braemar." in asked.prompt
     assert "Bob's screen: a map with the mark n" in asked.prompt
     assert "[12] " in asked.prompt
-    assert (asked.schema, asked.max_output_tokens) == (None, CAP_TOKENS)
+    assert (asked.schema, asked.max_output_tokens) == (None, PARAGRAPH_TOKENS)
     assert "1000 characters" in asked.system
 
 
@@ -79,7 +79,7 @@ def test_cap_grows_with_the_writing() -> None:
     model = Says("アダは山小屋を借りることに決めました。")
     words = "アダは山小屋を借りることに決めました。" * 4
     fold(model, FoldRequest(Seq(0), (turn(0, words),), (), None, strategy=Strategy.RECURSIVE))
-    assert model.requests[0].max_output_tokens > 2 * CAP_TOKENS // 1.5
+    assert model.requests[0].max_output_tokens > 2 * PARAGRAPH_TOKENS // 1.5
 
 
 def test_overlong_paragraph_is_condensed_once() -> None:

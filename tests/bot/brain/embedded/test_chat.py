@@ -7,15 +7,17 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.brain.embedded.chat import NO_MODEL, answer
-from bot.brain.embedded.evidence import Evidence, Origin
+from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
 
 NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC).timestamp()
 SUMMARISED_FROM, SUMMARISED_TO = NOW - 58 * 60, NOW - 52 * 60
 MEMORY = [
-    Evidence("The vault code is four seven one nine.", Origin.SUMMARY, 0, "Ada", SUMMARISED_FROM, SUMMARISED_TO),
-    Evidence("The group plans a trip to Lisbon.", Origin.SUMMARY, 1, None, SUMMARISED_FROM, SUMMARISED_TO),
-    Evidence("I am afraid of spiders and heights.", Origin.TURN, 2, "Cy", NOW - 41 * 60, NOW - 41 * 60),
-    Evidence("James is sharing Marvel Rivals on the Tokyo map.", Origin.NOTE, 3, None, NOW - 300, NOW - 300),
+    Evidence(
+        "The vault code is four seven one nine.", EvidenceOrigin.SUMMARY, 0, "Ada", SUMMARISED_FROM, SUMMARISED_TO
+    ),
+    Evidence("The group plans a trip to Lisbon.", EvidenceOrigin.SUMMARY, 1, None, SUMMARISED_FROM, SUMMARISED_TO),
+    Evidence("I am afraid of spiders and heights.", EvidenceOrigin.TURN, 2, "Cy", NOW - 41 * 60, NOW - 41 * 60),
+    Evidence("James is sharing Marvel Rivals on the Tokyo map.", EvidenceOrigin.NOTE, 3, None, NOW - 300, NOW - 300),
 ]
 
 
@@ -78,7 +80,7 @@ def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately(question: str) 
 
 def test_a_very_long_quote_is_cut_at_a_word() -> None:
     """Nobody wants a minute of reading aloud."""
-    long = Evidence("The vault " + "really " * 100, Origin.TURN, 9, "Cy", NOW - 60, NOW - 60)
+    long = Evidence("The vault " + "really " * 100, EvidenceOrigin.TURN, 9, "Cy", NOW - 60, NOW - 60)
     said = answer("What about the vault?", [long], asker="Bo", now=NOW, names=())
     assert said.startswith("About a minute ago, Cy said: The vault really")
     assert said.endswith("really …")

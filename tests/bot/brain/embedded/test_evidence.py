@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.embedded.evidence import Evidence, Origin, asks_about_something, best_match
+from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, asks_about_something, best_match
 from bot.brain.lexicon import is_question, meaning_stem
 
 TALK = [
@@ -25,7 +25,7 @@ NAMES = ("Roomtone", "Room tone")
 
 def sentences(talk: list[tuple[str, str]]) -> list[Evidence]:
     """Return each line of talk as a sentence of a turn."""
-    return [Evidence(text, Origin.TURN, order, speaker) for order, (speaker, text) in enumerate(talk)]
+    return [Evidence(text, EvidenceOrigin.TURN, order, speaker) for order, (speaker, text) in enumerate(talk)]
 
 
 @pytest.mark.parametrize(

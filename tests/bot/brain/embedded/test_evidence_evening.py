@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from bot.brain.embedded.evidence import Evidence, Origin, best_match
+from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, best_match
 
 EVENING = """Ada: Hello everyone, sorry I am late, the bus broke down near the bridge.
 Ben: No worries, we only just started the game.
@@ -110,7 +110,7 @@ RIGHT_AT_LEAST = 0.95
 def evening() -> list[Evidence]:
     """Return the evening as sentences of turns."""
     lines = [line.split(": ", 1) for line in EVENING]
-    return [Evidence(text, Origin.TURN, order, speaker) for order, (speaker, text) in enumerate(lines)]
+    return [Evidence(text, EvidenceOrigin.TURN, order, speaker) for order, (speaker, text) in enumerate(lines)]
 
 
 def test_most_questions_find_their_sentence() -> None:

@@ -12,7 +12,7 @@ from bot.brain.tools.attachments import NOTHING, PAGE_CHARS, as_text, attachment
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.chat import ChatError
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from tests.fakes.chat import FakeChat
 
 
@@ -93,7 +93,7 @@ async def test_a_hostile_file_stays_data() -> None:
     told = (
         await Toolbox([attachment_tool(chat, max_bytes=999, zone=UTC)])
         .use()
-        .run(ToolCall("c", "read_attachment", "{}"))
+        .run(MessageToolCall("c", "read_attachment", "{}"))
     )
     assert told.count("</data>") == 1
     assert told.endswith("</data>")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bot.brain.tools.exchanges import MOST_QUESTIONS, ToolExchange, ToolExchanges, insert_exchanges
 from bot.llm.port import ChatMessage, ChatRole
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from compaction.model import Seq
 
-STEP = ToolExchange((ToolCall("c", "look", "{}"),), ("A map.",), "Hm.")
+STEP = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",), "Hm.")
 
 
 def _kept(*turns: int) -> ToolExchanges:

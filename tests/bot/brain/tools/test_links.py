@@ -14,7 +14,7 @@ from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.chat import ChatError
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 from tests.fakes.chat import FakeChat
 
 ADA = Asker(1, "Ada", "Roomtone, post the address of the map.", present=True)
@@ -24,7 +24,9 @@ MAP = json.dumps({"url": "https://maps.example/lisbon?q=1", "text": "The map:"})
 async def posted(chat: FakeChat, asker: Asker, arguments: str = MAP) -> str:
     """What the model reads after a call on behalf of `asker`."""
     return (
-        await Toolbox([link_tool(chat, words=("post", "link"))]).use(asker).run(ToolCall("c", "post_link", arguments))
+        await Toolbox([link_tool(chat, words=("post", "link"))])
+        .use(asker)
+        .run(MessageToolCall("c", "post_link", arguments))
     )
 
 

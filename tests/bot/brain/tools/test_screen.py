@@ -9,7 +9,7 @@ import pytest
 from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +35,10 @@ async def test_it_is_there_while_somebody_shares() -> None:
     """And gone afterwards."""
     view = View()
     toolbox = Toolbox([screen_tool(view)])
-    call = ToolCall("c", "look_at_screen", '{"question": "Which town?", "who": "Bo"}')
+    call = MessageToolCall("c", "look_at_screen", '{"question": "Which town?", "who": "Bo"}')
     assert toolbox.offered(NOBODY) == ()
     assert "There is no tool" in await toolbox.use().run(call)
     view.shared.append("Bo")
     assert [offer.name for offer in toolbox.offered(NOBODY)] == ["look_at_screen"]
     assert "Bo shows a map. You asked: Which town?" in await toolbox.use().run(call)
-    assert "'question' is a required property" in await toolbox.use().run(ToolCall("c", "look_at_screen", "{}"))
+    assert "'question' is a required property" in await toolbox.use().run(MessageToolCall("c", "look_at_screen", "{}"))

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.tools.tool import Permission, RoomTool, ToolError
 from bot.brain.tools.toolbox import MOST_SIDE_EFFECTS, Toolbox
-from compaction.budget.messages import ToolCall
+from compaction.budget.messages import MessageToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,8 +43,8 @@ class Echo:
         return f"You said {arguments['text']}"
 
 
-def _call(name: str, arguments: str = HELLO) -> ToolCall:
-    return ToolCall("c", name, arguments)
+def _call(name: str, arguments: str = HELLO) -> MessageToolCall:
+    return MessageToolCall("c", name, arguments)
 
 
 @pytest.mark.asyncio

@@ -19,7 +19,7 @@ from compaction.language.wording import durability
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from compaction.language.claims import Claim
+    from compaction.language.claims import FactClaim
     from compaction.model import Fact
     from compaction.summary.port import KnownFact
 
@@ -37,10 +37,10 @@ _LEAST_SHARED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PeopleClaims:
     """What people told, as claims, and the words of everybody's names."""
 
-    claims: tuple[Claim, ...]
+    claims: tuple[FactClaim, ...]
     roster: frozenset[str]
 
     def lacks(self, fact: Fact) -> bool:
@@ -64,7 +64,7 @@ def correcting_itself(fact: Fact, known: Iterable[KnownFact]) -> Fact:
     return replace(fact, supersedes=tuple(ref for ref in fact.supersedes if ref in own))
 
 
-def _repeats(own: Claim, told: Claim, roster: frozenset[str]) -> bool:
+def _repeats(own: FactClaim, told: FactClaim, roster: frozenset[str]) -> bool:
     """Return whether all of a sentence's values and nearly all of its subject were told: 'Ben brings the tent, Ada'
     after Ben's 'I bring the tent'. One word alone is of many things."""
     own_values = _without_names(own.values, roster)

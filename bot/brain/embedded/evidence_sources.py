@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.brain.embedded.evidence import Evidence, Origin
+from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
 from compaction.language.wording import sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import TurnKind
@@ -31,7 +31,7 @@ def recollect(context: ModelContext, *, own_names: Collection[str]) -> list[Evid
     return found
 
 
-_Found = tuple[str, Origin, str | None, float | None, float | None]
+_Found = tuple[str, EvidenceOrigin, str | None, float | None, float | None]
 
 
 def _spoken(context: ModelContext, own_names: Collection[str]) -> Iterator[_Found]:
@@ -44,14 +44,14 @@ def _spoken(context: ModelContext, own_names: Collection[str]) -> Iterator[_Foun
         elif part.kind is PartKind.SUMMARY:
             yield from _summarised(context, part.content, own_names)
         elif part.kind is PartKind.NOTE:
-            yield _after_clock(part.content), Origin.NOTE, None, part.timestamp, part.timestamp
+            yield _after_clock(part.content), EvidenceOrigin.NOTE, None, part.timestamp, part.timestamp
         elif part.kind is PartKind.TURN and part.seq_from is not None and part.seq_from in turns:
             turn = turns[part.seq_from]
             if turn.kind is TurnKind.SPEECH:
                 for said in turn.parts:
                     for sentence in sentences(said.text):
                         if sentence in part.content:
-                            yield sentence, Origin.TURN, said.speaker, turn.started_at, turn.ended_at
+                            yield sentence, EvidenceOrigin.TURN, said.speaker, turn.started_at, turn.ended_at
 
 
 def _of_themselves(content: str) -> Iterator[_Found]:
@@ -59,7 +59,7 @@ def _of_themselves(content: str) -> Iterator[_Found]:
     for line in content.splitlines()[1:]:
         speaker, _, said = line.partition(": ")
         for sentence in sentences(said):
-            yield sentence, Origin.TURN, speaker, None, None
+            yield sentence, EvidenceOrigin.TURN, speaker, None, None
 
 
 def _recalled(context: ModelContext) -> Iterator[_Found]:
@@ -70,10 +70,10 @@ def _recalled(context: ModelContext) -> Iterator[_Found]:
         if quote.part.content not in sent or recalled.superseded_by is not None:
             continue
         if recalled.kind is PassageKind.NOTE:
-            yield quote.text, Origin.NOTE, None, recalled.at, recalled.at
+            yield quote.text, EvidenceOrigin.NOTE, None, recalled.at, recalled.at
             continue
         for sentence in sentences(quote.text):
-            yield sentence.removeprefix("… "), Origin.TURN, recalled.speaker, recalled.at, recalled.at
+            yield sentence.removeprefix("… "), EvidenceOrigin.TURN, recalled.speaker, recalled.at, recalled.at
 
 
 def _summarised(context: ModelContext, content: str, own_names: Collection[str]) -> Iterator[_Found]:
@@ -87,7 +87,7 @@ def _summarised(context: ModelContext, content: str, own_names: Collection[str])
         text = rendered.text.removeprefix(prefix) if named else rendered.text
         speaker = rendered.speaker if named else None
         for sentence in sentences(text):
-            yield sentence, Origin.SUMMARY, speaker, session.summary_started_at, session.summary_ended_at
+            yield sentence, EvidenceOrigin.SUMMARY, speaker, session.summary_started_at, session.summary_ended_at
 
 
 def _after_clock(content: str) -> str:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from compaction.language.claims import claim_of
 from compaction.model import Fact, Seq, Slot, Turn
+from compaction.summary.assistant_facts import PeopleClaims, correcting_itself
 from compaction.summary.extractive import extract
-from compaction.summary.own_words import Told, correcting_itself
 from compaction.summary.port import KnownFact
 from tests.compaction.turn_store_contract import T0, bot_turn, turn
 
@@ -62,7 +62,7 @@ def kept(*turns: Turn, before: tuple[KnownFact, ...] = ()) -> list[str]:
 )
 def test_only_what_nobody_told_it_is_its_own(text: str, lacking: bool) -> None:
     """A quotation, a report, a paraphrase and an excuse are not."""
-    told = Told(tuple(claim_of(fact(*each)) for each in TOLD), frozenset({"ada", "ben", "chloe", "roomtone"}))
+    told = PeopleClaims(tuple(claim_of(fact(*each)) for each in TOLD), frozenset({"ada", "ben", "chloe", "roomtone"}))
     assert told.lacks(fact(BOT, text)) is lacking
 
 
