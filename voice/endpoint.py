@@ -65,7 +65,7 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
     )
 
 
-def told(error: Exception, remedies: Remedies) -> str:
+def describe_failure(error: Exception, remedies: Remedies) -> str:
     """Return the rest of a sentence that begins with who failed: the cause and the remedy, without a full stop.
 
     Keys and what was sent never enter it.
@@ -90,7 +90,7 @@ def told(error: Exception, remedies: Remedies) -> str:
             return f"sent something that is no {remedies.answer}. Check {section}.base_url"
 
 
-def may_pass(error: Exception) -> bool:
+def is_retryable(error: Exception) -> bool:
     """Return whether the same request may go well later, with nobody doing anything."""
     lasting = isinstance(error, openai.APIStatusError) and not isinstance(
         error, openai.RateLimitError | openai.InternalServerError

@@ -29,7 +29,7 @@ from rehearsal.scenarios.make_audio import make
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
 from voice.audio import LISTEN_RATE_HZ
-from voice.speaking.resample import to_rate
+from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,7 +107,7 @@ async def _written(clips: Sequence[tuple[str, Path]], recognizer: Recognizer) ->
 
 def _heard_ways(clip: Path) -> Iterator[Pcm]:
     """Yield a clip as it is, and through noise."""
-    pcm = to_rate(read_sound(clip), _RATE_HZ, LISTEN_RATE_HZ)
+    pcm = resample(read_sound(clip), _RATE_HZ, LISTEN_RATE_HZ)
     yield pcm
     noise = np.random.default_rng(len(pcm)).normal(0, np.abs(pcm).max() * NOISE_SHARE / 3, len(pcm))
     yield np.clip(pcm + noise, -32_768, 32_767).astype(np.int16)

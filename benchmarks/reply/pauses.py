@@ -20,11 +20,11 @@ from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
-from voice.listening.ears import Ears
-from voice.listening.turn import SmartTurn
+from voice.listening.listener import RoomListener
+from voice.listening.turn_detection import SmartTurn
 from voice.listening.utterance import PauseBegan, Utterance
 from voice.listening.vad import WINDOW_SAMPLES
-from voice.transport.heard import SpeechFrames
+from voice.transport.audio_events import SpeechFrames
 from voice.transport.opus import Decoder
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Listener:
         frames = [decoder.decode(packet) for packet in Clip.load(path).packets]
         lead, silence = np.zeros(lead_samples, np.int16), np.zeros(round(_SILENCE_S * LISTEN_RATE_HZ), np.int16)
         pcm = np.concatenate([lead, *frames, silence])
-        ears = Ears(self._detector, self._listening, judged=self.has_turn_model)
+        ears = RoomListener(self._detector, self._listening, judged=self.has_turn_model)
         utterances: list[Utterance] = []
         # Every pause that began, with what was said of it; those that went on, or were cut, were inside.
         asked: list[tuple[float | None, float]] = []

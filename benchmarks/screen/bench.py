@@ -15,7 +15,7 @@ from benchmarks.screen.reading import measure_latency, measure_reading
 from benchmarks.screen.transitions import measure_gate
 from benchmarks.unlogged import unlogged
 from voice.screen.frame import check_frame
-from voice.screen.gate import judge
+from voice.screen.frame_diff import compare_frames
 
 if TYPE_CHECKING:
     from benchmarks.progress import Progress
@@ -92,7 +92,7 @@ def _cost_ms() -> float:
     before = check_frame(data).luma
     began = time.process_time()
     for _ in range(20):
-        judge(before, check_frame(data).luma)
+        compare_frames(before, check_frame(data).luma)
     return round(1000 * (time.process_time() - began) / 20, 2)
 
 

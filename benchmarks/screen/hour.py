@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import percentile
-from voice.screen.gate import WHOLE, Change
-from voice.screen.pace import Pace, Pending
+from voice.screen.frame_diff import WHOLE, ChangeKind
+from voice.screen.note_schedule import LookIntervals, PendingChange
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 HOUR_S = 3_600
 # What somebody does with a screen for a while: the changes that a second of it brings, and how likely each is.
-_PHASES: dict[str, dict[Change, float]] = {
-    "plays": {Change.VISUAL: 0.8, Change.CUT: 0.01, Change.TEXT: 0.1},
-    "reads": {Change.TEXT: 0.08, Change.VISUAL: 0.01},
-    "writes": {Change.TEXT: 0.6},
-    "looks at a menu": {Change.TEXT: 0.3, Change.CUT: 0.05},
+_PHASES: dict[str, dict[ChangeKind, float]] = {
+    "plays": {ChangeKind.VISUAL: 0.8, ChangeKind.CUT: 0.01, ChangeKind.TEXT: 0.1},
+    "reads": {ChangeKind.TEXT: 0.08, ChangeKind.VISUAL: 0.01},
+    "writes": {ChangeKind.TEXT: 0.6},
+    "looks at a menu": {ChangeKind.TEXT: 0.3, ChangeKind.CUT: 0.05},
     "is away": {},
 }
 _PHASE_S = (20, 240)
@@ -40,12 +40,12 @@ class Looks:
     cut_waits_s: tuple[float, ...]
 
 
-def hour(rng: random.Random) -> list[Change]:
+def hour(rng: random.Random) -> list[ChangeKind]:
     """Return what changes in each second of an hour."""
-    seconds = [Change.FIRST]
+    seconds = [ChangeKind.FIRST]
     while len(seconds) < HOUR_S:
         phase = _PHASES[rng.choice(tuple(_PHASES))]
-        seconds.append(Change.CUT)
+        seconds.append(ChangeKind.CUT)
         for _ in range(rng.randint(*_PHASE_S)):
             draw = rng.random()
             for change, chance in phase.items():
@@ -54,38 +54,38 @@ def hour(rng: random.Random) -> list[Change]:
                     seconds.append(change)
                     break
             else:
-                seconds.append(Change.SAME)
+                seconds.append(ChangeKind.SAME)
     return seconds[:HOUR_S]
 
 
-def ours(seconds: list[Change], pace: Pace) -> Looks:
+def ours(seconds: list[ChangeKind], pace: LookIntervals) -> Looks:
     """Return what our own way comes to."""
-    pending, looked_at, looks = Pending(), float("-inf"), 0
+    pending, looked_at, looks = PendingChange(), float("-inf"), 0
     unseen: list[int] = []
     waits: list[float] = []
     for second, change in enumerate(seconds):
-        if change is not Change.SAME:
-            pending = pending.together(Pending(change, (WHOLE,)))
-        if change is Change.CUT:
+        if change is not ChangeKind.SAME:
+            pending = pending.together(PendingChange(change, (WHOLE,)))
+        if change is ChangeKind.CUT:
             unseen.append(second)
         due_at = pending.due_at(looked_at, pace)
         if due_at is not None and due_at <= second:
-            pending, looked_at, looks = Pending(), float(second), looks + 1
+            pending, looked_at, looks = PendingChange(), float(second), looks + 1
             waits += [float(second - at) for at in unseen]
             unseen.clear()
     return Looks(looks, tuple(waits))
 
 
-def fixed(seconds: list[Change], every_s: int) -> Looks:
+def fixed(seconds: list[ChangeKind], every_s: int) -> Looks:
     """Return what looking at an interval comes to."""
-    waits = [float(-second % every_s) for second, change in enumerate(seconds) if change is Change.CUT]
+    waits = [float(-second % every_s) for second, change in enumerate(seconds) if change is ChangeKind.CUT]
     return Looks(len(seconds) // every_s, tuple(waits))
 
 
 def measure_hour(hours: int, seed: int, progress: Progress) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return our figures and the others', by name."""
     settings = ScreenSettings()
-    pace = Pace(active_s=settings.active_interval_s, idle_s=settings.idle_interval_s)
+    pace = LookIntervals(active_s=settings.active_interval_s, idle_s=settings.idle_interval_s)
     progress.step("hours", total=hours)
     our: list[Looks] = []
     peers: dict[int, list[Looks]] = {every_s: [] for every_s in INTERVALS_S}

@@ -14,9 +14,9 @@ from benchmarks.screen.pictures import Text, chat, hud, jpeg, scene, written
 from bot.clock import SystemClock
 from bot.screen.readers import OcrOnlyReaders
 from bot.screen.share import Share
-from voice.screen.gate import WHOLE, Box
+from voice.screen.frame_diff import WHOLE, Box
 from voice.screen.ocr import OcrReader
-from voice.screen.port import Look, VisionError
+from voice.screen.port import VisionError, VisionRequest
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ async def measure_reading(readings: int, seed: int, progress: Progress) -> dict[
     part: list[_Taken] = []
     progress.step("reading", total=readings)
     async with OcrReader() as reader:
-        await reader.read(lambda: Look(jpeg(scene(seed))), urgent=True)
+        await reader.read(lambda: VisionRequest(jpeg(scene(seed))), urgent=True)
         for number in range(readings):
             rng = random.Random(seed * 1_000 + number)  # noqa: S311 - pictures, no secret
             texts = hud(rng, height=rng.choice((20, 24, 28)))
             picture = jpeg(written(scene(number, brightness=rng.choice((40, 90, 140)), unrest=30), texts))
-            read, taken = await _timed(reader, Look(picture, boxes=(WHOLE,)))
+            read, taken = await _timed(reader, VisionRequest(picture, boxes=(WHOLE,)))
             whole.append(taken)
-            part.append((await _timed(reader, Look(picture, boxes=(_PART,))))[1])
+            part.append((await _timed(reader, VisionRequest(picture, boxes=(_PART,))))[1])
             for text in texts:
                 best = max((_alike(text.words, line) for line in read), default=0.0)
                 wanted, letters, lines = wanted + 1, letters + best, lines + (best >= _READ)
@@ -121,7 +121,7 @@ async def measure_latency(events: int, seed: int, progress: Progress) -> dict[st
     }
 
 
-async def _timed(reader: OcrReader, look: Look) -> tuple[list[str], _Taken]:
+async def _timed(reader: OcrReader, look: VisionRequest) -> tuple[list[str], _Taken]:
     began, cpu_s = time.perf_counter(), reader.cpu_s
     try:
         read = [line.text for line in (await reader.read(lambda: look, urgent=True)).lines]

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 from benchmarks.figures import part_of
 from benchmarks.screen.pictures import Text, chat, hud, jpeg, scene, written
 from voice.screen.frame import check_frame
-from voice.screen.gate import Change, judge
+from voice.screen.frame_diff import ChangeKind, compare_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.progress import Progress
     from benchmarks.report import Json
 
-_SEEN = frozenset({Change.TEXT, Change.VISUAL, Change.CUT})
+_SEEN = frozenset({ChangeKind.TEXT, ChangeKind.VISUAL, ChangeKind.CUT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Transition:
     kind: str
     before: bytes
     after: bytes
-    right: frozenset[Change]
+    right: frozenset[ChangeKind]
 
 
 def transitions(scenes: int, seed: int) -> Iterator[Transition]:
@@ -42,11 +42,11 @@ def transitions(scenes: int, seed: int) -> Iterator[Transition]:
         texts = hud(rng)
         base = written(back, texts)
         first = jpeg(base)
-        yield Transition("still", first, jpeg(base), frozenset({Change.SAME}))
-        yield Transition("requantised", first, jpeg(base, quality=60), frozenset({Change.SAME}))
-        yield Transition("cut", first, jpeg(_other(base, number)), frozenset({Change.CUT}))
+        yield Transition("still", first, jpeg(base), frozenset({ChangeKind.SAME}))
+        yield Transition("requantised", first, jpeg(base, quality=60), frozenset({ChangeKind.SAME}))
+        yield Transition("cut", first, jpeg(_other(base, number)), frozenset({ChangeKind.CUT}))
         moved = Image.blend(base, base.transform(base.size, Image.Transform.AFFINE, (1, 0, 40, 0, 1, 12)), 0.9)
-        yield Transition("camera moves", first, jpeg(moved), _SEEN if _varies(back) else _SEEN | {Change.SAME})
+        yield Transition("camera moves", first, jpeg(moved), _SEEN if _varies(back) else _SEEN | {ChangeKind.SAME})
         for height in (16, 20, 28):
             figure = Text(70, 560, height, "HP 87")
             yield Transition(
@@ -66,7 +66,7 @@ def measure_gate(scenes: int, seed: int, progress: Progress) -> dict[str, Json]:
     progress.step("gate", total=len(pairs))
     tried, right = Counter[str](), Counter[str]()
     for each in pairs:
-        verdict = judge(check_frame(each.before).luma, check_frame(each.after).luma)
+        verdict = compare_frames(check_frame(each.before).luma, check_frame(each.after).luma)
         tried[each.kind] += 1
         right[each.kind] += verdict.change in each.right
         progress.advance()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from bot.channel.chat import Chat
     from voice.audio import Pcm
-    from voice.transport.heard import Heard
+    from voice.transport.audio_events import AudioEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Place(Protocol):
         """Write into the text channel; a failure is logged and swallowed, because nothing depends on it."""
 
     def connect(
-        self, source: FrameSource, sink: Callable[[Sequence[Heard]], None], *, excludes: Callable[[int], bool]
+        self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AbstractAsyncContextManager[Link]:
         """Enter the channel, hand on what is heard, and speak `source` into it. Raises `LinkError`.
 

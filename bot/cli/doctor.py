@@ -101,11 +101,11 @@ def _check_hearing(settings: Settings) -> list[Finding]:
 def _check_device(settings: AsrSettings) -> Finding:
     # Slow to import, so not at the top of a command line's module.
     try:
-        from voice.asr.whisper import cuda_device_count, placement
+        from voice.asr.whisper import choose_placement, cuda_device_count
     except ImportError as error:
         return check_engine(error)
     devices = cuda_device_count()
-    return check_device(settings, cuda_devices=devices, place=lambda: placement(settings, cuda_devices=devices))
+    return check_device(settings, cuda_devices=devices, place=lambda: choose_placement(settings, cuda_devices=devices))
 
 
 async def _check_language_models(settings: Settings) -> list[Finding]:

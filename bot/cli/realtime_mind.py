@@ -28,7 +28,7 @@ from voice.audio import LISTEN_RATE_HZ
 from voice.realtime.port import REALTIME_RATE_HZ
 from voice.realtime.protocol import BROKEN_OFF
 from voice.speaking.piper import PiperSynthesizer
-from voice.speaking.resample import to_rate
+from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -53,14 +53,14 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
     async with Ear(settings.asr, names=tuple(names)) as ear, PiperSynthesizer.open(directory, variety=0.0) as voice:
 
         async def recognise(pcm: Pcm) -> str:
-            return await ear.transcribe(to_rate(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
+            return await ear.transcribe(resample(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
 
         async def reply(asked: Asked) -> Answered:
             return answered(asked, names=(settings.brain.name, *settings.brain.wake_names))
 
         async def speak(text: str) -> Pcm:
             speech = await voice.synthesize(text)
-            return to_rate(speech.pcm, speech.rate_hz, REALTIME_RATE_HZ)
+            return resample(speech.pcm, speech.rate_hz, REALTIME_RATE_HZ)
 
         yield Engines(recognise, reply, speak)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.channel.port import FrameSource, Link
-    from voice.transport.heard import Heard
+    from voice.transport.audio_events import AudioEvent
     from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
     from voice.transport.settings import TransportSettings
@@ -102,7 +102,7 @@ class DiscordPlace:
 
     @asynccontextmanager
     async def connect(
-        self, source: FrameSource, sink: Callable[[Sequence[Heard]], None], *, excludes: Callable[[int], bool]
+        self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AsyncIterator[Link]:
         """Enter the channel, hand on what is heard, and speak `source` into it. Raises `LinkError`."""
         async with VoiceLink.open(

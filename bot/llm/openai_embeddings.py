@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Self
 
 from compaction.errors import EmbeddingError
-from voice.endpoint import Remedies, may_pass, told
+from voice.endpoint import Remedies, describe_failure, is_retryable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,8 +84,8 @@ class OpenAIEmbeddings:
 
 def translate_error(error: Exception, endpoint: Endpoint) -> EmbeddingError:
     """Return `error` as a sentence with the remedy. Keys and texts never enter it."""
-    sentence = f"The embedding model {endpoint.model} at {endpoint.where} {told(error, _REMEDIES)}."
-    return EmbeddingError(sentence, retryable=may_pass(error))
+    sentence = f"The embedding model {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}."
+    return EmbeddingError(sentence, retryable=is_retryable(error))
 
 
 def _unit(values: Sequence[float]) -> list[float]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import openai
 import structlog
 
-from voice.endpoint import Remedies, told
-from voice.screen.port import Reading, Source, VisionError
+from voice.endpoint import Remedies, describe_failure
+from voice.screen.port import VisionError, VisionReading, VisionSource
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
 
     from voice.endpoint import Endpoint
-    from voice.screen.port import Latest, Look
+    from voice.screen.port import LatestRequest, VisionRequest
 
 log = structlog.get_logger()
 
@@ -78,14 +78,14 @@ class OpenAIVision:
     ) -> None:
         await self._client.close()
 
-    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`. An empty description: nothing that matters is new."""
         del urgent
         async with self._turn:
             began_at = asyncio.get_running_loop().time()
             try:
                 async with asyncio.timeout(self._endpoint.timeout_s):
-                    told = await self._ask(latest())
+                    description = await self._ask(latest())
             except VisionError:
                 raise
             except Exception as error:
@@ -94,11 +94,13 @@ class OpenAIVision:
                 "screen_looked_at",
                 model=self._endpoint.model,
                 latency_ms=round(1000 * (asyncio.get_running_loop().time() - began_at)),
-                char_count=len(told),
+                char_count=len(description),
             )
-            return Reading(Source.MODEL, description="" if NOTHING_NEW in told.upper() else told)
+            return VisionReading(
+                VisionSource.MODEL, description="" if NOTHING_NEW in description.upper() else description
+            )
 
-    async def _ask(self, look: Look) -> str:
+    async def _ask(self, look: VisionRequest) -> str:
         while True:
             try:
                 answer: Any = await self._client.chat.completions.create(
@@ -112,18 +114,20 @@ class OpenAIVision:
                     self._cap_name = "max_completion_tokens"
                     continue
                 raise
-            told = answer.choices[0].message.content
-            if not isinstance(told, str) or not told.strip():
+            description = answer.choices[0].message.content
+            if not isinstance(description, str) or not description.strip():
                 raise VisionError(f"The vision model {self._endpoint.model} gave an empty answer.")
-            return " ".join(told.split())[:MAX_ANSWER_CHARS]
+            return " ".join(description.split())[:MAX_ANSWER_CHARS]
 
     def _translated(self, error: Exception) -> VisionError:
         """Return `error` as a sentence with the remedy. Keys and pictures never enter it."""
         endpoint = self._endpoint
-        return VisionError(f"The vision model {endpoint.model} at {endpoint.where} {told(error, _REMEDIES)}.")
+        return VisionError(
+            f"The vision model {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}."
+        )
 
 
-def messages_for(look: Look) -> list[dict[str, object]]:
+def messages_for(look: VisionRequest) -> list[dict[str, object]]:
     """Return what the model is sent: the rules, what is wanted, and the picture."""
     who = _inline(look.who) or "somebody"
     if look.question:

@@ -23,9 +23,9 @@ from compaction.budget.messages import MessageToolCall as AskedCall
 from compaction.model import Seq, TurnKind
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
-from voice.realtime.mixing import mixed
+from voice.realtime.mixing import mix_speakers
 from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed, RealtimeRestored
-from voice.realtime.speech import SpokenStream
+from voice.realtime.speech_assembler import SpeechAssembler
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
     from voice.asr.port import Recognition, Recognizer
     from voice.audio import Pcm
-    from voice.realtime.port import Realtime, RealtimeNews, ReplyPiece, ToolCall, ToolRunner
+    from voice.realtime.port import Realtime, RealtimeNews, RealtimeToolCall, ReplyPiece, ToolRunner
     from voice.realtime.settings import RealtimeSettings
     from voice.speaking.port import Speech
 
@@ -276,7 +276,7 @@ class RealtimeTalk:
         """Say a moment as the room heard it: everybody's sound at once, after their names."""
         names = list(dict.fromkeys(self._name_of(each.user_id) for each in moment))
         speakers = f"{names[0]} speaks:" if len(names) == 1 else f"{', '.join(names)} speak at the same time:"
-        sound = mixed([(each.started_at, each.utterance.pcm) for each in moment], LISTEN_RATE_HZ)
+        sound = mix_speakers([(each.started_at, each.utterance.pcm) for each in moment], LISTEN_RATE_HZ)
         try:
             heard = self._session.hear(sound, speakers=speakers)
         except RealtimeError as error:
@@ -306,7 +306,7 @@ class RealtimeTalk:
         parts = self._items.refresh(self._session, answering=question.turn.seq)
         self._tools = self._toolbox.use(self._asker_of(question))
         self._observe(events.ContextBuilt(parts, question.turn.seq, self._clock.monotonic()))
-        stream = SpokenStream()
+        stream = SpeechAssembler()
         self._reply_items = []
         pieces = self._session.reply()
         if question.may_skip:
@@ -355,7 +355,7 @@ class RealtimeTalk:
         self._items.recalled = tuple(text for here, text in told if here)
         self._items.earlier = tuple(text for here, text in told if not here)
 
-    async def _run_tool(self, call: ToolCall) -> str:
+    async def _run_tool(self, call: RealtimeToolCall) -> str:
         """Carry a tool call out, for who asked what is being answered."""
         return await self._tools.run(AskedCall(call.call_id, call.name, call.arguments))
 

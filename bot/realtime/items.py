@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from bot.brain.realtime_instructions import build_realtime_instructions
 from compaction.context.build import build_payload
 from compaction.payload import PartKind
-from voice.realtime.port import Briefing, Role, Told
-from voice.realtime.port import Tool as CallableTool
+from voice.realtime.port import Briefing, ConversationItem, ItemRole
+from voice.realtime.port import RealtimeTool as CallableTool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -120,14 +120,14 @@ class Items:
         self._offered = self._callable()
         self._evicted = ""
         self._held = {}
-        items: list[Told] = []
+        items: list[ConversationItem] = []
         for each in window:
             if each.kind is PartKind.TURN and each.seq_from is not None:
                 items.append(_told(each, self._overtaken))
                 self._held[each.seq_from] = (items[-1].id,)
             elif each.kind is PartKind.EVICTION_NOTE:
                 self._evicted = each.content
-                items.append(Told(EVICTED_ID, Role.SYSTEM, each.content))
+                items.append(ConversationItem(EVICTED_ID, ItemRole.SYSTEM, each.content))
         return Briefing(built.text, tuple(items), self._offered)
 
     def refresh(self, session: Realtime, *, answering: Seq | None = None) -> tuple[PayloadPart, ...]:
@@ -159,12 +159,12 @@ class Items:
             if self._evicted:
                 session.forget([EVICTED_ID])
             if evicted:
-                session.tell(Told(EVICTED_ID, Role.SYSTEM, evicted))
+                session.tell(ConversationItem(EVICTED_ID, ItemRole.SYSTEM, evicted))
             self._evicted = evicted
         return (*built.parts, *window)
 
 
-def _told(turn: PayloadPart, times: int) -> Told:
+def _told(turn: PayloadPart, times: int) -> ConversationItem:
     """Return a turn as an item. `times`: how often it was told before, and taken back: an id serves once."""
-    role = Role.ASSISTANT if turn.role == "assistant" else Role.USER
-    return Told(f"turn_{turn.seq_from}" + f"_{times}" * (times > 0), role, turn.content)
+    role = ItemRole.ASSISTANT if turn.role == "assistant" else ItemRole.USER
+    return ConversationItem(f"turn_{turn.seq_from}" + f"_{times}" * (times > 0), role, turn.content)

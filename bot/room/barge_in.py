@@ -12,8 +12,8 @@ import structlog
 
 from bot import events
 from bot.brain.wakeword import strip_call
-from voice.speaking.backchannel import Meaning, meaning_of
-from voice.speaking.bargein import Act, BargeIn
+from voice.speaking.backchannel import OverlapIntent, classify_overlap
+from voice.speaking.barge_in import BargeInAction, BargeInDetector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ class BargeInHandler:
         self._duck_level = settings.duck_level
         self._wake_names = wake_names
         self._clock = clock
-        self._bargein = BargeIn(duck_after_s=settings.duck_after_s, stop_after_s=settings.stop_after_s)
+        self._bargein = BargeInDetector(duck_after_s=settings.duck_after_s, stop_after_s=settings.stop_after_s)
 
     async def run(self) -> None:
         """Let time pass, for ever."""
@@ -71,14 +71,14 @@ class BargeInHandler:
         """Take what somebody's sound turned out to be; other events are none of its business."""
         match event:
             case events.UtteranceHeard():
-                self._judged(event, meaning_of(strip_call(event.text, self._wake_names())))
+                self._judged(event, classify_overlap(strip_call(event.text, self._wake_names())))
             case events.UtteranceDropped():
-                meaning = Meaning.MAKE_ROOM if event.reason in _UNHEARD else Meaning.GO_ON
+                meaning = OverlapIntent.MAKE_ROOM if event.reason in _UNHEARD else OverlapIntent.GO_ON
                 self._judged(event, meaning)
             case _:
                 pass
 
-    def _judged(self, event: events.UtteranceHeard | events.UtteranceDropped, meaning: Meaning) -> None:
+    def _judged(self, event: events.UtteranceHeard | events.UtteranceDropped, meaning: OverlapIntent) -> None:
         act = self._bargein.judged(
             event.speaker_id,
             meaning,
@@ -89,19 +89,19 @@ class BargeInHandler:
         )
         self._do(act)
 
-    def _do(self, act: Act | None) -> None:
+    def _do(self, act: BargeInAction | None) -> None:
         match act:
             case None:
                 pass
-            case Act.DUCK:
+            case BargeInAction.DUCK:
                 self._playback.duck(self._duck_level)
-            case Act.PAUSE:
+            case BargeInAction.PAUSE:
                 self._playback.pause()
                 log.info("reply_paused")
-            case Act.RESUME:
+            case BargeInAction.RESUME:
                 self._playback.resume()
                 log.debug("reply_resumed")
-            case Act.STOP:
+            case BargeInAction.STOP:
                 self._replier.interrupt_current()
                 log.info("reply_interrupted")
             case _:

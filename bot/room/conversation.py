@@ -27,7 +27,7 @@ from bot.room.tasks import lasting
 from bot.room.turn_recorder import TurnRecorder
 from bot.screen.commentary import ScreenCommentary
 from voice.asr.glossary import choose_glossary
-from voice.listening.ears import Ears
+from voice.listening.listener import RoomListener
 from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from bot.room.services import RoomServices
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
-    from voice.transport.heard import Heard
+    from voice.transport.audio_events import AudioEvent
 
 log = structlog.get_logger()
 
@@ -115,7 +115,7 @@ class Conversation:
             report=report,
         )
         self.playback = Playback(volume=means.speaking.volume, monotonic=self._clock.monotonic)
-        self._ears = Ears(means.detector, means.listening, judged=means.judge is not None)
+        self._ears = RoomListener(means.detector, means.listening, judged=means.judge is not None)
         self._talk = self._new_talk()
         if self._talk is not None:
             self._talk.open(memory, toolbox, quoting)
@@ -176,7 +176,7 @@ class Conversation:
         """Return whether a person is not to be heard. Called from other threads too."""
         return self._part.excludes(user_id)
 
-    def take(self, batch: Sequence[Heard]) -> None:
+    def take(self, batch: Sequence[AudioEvent]) -> None:
         """Take what the voice connection handed on. Called on the event loop."""
         self._hearing.take(batch)
         self._interruption.heard()

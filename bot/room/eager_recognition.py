@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bot.clock import Clock
-    from voice.listening.turn import TurnJudge
+    from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import PauseBegan, Utterance
 
 # Under this probability the person most likely goes on, and if not, the end is known a second into the silence:
@@ -39,7 +39,7 @@ class EagerRecognition(Generic[HeardT]):
     def __init__(
         self,
         *,
-        judge: TurnJudge | None,
+        judge: TurnEndDetector | None,
         answer: Callable[[PauseBegan, float | None], None],
         recognise: Callable[[Utterance], Awaitable[HeardT]] | None,
         pace_s: Callable[[], float],

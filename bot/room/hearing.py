@@ -18,24 +18,24 @@ from bot import events
 from bot.events import SpokenText
 from bot.room.eager_recognition import EagerRecognition
 from bot.room.tasks import lasting
-from voice.asr.guards import Before, GuardReason, breaks_off, judge, letter_count
+from voice.asr.guards import GuardReason, PreviousUtterance, breaks_off, judge, letter_count
 from voice.asr.languages import SpeakerLanguages
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError, RecogniserOverloadedError
-from voice.listening.coalesce import Coalescing, is_effect
+from voice.listening.coalesce import UtteranceCoalescer, is_sound_effect
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
-from voice.transport.heard import SpeakerLeft
+from voice.transport.audio_events import SpeakerLeft
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.clock import Clock
     from voice.asr.port import Recognition, Recognizer
-    from voice.listening.ears import Ears
+    from voice.listening.listener import RoomListener
     from voice.listening.settings import ListeningSettings
-    from voice.listening.turn import TurnJudge
+    from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import ListeningEvent
-    from voice.transport.heard import Heard
+    from voice.transport.audio_events import AudioEvent
 
 log = structlog.get_logger()
 
@@ -83,7 +83,7 @@ class Hearing:
     def __init__(
         self,
         *,
-        ears: Ears,
+        ears: RoomListener,
         recognizer: Recognizer,
         glossary: Callable[[], tuple[str, ...]],
         language: str | None,
@@ -91,7 +91,7 @@ class Hearing:
         clock: Clock,
         observe: events.Observer,
         on_moment: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
-        judge: TurnJudge | None = None,
+        judge: TurnEndDetector | None = None,
         urgent: Callable[[str], bool] = lambda text: False,
         own_words: Callable[[float, float], str] = lambda since, until: "",
         on_guess: Callable[[SpokenText, bool], None] = lambda *_: None,
@@ -122,11 +122,11 @@ class Hearing:
         self._waiting: asyncio.Queue[Utterance] = asyncio.Queue(UTTERANCES_WAITING)
         # Utterances that are complete and not yet text, by id.
         self._open: set[str] = set()
-        self._coalescing: Coalescing[SpokenText] = Coalescing(longest_wait_s=settings.moment_wait_s)
+        self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=settings.moment_wait_s)
         self._moments: asyncio.Queue[tuple[SpokenText, ...]] = asyncio.Queue(MOMENTS_WAITING)
         self.dropped: Counter[str] = Counter()
 
-    def take(self, batch: Sequence[Heard]) -> None:
+    def take(self, batch: Sequence[AudioEvent]) -> None:
         """Take what the voice connection handed on. Quick; called on the event loop."""
         self._sort(self._ears.hear(batch, self._clock.monotonic()))
 
@@ -251,7 +251,7 @@ class Hearing:
             return first
         doubted = self._judged(utterance, first)
         text, speech_s = first.recognition.text, utterance.ended_at - utterance.started_at
-        if doubted not in HEARD_AGAIN and (is_effect(text) or not breaks_off(text, speech_s=speech_s)):
+        if doubted not in HEARD_AGAIN and (is_sound_effect(text) or not breaks_off(text, speech_s=speech_s)):
             return first
         second = await self._recognise(utterance, again=True)
         if second.recognition is None or self._judged(utterance, second) is not None:
@@ -289,7 +289,7 @@ class Hearing:
         before = None
         if utterance.user_id in self._last:
             text, ended_at = self._last[utterance.user_id]
-            before = Before(text, max(0.0, utterance.started_at - ended_at))
+            before = PreviousUtterance(text, max(0.0, utterance.started_at - ended_at))
         return judge(
             heard.recognition,
             speech_s=utterance.ended_at - utterance.started_at,
@@ -312,7 +312,7 @@ class Hearing:
 
     async def _gather(self, spoken: SpokenText) -> None:
         """Put what was said into the moment; what only sounded is one of its own."""
-        if is_effect(spoken.text):
+        if is_sound_effect(spoken.text):
             await self._moments.put((spoken,))
             return
         urgent = self._urgent(spoken.text)

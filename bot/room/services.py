@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognizer
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
-    from voice.listening.turn import TurnJudge
+    from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
     from voice.speaking.moderation import Moderator
     from voice.speaking.port import Synthesizer
@@ -79,7 +79,7 @@ class RoomServices:
     # Judges what the bot wants to say before it is spoken; None: nobody does.
     moderator: Moderator | None = None
     # Says in pauses who sounds finished; without one silence alone ends speech.
-    judge: TurnJudge | None = None
+    judge: TurnEndDetector | None = None
     # Makes a room's speech-to-speech out of the room's own parts; None: recogniser, responder and voice serve.
     talk: Callable[..., RealtimeTalk] | None = None
     # Whether who finds the words can tell that there is nothing to say; the embedded responder can't.

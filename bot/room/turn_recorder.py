@@ -14,7 +14,7 @@ import structlog
 from bot import events
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from voice.listening.coalesce import is_effect
+from voice.listening.coalesce import is_sound_effect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ class TurnRecorder:
 
         Returns None if it is a sound that the turn before holds already.
         """
-        kind = TurnKind.EFFECT if all(is_effect(spoken.text) for spoken in moment) else TurnKind.SPEECH
+        kind = TurnKind.EFFECT if all(is_sound_effect(spoken.text) for spoken in moment) else TurnKind.SPEECH
         parts = _parts(moment, names)
         started_at = self._epoch(min(spoken.started_at for spoken in moment))
         if kind is TurnKind.EFFECT and self._repeats(kind, parts, started_at, within_s=SAME_EFFECT_S):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from bot.settings import LlmSettings
-    from voice.screen.port import Latest, Look, Reading, VisionReader
+    from voice.screen.port import LatestRequest, VisionReader, VisionReading, VisionRequest
     from voice.screen.settings import ScreenSettings
 
 log = structlog.get_logger()
@@ -43,7 +43,7 @@ class ScreenReaders(Protocol):
     def shortcoming(self) -> str:
         """Return what is read less well than was chosen at present, a plain sentence; empty when all is well."""
 
-    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`."""
 
     async def rest(self) -> None:
@@ -59,7 +59,7 @@ class OcrOnlyReaders:
     def __init__(self, ocr: OcrReader) -> None:
         self._ocr = ocr
 
-    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """Return the screen's text."""
         return await self._ocr.read(latest, urgent=urgent)
 
@@ -106,12 +106,12 @@ class ModelWithOcrFallback:
             )
         return ""
 
-    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """Ask the model, else read the text. Raises `VisionError` when that fails too."""
         # How often the model had failed when it was given the picture; None while its turn has not come.
         failures: int | None = None
 
-        def given() -> Look:
+        def given() -> VisionRequest:
             nonlocal failures
             if not self._may_ask():
                 raise VisionError("The vision model is let alone for now.")

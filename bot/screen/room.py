@@ -18,7 +18,7 @@ from bot.screen.messages import OPTED_OUT, ScreenError, ShareEnd, describe_surfa
 from bot.screen.share import MisbehavedError, Share
 from compaction.errors import CompactionError
 from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
-from voice.screen.notes import Why
+from voice.screen.notes import ScreenNoteReason
 from voice.screen.port import VisionError
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ class RoomScreens:
             seen.frame_hash,
         )
         sharer.notes += 1
-        if seen.why is not Why.ASKED:
+        if seen.why is not ScreenNoteReason.ASKED:
             # What somebody looked at has been told as it came.
             sharer.seen.append(seen.what)
         sharer.tell(t="note", what=seen.what)

@@ -14,7 +14,7 @@ import structlog
 from bot.screen.messages import END_MESSAGES, ScreenError, ShareEnd
 from bot.screen.room import RoomScreens
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
-from voice.screen.token import LinkRefusedError, Links, Refusal, new_key
+from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks, new_key
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
     from voice.screen.settings import ScreenSettings
-    from voice.screen.token import Claim
+    from voice.screen.share_link import LinkClaim
 
 log = structlog.get_logger()
 
 NEW_LINK = "Type /watch start in Discord for a new link."
 _REFUSED = {
-    Refusal.MALFORMED: "This link is not complete. Open it from Discord again, or type /watch start for a new one.",
-    Refusal.FORGED: f"This link is not one of mine, or I was restarted since. {NEW_LINK}",
-    Refusal.EXPIRED: f"This link has expired. {NEW_LINK}",
-    Refusal.USED: f"This link has been used already; each is good once. {NEW_LINK}",
-    Refusal.ENDED: f"This share is over. {NEW_LINK}",
+    LinkRefusal.MALFORMED: "This link is not complete. Open it from Discord again, or type /watch start for a new one.",
+    LinkRefusal.FORGED: f"This link is not one of mine, or I was restarted since. {NEW_LINK}",
+    LinkRefusal.EXPIRED: f"This link has expired. {NEW_LINK}",
+    LinkRefusal.USED: f"This link has been used already; each is good once. {NEW_LINK}",
+    LinkRefusal.ENDED: f"This share is over. {NEW_LINK}",
 }
 _ABSENT = "You are not in the voice channel any more. Join it, then type /watch start again."
 
@@ -65,7 +65,7 @@ class Screens:
         self._clock = clock
         self._bot_name = bot_name
         self._reading = reading
-        self._links = Links(new_key(), valid_s=settings.link_valid_s)
+        self._links = ShareLinks(new_key(), valid_s=settings.link_valid_s)
         self._rooms: dict[int, RoomScreens] = {}
         # The one open line of each sharer.
         self._lines: dict[str, ScreenPageConnection] = {}
@@ -157,10 +157,10 @@ class Screens:
         sharer = room.find(claim.user_id)
         if sharer is None or sharer.nonce != claim.nonce or sharer.ended is not None:
             self._links.end(claim.nonce)
-            raise NotAdmittedError(Refusal.ENDED.value, _REFUSED[Refusal.ENDED])
+            raise NotAdmittedError(LinkRefusal.ENDED.value, _REFUSED[LinkRefusal.ENDED])
         return self._open_line(room, sharer, resume_secret)
 
-    def _room_of(self, claim: Claim) -> RoomScreens:
+    def _room_of(self, claim: LinkClaim) -> RoomScreens:
         room = self._rooms.get(claim.guild_id)
         if room is None or room.session_id != claim.session_id:
             self._links.end(claim.nonce)

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from voice.screen.bucket import TokenBucket
 from voice.screen.frame import FrameRefusedError, check_frame
-from voice.screen.gate import WHOLE, Change, Gate
-from voice.screen.notes import NoteTaker, ScreenNote, Seen, Why
-from voice.screen.pace import Pace, Pending
-from voice.screen.port import Look, NoPictureError, Reading, Source, VisionError
-from voice.screen.text import to_read
+from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind
+from voice.screen.note_schedule import LookIntervals, PendingChange
+from voice.screen.notes import NoteTaker, ReadFrame, ScreenNote, ScreenNoteReason
+from voice.screen.ocr_text import areas_to_read
+from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
+from voice.screen.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
-    from voice.screen.frame import Frame
+    from voice.screen.frame import ScreenFrame
     from voice.screen.settings import ScreenSettings
 
 log = structlog.get_logger()
@@ -45,8 +45,8 @@ CHANGE_SPACING_S = 5.0
 class _Reading:
     """What a reader was given to read. `screen`: of which of the share's screens it is, None: of one before."""
 
-    pending: Pending
-    look: Look
+    pending: PendingChange
+    look: VisionRequest
     frame_hash: str
     screen: int | None
 
@@ -82,14 +82,16 @@ class Share:
         self._on_trouble = on_trouble
         self._over = over
         self._pace = (
-            Pace(active_s=settings.active_interval_s, idle_s=settings.idle_interval_s) if readers.by_model else None
+            LookIntervals(active_s=settings.active_interval_s, idle_s=settings.idle_interval_s)
+            if readers.by_model
+            else None
         )
         self.began_at = clock.monotonic()
         self._bucket = TokenBucket()
         self._offences = TokenBucket(rate=_OFFENCES_FORGIVEN_PER_S, burst=_OFFENCES)
-        self._gate = Gate()
+        self._gate = ChangeDetector()
         self._taker = NoteTaker(surface=surface)
-        self._frame: Frame | None = None
+        self._frame: ScreenFrame | None = None
         # Whether its page was away since then.
         self._stale = False
         # Whether that is a picture of the screen that is shared now; how many there were before; their last notes.
@@ -97,7 +99,7 @@ class Share:
         self._screens = 0
         self._begun_at = self.began_at
         self._left: list[ScreenNote] = []
-        self._pending = Pending()
+        self._pending = PendingChange()
         self._reading: _Reading | None = None
         self._changed = asyncio.Event()
         self._looked_at = float("-inf")
@@ -123,7 +125,7 @@ class Share:
         if (note := self._taker.tick(self._clock.now(), last=True)) is not None:
             self._left.append(note)
         self._taker = NoteTaker(surface=surface)
-        self._gate, self._pending = Gate(), Pending()
+        self._gate, self._pending = ChangeDetector(), PendingChange()
         self._shown = False
         self._screens += 1
         self._changed.set()
@@ -156,7 +158,7 @@ class Share:
             return error.reason.value
         self._frame, self._shown, self._stale = frame, True, False
         verdict = self._gate.look(frame.luma)
-        if verdict.change is not Change.SAME:
+        if verdict.change is not ChangeKind.SAME:
             self.counts["changed"] += 1
             self._pending = self._pending.with_verdict(verdict)
             self._changed.set()
@@ -200,7 +202,7 @@ class Share:
 
     async def _read(self) -> None:
         """Read what has changed, as it is when the reader's turn comes, and take the note it is worth."""
-        urgent = self._pending.change is Change.FIRST
+        urgent = self._pending.change is ChangeKind.FIRST
         self._reading = None
         try:
             reading = await self._readers.read(self._take, urgent=urgent)
@@ -222,25 +224,25 @@ class Share:
             # Of a screen that is not shared any more.
             return
         why = taken.pending.why(self._pace)
-        await self._noted(Seen(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
+        await self._noted(ReadFrame(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
 
     def _taken(self) -> _Reading:
         assert self._reading is not None, "who has read has asked what"
         return self._reading
 
-    def _take(self) -> Look:
+    def _take(self) -> VisionRequest:
         """Return the latest picture and what is to be read of it."""
         self._refuse_when_over()
         assert self._frame is not None, "a change comes with a picture"
         # A reader that failed is followed by another: what it took has still to be read.
-        pending, self._pending = self._unread(), Pending()
-        whole = self._pace is not None or pending.change in {Change.FIRST, Change.CUT}
-        boxes = (WHOLE,) if whole else to_read(pending.boxes, self._taker.lines)
-        look = Look(self._frame.jpeg, boxes=boxes, who=self.who, before=self._taker.last)
+        pending, self._pending = self._unread(), PendingChange()
+        whole = self._pace is not None or pending.change in {ChangeKind.FIRST, ChangeKind.CUT}
+        boxes = (WHOLE,) if whole else areas_to_read(pending.boxes, self._taker.lines)
+        look = VisionRequest(self._frame.jpeg, boxes=boxes, who=self.who, before=self._taker.last)
         self._reading = _Reading(pending, look, self._frame.hash, self._screens if self._shown else None)
         return look
 
-    def _unread(self) -> Pending:
+    def _unread(self) -> PendingChange:
         """Return what has changed and was given to no reader, or to one that did not read it."""
         if self._reading is None or self._reading.screen != self._screens:
             return self._pending
@@ -254,10 +256,12 @@ class Share:
             log.warning("screen_not_read", problem=str(error))
         self._tell_trouble(str(error))
         pending = self._unread()
-        if pending.change is Change.FIRST:
-            nothing = Seen(Reading(Source.OCR), Why.SHARE_START, (WHOLE,), "", self._clock.now())
+        if pending.change is ChangeKind.FIRST:
+            nothing = ReadFrame(
+                VisionReading(VisionSource.OCR), ScreenNoteReason.SHARE_START, (WHOLE,), "", self._clock.now()
+            )
             await self._noted(nothing)
-            pending = Pending(Change.CUT, (WHOLE,))
+            pending = PendingChange(ChangeKind.CUT, (WHOLE,))
         self._pending = pending
         await self._clock.sleep(REST_AFTER_FAILURE_S)
 
@@ -285,7 +289,7 @@ class Share:
         if note is not None:
             await self._tell(note)
 
-    async def _noted(self, seen: Seen) -> None:
+    async def _noted(self, seen: ReadFrame) -> None:
         note = self._taker.handle(seen)
         if note is not None:
             await self._tell(note)
@@ -303,21 +307,21 @@ class Share:
         """
         name, screen = self._of_now().hash, self._screens
 
-        def latest() -> Look:
-            return Look(self._of_now().jpeg, who=self.who, question=question)
+        def latest() -> VisionRequest:
+            return VisionRequest(self._of_now().jpeg, who=self.who, question=question)
 
         reading = await self._readers.read(latest, urgent=True)
         self._refuse_when_over()
         self.counts["asked"] += 1
         if screen == self._screens:
-            await self._noted(Seen(reading, Why.ASKED, (WHOLE,), name, self._clock.now()))
-        if reading.source is Source.MODEL:
+            await self._noted(ReadFrame(reading, ScreenNoteReason.ASKED, (WHOLE,), name, self._clock.now()))
+        if reading.source is VisionSource.MODEL:
             return reading.description
         if not reading.lines:
             return "There is no text on it that I can read."
         return "\n".join(line.text for line in reading.lines)
 
-    def _of_now(self) -> Frame:
+    def _of_now(self) -> ScreenFrame:
         """Return the latest picture of what is shared now. Raises `NoPictureError`."""
         self._refuse_when_over()
         if self._frame is None or not self._shown or self._stale:

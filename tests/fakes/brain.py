@@ -10,7 +10,7 @@ import numpy as np
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.errors import SynthesisError
-from voice.speaking.port import Sound
+from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -64,7 +64,7 @@ class FakeVoice:
         self.breaks: set[tuple[str, int]] = set()
         self.waits: dict[tuple[str, int], asyncio.Event] = {}
 
-    async def stream(self, text: str) -> AsyncGenerator[Sound, None]:
+    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield the text as a quiet tone, word by word."""
         if text in self.mute:
             raise SynthesisError("The voice is hoarse. Give it tea.")
@@ -75,7 +75,7 @@ class FakeVoice:
                 raise SynthesisError("The voice broke. Give it tea.", spoken_share=number / len(words))
             if (wait := self.waits.get((text, number))) is not None:
                 await wait.wait()
-            yield Sound(np.full(self.frames_a_word * DISCORD_FRAME_SAMPLES, 100, dtype=np.int16), DISCORD_RATE_HZ)
+            yield AudioChunk(np.full(self.frames_a_word * DISCORD_FRAME_SAMPLES, 100, dtype=np.int16), DISCORD_RATE_HZ)
 
 
 class Listener:

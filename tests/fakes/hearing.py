@@ -9,7 +9,7 @@ import numpy as np
 
 from voice.asr.port import Recognition
 from voice.audio import LISTEN_RATE_HZ, duration_s
-from voice.transport.heard import SpeechFrames, TalkspurtEnded
+from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
     from voice.audio import Pcm

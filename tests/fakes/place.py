@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import FrameSource
     from voice.errors import LinkError
-    from voice.transport.heard import Heard
+    from voice.transport.audio_events import AudioEvent
 
 ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, "Juke", True)
 
@@ -22,7 +22,7 @@ ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, 
 class FakeLink:
     """A voice connection that hears what the test puts in and pulls frames as fast as the loop turns."""
 
-    def __init__(self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]) -> None:
+    def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source
         self.hear = sink
         self._lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -86,7 +86,7 @@ class FakePlace:
 
     @asynccontextmanager
     async def connect(
-        self, source: FrameSource, sink: Callable[[Sequence[Heard]], None], *, excludes: Callable[[int], bool]
+        self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AsyncIterator[FakeLink]:
         """Open a fake connection."""
         self.excludes = excludes

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voice.errors import RealtimeError
-from voice.realtime.port import Briefing, HeardSpeech, RealtimeFailed, RealtimeRestored, ReplyPiece
+from voice.realtime.port import Briefing, InputTranscript, RealtimeFailed, RealtimeRestored, ReplyPiece
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 
     from voice.audio import Pcm
-    from voice.realtime.port import RealtimeNews, Told, Tool, ToolCall, ToolRunner
+    from voice.realtime.port import ConversationItem, RealtimeNews, RealtimeTool, RealtimeToolCall, ToolRunner
 
 
-async def _nothing(call: ToolCall) -> str:
+async def _nothing(call: RealtimeToolCall) -> str:
     return ""
 
 
@@ -61,7 +61,7 @@ class FakeRealtime:
         self.usable = True
         self._on_event(RealtimeRestored())
 
-    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[HeardSpeech]:
+    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
         """Take what is said into the conversation."""
         number = next(self._ids)
         text = self.heard.pop(0)
@@ -71,10 +71,10 @@ class FakeRealtime:
             self.items[f"item_{number}"] = text or "(unclear)"
         return self._heard(number, text)
 
-    async def _heard(self, number: int, text: str | Exception | None) -> HeardSpeech:
+    async def _heard(self, number: int, text: str | Exception | None) -> InputTranscript:
         if isinstance(text, Exception):
             raise text
-        return HeardSpeech(text, (f"who_{number}", f"item_{number}"))
+        return InputTranscript(text, (f"who_{number}", f"item_{number}"))
 
     async def reply(self) -> AsyncGenerator[ReplyPiece, None]:
         """Yield the next answer: half a second of sound a word."""
@@ -99,7 +99,7 @@ class FakeRealtime:
         """Note how far it was heard."""
         self.interrupted.append(heard_ms)
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: ConversationItem) -> None:
         """Take an item in."""
         self.items[told.id] = told.text
 
@@ -112,6 +112,6 @@ class FakeRealtime:
         """Change the instructions."""
         self.instructions = instructions
 
-    def offer(self, tools: Iterable[Tool]) -> None:
+    def offer(self, tools: Iterable[RealtimeTool]) -> None:
         """Change what may be called."""
         self.tools = tuple(tool.name for tool in tools)

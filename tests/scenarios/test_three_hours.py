@@ -44,7 +44,7 @@ PASSING = (
     "voice.asr.port.Recognition",
     "voice.listening.utterance.Utterance",
     "voice.speaking.port.Speech",
-    "voice.transport.heard.SpeechFrames",
+    "voice.transport.audio_events.SpeechFrames",
 )
 MOST_PASSING = 12
 

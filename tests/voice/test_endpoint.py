@@ -6,7 +6,7 @@ import httpx
 import openai
 import pytest
 
-from voice.endpoint import OPENAI_URL, Endpoint, Remedies, may_pass, told
+from voice.endpoint import OPENAI_URL, Endpoint, Remedies, describe_failure, is_retryable
 
 KEY = "sk-secret"
 REMEDIES = Remedies(section="asr", answer="transcription", refused="asr.model", timeout="asr.timeout_s")
@@ -36,11 +36,11 @@ def _status(kind: type[openai.APIStatusError], status: int) -> openai.APIStatusE
 )
 def test_each_failure_is_told_with_its_remedy(error: Exception, cause: str, remedy: str, passes: bool) -> None:
     """What happened, which setting to look at, and whether waiting helps; what was sent never enters it."""
-    sentence = told(error, REMEDIES)
+    sentence = describe_failure(error, REMEDIES)
     assert cause in sentence
     assert remedy in sentence
     assert KEY not in sentence
-    assert may_pass(error) is passes
+    assert is_retryable(error) is passes
 
 
 @pytest.mark.asyncio

@@ -92,7 +92,7 @@ class GuardReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class PreviousUtterance:
     """What the same person was last heard to say, and how many seconds ago it ended."""
 
     text: str
@@ -100,7 +100,7 @@ class Before:
 
 
 def judge(
-    recognition: Recognition, *, speech_s: float, before: Before | None = None, own_words: str = ""
+    recognition: Recognition, *, speech_s: float, before: PreviousUtterance | None = None, own_words: str = ""
 ) -> GuardReason | None:
     """Return why `recognition` must be dropped, or None if it is to be believed.
 

@@ -20,10 +20,10 @@ import structlog
 
 from voice.asr.glossary import glossary_prompt
 from voice.asr.language_names import language_code
-from voice.asr.loops import compression_ratio
 from voice.asr.port import Recognition
+from voice.asr.repetition import compression_ratio
 from voice.audio import LISTEN_RATE_HZ, duration_s
-from voice.endpoint import Remedies, told
+from voice.endpoint import Remedies, describe_failure
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ UNKNOWN_LOGPROB = -0.6
 DETECTED_PROBABILITY = 0.9
 
 
-class Shape(Enum):
+class ResponseShape(Enum):
     """What an answer is asked to hold, the most first."""
 
     VERBOSE = "verbose"  # Whisper's figures for each segment, and the language
@@ -61,11 +61,11 @@ class Shape(Enum):
     PLAIN = "plain"  # the text alone
 
 
-_SHAPES = tuple(Shape)
-_ASKED: Mapping[Shape, dict[str, Any]] = {
-    Shape.VERBOSE: {"response_format": "verbose_json"},
-    Shape.LOGPROBS: {"response_format": "json", "include": ["logprobs"]},
-    Shape.PLAIN: {"response_format": "json"},
+_SHAPES = tuple(ResponseShape)
+_ASKED: Mapping[ResponseShape, dict[str, Any]] = {
+    ResponseShape.VERBOSE: {"response_format": "verbose_json"},
+    ResponseShape.LOGPROBS: {"response_format": "json", "include": ["logprobs"]},
+    ResponseShape.PLAIN: {"response_format": "json"},
 }
 
 
@@ -80,7 +80,7 @@ class RemoteRecognizer:
         self._endpoint = endpoint
         self._places = asyncio.Semaphore(calls_at_once)
         # OpenAI's later models refuse Whisper's figures: not asking them saves a call.
-        self._shape = Shape.LOGPROBS if endpoint.model.startswith("gpt-") else Shape.VERBOSE
+        self._shape = ResponseShape.LOGPROBS if endpoint.model.startswith("gpt-") else ResponseShape.VERBOSE
         # What is said now does not wait for a second try: the local model takes over.
         self._client = endpoint.open()
 
@@ -118,7 +118,7 @@ class RemoteRecognizer:
             except RecogniserError:
                 raise
             except Exception as error:
-                raise translated(error, self._endpoint) from error
+                raise translate_error(error, self._endpoint) from error
             compute_s = time.perf_counter() - started
         try:
             return _recognition(json.loads(body), heard, language, compute_s=compute_s)
@@ -140,7 +140,7 @@ class RemoteRecognizer:
                 body = await self._fetch(asked | _ASKED[shape])
             except (openai.BadRequestError, openai.UnprocessableEntityError):
                 # It may be the shape, or this request: the last shape's refusal is the request's.
-                if shape is Shape.PLAIN:
+                if shape is ResponseShape.PLAIN:
                     raise
                 continue
             if shape is not self._shape:
@@ -191,8 +191,8 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
 
 def _weighted(segments: Sequence[Mapping[str, Any]], figure: str) -> float | None:
     """Return a figure's mean over all segments, by the length of their text; None where nobody tells it."""
-    told = [(_number(each.get(figure)), len(str(each.get("text") or "")) + 1) for each in segments]
-    known = [(value, weight) for value, weight in told if value is not None]
+    weighted = [(_number(each.get(figure)), len(str(each.get("text") or "")) + 1) for each in segments]
+    known = [(value, weight) for value, weight in weighted if value is not None]
     return sum(value * weight for value, weight in known) / sum(weight for _, weight in known) if known else None
 
 
@@ -218,6 +218,6 @@ def _wav(pcm: Pcm) -> bytes:
     return file.getvalue()
 
 
-def translated(error: Exception, endpoint: Endpoint) -> RecogniserError:
+def translate_error(error: Exception, endpoint: Endpoint) -> RecogniserError:
     """Return `error` as a sentence with the remedy. Keys, sounds and texts never enter it."""
-    return RecogniserError(f"The recogniser {endpoint.model} at {endpoint.where} {told(error, _REMEDIES)}.")
+    return RecogniserError(f"The recogniser {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}.")

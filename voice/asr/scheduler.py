@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import structlog
 
 from voice.asr.fair_queue import Entry, FairQueue
-from voice.asr.worker import ModelThread, Request
+from voice.asr.worker import ModelThread, RecognitionRequest
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class RecognizerFigures:
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    request: Request
+    request: RecognitionRequest
     answer: asyncio.Future[Recognition]
 
 
@@ -123,7 +123,7 @@ class QueuedRecognizer:
         if self._dispatcher is None or self._dispatcher.done():
             self._places.release()
             self._check_running()
-        job = _Job(Request(pcm, language, glossary), asyncio.get_running_loop().create_future())
+        job = _Job(RecognitionRequest(pcm, language, glossary), asyncio.get_running_loop().create_future())
         entry, replaced = self._queue.add(job, speaker=speaker_id, interim=interim)
         if replaced is not None:
             self._shed(replaced)

@@ -17,10 +17,10 @@ from faster_whisper import WhisperModel
 from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.transcribe import get_suppressed_tokens
 
+from voice.asr.encoder_window import FULL_WINDOW_S, MAX_TOKENS, encoder_window
 from voice.asr.glossary import glossary_prompt
-from voice.asr.loops import compression_ratio, without_loop
 from voice.asr.port import Recognition
-from voice.asr.window import FULL_WINDOW_S, MAX_TOKENS, encoder_window
+from voice.asr.repetition import compression_ratio, remove_repetition
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RecogniserError
 
@@ -39,7 +39,7 @@ VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class DevicePlacement:
     """Where a model runs and with which numbers, as CTranslate2 names them."""
 
     device: str
@@ -51,7 +51,7 @@ def cuda_device_count() -> int:
     return int(ctranslate2.get_cuda_device_count())
 
 
-def placement(settings: AsrSettings, *, cuda_devices: int) -> Placement:
+def choose_placement(settings: AsrSettings, *, cuda_devices: int) -> DevicePlacement:
     """Return where to run, `auto` resolved. Raises `RecogniserError` when CUDA was asked for and is not there."""
     device = settings.device
     if device == "auto":
@@ -61,7 +61,7 @@ def placement(settings: AsrSettings, *, cuda_devices: int) -> Placement:
     compute_type = settings.compute_type
     if compute_type == "auto":
         compute_type = "float16" if device == "cuda" else "int8"
-    return Placement(device, compute_type)
+    return DevicePlacement(device, compute_type)
 
 
 # Real silence behind an utterance, before the padding. One that ends close behind its last word, as looking ahead
@@ -79,7 +79,7 @@ class WhisperEngine:
 
     def __init__(self, settings: AsrSettings) -> None:
         _check_model_dir(settings.model_dir)
-        place = placement(settings, cuda_devices=cuda_device_count())
+        place = choose_placement(settings, cuda_devices=cuda_device_count())
         try:
             self._model = WhisperModel(
                 str(settings.model_dir),
@@ -134,7 +134,7 @@ class WhisperEngine:
         tokens = result.sequences_ids[0]
         text = tokenizer.decode(tokens).strip()
         if len(tokens) >= window.token_cap:
-            text = without_loop(text)
+            text = remove_repetition(text)
         return Recognition(
             text=text,
             language=language,

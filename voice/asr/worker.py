@@ -30,7 +30,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RecognitionRequest:
     """What one recognition is asked for."""
 
     pcm: Pcm
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    request: Request
+    request: RecognitionRequest
     answer: asyncio.Future[Recognition]
 
 
@@ -81,7 +81,7 @@ class ModelThread:
             self.abandon()
             raise
 
-    async def run(self, request: Request) -> Recognition:
+    async def run(self, request: RecognitionRequest) -> Recognition:
         """Return what the engine makes of `request`. Raises `RecogniserError`, also when the thread died."""
         if not self.is_alive:
             raise RecogniserError("The speech model's thread has ended.")

@@ -1,1 +1,1 @@
-"""Hearing people one by one: voice activity, endpointing, utterances. `Ears` is what a room owns."""
+"""Hearing people one by one: voice activity, endpointing, utterances. `RoomListener` is what a room owns."""

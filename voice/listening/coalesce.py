@@ -18,7 +18,7 @@ _EFFECT = re.compile(r"[\[(*♪][^\[\]()*♪]+[\])*♪][.!]?")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
-class Spoken(Protocol):
+class TimedText(Protocol):
     """What coalescing looks at of an utterance's text. Times are monotonic seconds."""
 
     @property
@@ -38,7 +38,7 @@ class Spoken(Protocol):
         """Return when it ended, acoustically."""
 
 
-SpokenT = TypeVar("SpokenT", bound=Spoken)
+SpokenT = TypeVar("SpokenT", bound=TimedText)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _Last:
     ended_at: float
 
 
-class Coalescing(Generic[SpokenT]):
+class UtteranceCoalescer(Generic[SpokenT]):
     """Holds what was said until the moment is over. Owned by the room's hearing; not thread-safe.
 
     `longest_wait_s`: after so long a moment is over whoever still speaks, for an open microphone never ends.
@@ -96,7 +96,7 @@ class Coalescing(Generic[SpokenT]):
         return moment
 
 
-def is_effect(text: str) -> bool:
+def is_sound_effect(text: str) -> bool:
     """Return whether `text` is no words but says what sounded: '[laughter]', '(coughs)', '*sighs*'."""
     return _EFFECT.fullmatch(text.strip()) is not None
 

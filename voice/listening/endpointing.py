@@ -33,7 +33,7 @@ REMAINDER_MIN_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class AudioWindow:
     """One window of 32 ms as endpointing sees it. `probability` of speech 0-1, `rms` of full scale 0-1."""
 
     probability: float
@@ -65,7 +65,7 @@ class SpeechClosed:
 class SpeechPaused:
     """The person is silent, perhaps for good: then the utterance is `start` to `end`, voiced from `first` to `last`.
 
-    Where there is a judge it is to be asked now; see `Endpointing.answer`.
+    Where there is a judge it is to be asked now; see `Endpointer.answer`.
     """
 
     start: int
@@ -87,7 +87,7 @@ class SpeechDismissed:
     last: int
 
 
-Effect: TypeAlias = SpeechOpened | SpeechPaused | SpeechResumed | SpeechClosed | SpeechDismissed
+EndpointingEvent: TypeAlias = SpeechOpened | SpeechPaused | SpeechResumed | SpeechClosed | SpeechDismissed
 
 
 @dataclass(slots=True)
@@ -106,12 +106,12 @@ class _Stretch:
     asking: bool = False
 
 
-def windows_of(seconds: float) -> int:
+def window_count(seconds: float) -> int:
     """Return how many windows `seconds` are, rounded up: a limit is never shorter than asked for."""
     return math.ceil(round(seconds / WINDOW_S, 6))
 
 
-class Endpointing:
+class Endpointer:
     """Cuts one person's windows into utterances. Owned by their listener; not thread-safe.
 
     `judged`: somebody answers in each pause how likely the person has finished.
@@ -121,21 +121,21 @@ class Endpointing:
         self._judged = judged
         self._on = settings.speech_on
         self._off = settings.speech_off
-        self._min_voiced = windows_of(settings.min_speech_s)
-        self._pre_roll = windows_of(settings.pre_roll_s)
+        self._min_voiced = window_count(settings.min_speech_s)
+        self._pre_roll = window_count(settings.pre_roll_s)
         self._finished_probability = settings.finished_probability
-        self._end_silence = windows_of(settings.end_silence_s)
-        self._finished_silence = windows_of(settings.finished_silence_s) if judged else self._end_silence
-        self._unfinished_silence = windows_of(settings.unfinished_silence_s) if judged else self._end_silence
+        self._end_silence = window_count(settings.end_silence_s)
+        self._finished_silence = window_count(settings.finished_silence_s) if judged else self._end_silence
+        self._unfinished_silence = window_count(settings.unfinished_silence_s) if judged else self._end_silence
         # From here on an answer decides.
         self._shortest = min(self._end_silence, self._finished_silence)
-        self._arming_dip = min(windows_of(ARMING_DIP_S), self._shortest)
-        self._tail = min(windows_of(settings.tail_s), self._shortest)
+        self._arming_dip = min(window_count(ARMING_DIP_S), self._shortest)
+        self._tail = min(window_count(settings.tail_s), self._shortest)
         # Not before the tail is complete, so that what may be recognised ahead is the utterance to the sample.
-        self._pause = max(windows_of(settings.pause_s), self._tail)
+        self._pause = max(window_count(settings.pause_s), self._tail)
         # Rounded down: the recogniser hears no more than its 30 s.
         self._longest = int(settings.max_utterance_s / WINDOW_S)
-        self._cut_search = windows_of(CUT_SEARCH_S)
+        self._cut_search = window_count(CUT_SEARCH_S)
         self._next = 0
         self._free_from = 0  # windows before it belong to an utterance already closed
         self._speaking = False
@@ -175,7 +175,7 @@ class Endpointing:
         stretch = self._stretch
         return stretch is not None and stretch.asking and self._next - stretch.last >= self._shortest
 
-    def answer(self, last: int, probability: float | None) -> list[Effect]:
+    def answer(self, last: int, probability: float | None) -> list[EndpointingEvent]:
         """Take the answer for the pause after window `last` (exclusive): how likely the person has finished.
 
         None: it is not known, and the fixed silence holds. An answer for a pause that is over changes nothing.
@@ -192,7 +192,7 @@ class Endpointing:
             stretch.limit = self._unfinished_silence
         return self._close(stretch) if self._next - last >= stretch.limit else []
 
-    def handle(self, window: Window) -> list[Effect]:
+    def handle(self, window: AudioWindow) -> list[EndpointingEvent]:
         """Take the next window and return what it decides, in order. Not to be called while `awaits_answer`."""
         assert not self.awaits_answer, "this window cannot be decided about yet"
         index = self._next
@@ -209,7 +209,7 @@ class Endpointing:
             return self._on_voiced(stretch, index)
         return self._on_silence(stretch, index)
 
-    def finish(self) -> list[Effect]:
+    def finish(self) -> list[EndpointingEvent]:
         """End whatever is under way: the person left."""
         stretch = self._stretch
         if stretch is None:
@@ -231,10 +231,10 @@ class Endpointing:
         self._loudness = []
         return stretch
 
-    def _on_voiced(self, stretch: _Stretch, index: int) -> list[Effect]:
+    def _on_voiced(self, stretch: _Stretch, index: int) -> list[EndpointingEvent]:
         stretch.voiced += 1
         stretch.last = index + 1
-        effects: list[Effect] = []
+        effects: list[EndpointingEvent] = []
         if stretch.paused:
             stretch.paused = stretch.asking = False
             stretch.limit = self._end_silence
@@ -244,17 +244,17 @@ class Endpointing:
             effects.append(SpeechOpened(stretch.first))
         return effects + self._cut_if_too_long(stretch)
 
-    def _on_silence(self, stretch: _Stretch, index: int) -> list[Effect]:
+    def _on_silence(self, stretch: _Stretch, index: int) -> list[EndpointingEvent]:
         silence = index + 1 - stretch.last
         if silence >= (stretch.limit if stretch.armed else self._arming_dip) and not stretch.asking:
             return self._close(stretch)
-        effects: list[Effect] = []
+        effects: list[EndpointingEvent] = []
         if stretch.armed and silence == self._pause < self._shortest:
             stretch.paused, stretch.asking = True, self._judged
             effects.append(SpeechPaused(stretch.start, stretch.last + self._tail, stretch.first, stretch.last))
         return effects + self._cut_if_too_long(stretch)
 
-    def _close(self, stretch: _Stretch) -> list[Effect]:
+    def _close(self, stretch: _Stretch) -> list[EndpointingEvent]:
         self._stretch = None
         self._loudness = []
         if not stretch.armed:
@@ -264,7 +264,7 @@ class Endpointing:
         self._free_from = end
         return [SpeechClosed(stretch.start, end, stretch.first, stretch.last, cut=False)]
 
-    def _cut_if_too_long(self, stretch: _Stretch) -> list[Effect]:
+    def _cut_if_too_long(self, stretch: _Stretch) -> list[EndpointingEvent]:
         if self._next - stretch.start < self._longest:
             return []
         at = self._quietest(stretch)
@@ -282,7 +282,7 @@ class Endpointing:
             last=stretch.last,
             voiced=remainder_voiced,
             armed=False,
-            min_voiced=min(self._min_voiced, windows_of(REMAINDER_MIN_S)),
+            min_voiced=min(self._min_voiced, window_count(REMAINDER_MIN_S)),
             limit=self._end_silence,
         )
         self._stretch = rest

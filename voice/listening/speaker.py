@@ -16,13 +16,13 @@ import numpy as np
 from voice.audio import LISTEN_RATE_HZ
 from voice.listening.endpointing import (
     WINDOW_S,
-    Endpointing,
+    AudioWindow,
+    Endpointer,
     SpeechClosed,
     SpeechDismissed,
     SpeechOpened,
     SpeechPaused,
     SpeechResumed,
-    Window,
 )
 from voice.listening.utterance import (
     DropReason,
@@ -34,15 +34,15 @@ from voice.listening.utterance import (
     UtteranceDropped,
 )
 from voice.listening.vad import INT16_FULL_SCALE, WINDOW_SAMPLES, VadState, WindowRun
-from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from voice.audio import Pcm
-    from voice.listening.endpointing import Effect
+    from voice.listening.endpointing import EndpointingEvent
     from voice.listening.settings import ListeningSettings
-    from voice.transport.heard import Heard
+    from voice.transport.audio_events import AudioEvent
 
 # The transport reports a talkspurt's end after 200 ms without a packet. Should that mark be lost, an utterance
 # must not stay open for ever.
@@ -59,7 +59,7 @@ class _Piece:
 
 
 class SpeakerListener:
-    """Turns one person's frames into utterances. Owned by `Ears`; not thread-safe.
+    """Turns one person's frames into utterances. Owned by `RoomListener`; not thread-safe.
 
     In three steps, so that windows of several people can be scored in one call: `hear` and `pass_time` lay the
     time line, `unscored` gives the windows that need a probability, `decide` takes the probabilities. `judged`: each
@@ -72,7 +72,7 @@ class SpeakerListener:
         self.user_id = user_id
         self._settings = settings
         self._new_id = new_id
-        self._endpointing = Endpointing(settings, judged=judged)
+        self._endpointing = Endpointer(settings, judged=judged)
         self._judged = judged
         # The pause that the person is in, and what their utterance is if it is the end.
         self._pause: tuple[SpeechPaused, Utterance] | None = None
@@ -103,7 +103,7 @@ class SpeakerListener:
         """How many seconds of voiced sound the speech under way has, before it is certain too; 0.0 without any."""
         return self._endpointing.voiced_windows * WINDOW_S
 
-    def hear(self, event: Heard) -> None:
+    def hear(self, event: AudioEvent) -> None:
         """Lay what the transport handed on."""
         match event:
             case SpeechFrames():
@@ -166,7 +166,7 @@ class SpeakerListener:
         while self._undecided and not self._endpointing.awaits_answer:
             piece, probability = self._undecided.popleft()
             self._kept.append(piece)
-            window = Window(probability, 0.0 if piece.silent else _rms(piece.pcm))
+            window = AudioWindow(probability, 0.0 if piece.silent else _rms(piece.pcm))
             for effect in self._endpointing.handle(window):
                 events.extend(self._events(effect, now))
             self._drop_unneeded()
@@ -221,7 +221,7 @@ class SpeakerListener:
         self._partial_samples = 0
         self._partial_silent = True
 
-    def _events(self, effect: Effect, now: float) -> list[ListeningEvent]:
+    def _events(self, effect: EndpointingEvent, now: float) -> list[ListeningEvent]:
         match effect:
             case SpeechOpened(first):
                 return [SpeechStarted(self.user_id, self._start_of(first))]

@@ -40,7 +40,7 @@ class PauseBegan:
     """A person in the midst of speech is silent: this is what `utterance` will be if it is for good.
 
     If it is, the same utterance follows, under the same id and equal to the sample, `closed_at` apart. Where
-    `asks` is true, `Ears.answer` is owed within a second, whatever comes.
+    `asks` is true, `RoomListener.answer` is owed within a second, whatever comes.
     """
 
     utterance: Utterance

@@ -28,7 +28,7 @@ MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class ConnectionEnd:
     """Why a connection ended: expiring (we renew it), expired, or lost for `error`."""
 
     reason: str
@@ -50,7 +50,7 @@ async def dial(client: openai.AsyncOpenAI, *, model: str, within_s: float) -> As
         return await manager.enter()
 
 
-class Connection:
+class RealtimeConnection:
     """A socket while it lives. `hold` is its life; `translated` makes our errors of any other.
 
     *Ownership*: `hold` owns the tasks that read, write and run beside, and ends them; whoever dialled calls `close`.
@@ -61,7 +61,7 @@ class Connection:
     ) -> None:
         self._socket = socket
         self._translated = translated
-        self._over: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+        self._over: asyncio.Future[ConnectionEnd] = asyncio.get_running_loop().create_future()
         self._outgoing: asyncio.Queue[ClientEvent] = asyncio.Queue(OUTGOING_EVENTS)
         self._tasks = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
@@ -84,11 +84,11 @@ class Connection:
     def end(self, reason: str, error: RealtimeError | None = None) -> None:
         """End it; the first reason counts."""
         if not self._over.done():
-            self._over.set_result(End(reason, error))
+            self._over.set_result(ConnectionEnd(reason, error))
 
     async def hold(
         self, *, on_event: Callable[[Mapping[str, Any]], None], beside: Iterable[tuple[str, Coroutine[Any, Any, None]]]
-    ) -> End:
+    ) -> ConnectionEnd:
         """Read and write until it ends; return why. `beside`: named work that lives as long."""
         async with self._tasks:
             self.start(self._read(on_event), "realtime-read")

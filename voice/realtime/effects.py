@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
-    from voice.realtime.port import ToolCall
+    from voice.realtime.port import RealtimeToolCall
     from voice.realtime.wire import ClientEvent
 
 
-class Ending(StrEnum):
+class ResponseStatus(StrEnum):
     """How an answer ended."""
 
     COMPLETE = "complete"
@@ -21,14 +21,14 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
+class SendEvent:
     """Send this to the server."""
 
     event: ClientEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class InputTranscribed:
     """Input `input_id` is item `item_id` and means `text`; None: the server could not tell."""
 
     input_id: int
@@ -37,7 +37,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
+class AudioDelta:
     """Sound of the answer."""
 
     item_id: str
@@ -45,7 +45,7 @@ class Sound:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TextDelta:
     """Words of the answer."""
 
     item_id: str
@@ -53,36 +53,46 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ResponseEnded:
     """The answer ended; `code` names the failure."""
 
-    how: Ending
+    how: ResponseStatus
     code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ToolCallRequested:
     """A tool is wanted; `tool_output` owes its result."""
 
-    call: ToolCall
+    call: RealtimeToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class SessionReady:
     """The session took its configuration."""
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
+class SessionExpired:
     """The session is over, as the server says."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ServerError:
     """The server reports an error; the session goes on."""
 
     code: str
     message: str
 
 
-Effect: TypeAlias = Send | Heard | Sound | Words | Ended | Wanted | Ready | Expired | Trouble
+Effect: TypeAlias = (
+    SendEvent
+    | InputTranscribed
+    | AudioDelta
+    | TextDelta
+    | ResponseEnded
+    | ToolCallRequested
+    | SessionReady
+    | SessionExpired
+    | ServerError
+)

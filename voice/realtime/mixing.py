@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LONGEST_PAUSE_S = 0.5
 
 
-def mixed(sounds: Sequence[tuple[float, Pcm]], rate_hz: int) -> Pcm:
+def mix_speakers(sounds: Sequence[tuple[float, Pcm]], rate_hz: int) -> Pcm:
     """Return sounds (mono int16, each with its beginning in seconds) laid over each other; what is too loud is clipped.
 
     Silence in which nobody speaks is shortened to `LONGEST_PAUSE_S`.

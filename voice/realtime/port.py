@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 REALTIME_RATE_HZ = 24_000
 
 
-class Role(StrEnum):
+class ItemRole(StrEnum):
     """Whose words a text item holds."""
 
     SYSTEM = "system"
@@ -25,16 +25,16 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ConversationItem:
     """A conversation item in writing. `id`: at most 32 characters, chosen by whoever tells it, once a session."""
 
     id: str
-    role: Role
+    role: ItemRole
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class RealtimeTool:
     """A function the model may call. `parameters`: its JSON schema."""
 
     name: str
@@ -48,12 +48,12 @@ class Briefing:
     call."""
 
     instructions: str
-    items: tuple[Told, ...] = ()
-    tools: tuple[Tool, ...] = ()
+    items: tuple[ConversationItem, ...] = ()
+    tools: tuple[RealtimeTool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class RealtimeToolCall:
     """The model's wish to call a function. `arguments`: JSON, as the model wrote it."""
 
     call_id: str
@@ -62,11 +62,11 @@ class ToolCall:
 
 
 # Carries a tool call out and returns what the model is told of it; failures are told as text too.
-ToolRunner = Callable[[ToolCall], Awaitable[str]]
+ToolRunner = Callable[[RealtimeToolCall], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class HeardSpeech:
+class InputTranscript:
     """What the session made of one input, and the conversation items that hold it. `text` None: it can't tell, though
     the model has heard it."""
 
@@ -116,7 +116,7 @@ class Realtime(Protocol):
     def usable(self) -> bool:
         """Return whether it has not been given up, or is back."""
 
-    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[HeardSpeech]:
+    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
         """Say `pcm` (mono int16, 16 kHz) to the model after `speakers`, who says it, in writing. It is on its way when
         this returns; await what was heard. Both raise `RealtimeError`."""
 
@@ -126,7 +126,7 @@ class Realtime(Protocol):
     def interrupt(self, heard_ms: int) -> None:
         """Break the answer off; `heard_ms` of its sound were heard, the rest is unsaid. Also after its last piece."""
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: ConversationItem) -> None:
         """Put something written into the conversation."""
 
     def forget(self, item_ids: Iterable[str]) -> None:
@@ -135,5 +135,5 @@ class Realtime(Protocol):
     def instruct(self, instructions: str) -> None:
         """Change the instructions."""
 
-    def offer(self, tools: Iterable[Tool]) -> None:
+    def offer(self, tools: Iterable[RealtimeTool]) -> None:
         """Change what the model may call."""

@@ -11,16 +11,28 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from voice.realtime.effects import Effect, Ended, Ending, Expired, Heard, Ready, Send, Sound, Trouble, Wanted, Words
-from voice.realtime.port import REALTIME_RATE_HZ, Role, Told, ToolCall
-from voice.realtime.wire import created, function, label_ids, said, samples, settings_of
+from voice.realtime.effects import (
+    AudioDelta,
+    Effect,
+    InputTranscribed,
+    ResponseEnded,
+    ResponseStatus,
+    SendEvent,
+    ServerError,
+    SessionExpired,
+    SessionReady,
+    TextDelta,
+    ToolCallRequested,
+)
+from voice.realtime.port import REALTIME_RATE_HZ, ConversationItem, ItemRole, RealtimeToolCall
+from voice.realtime.wire import create_item, decode_audio, input_events, label_ids, session_update, tool_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from voice.audio import Pcm
-    from voice.realtime.port import Briefing, Tool
-    from voice.realtime.wire import ClientEvent, Configuration
+    from voice.realtime.port import Briefing, RealtimeTool
+    from voice.realtime.wire import ClientEvent, SessionConfiguration
 
 # Model calls of one answer that may be function calls; then it must speak.
 TOOL_STEPS = 2
@@ -74,7 +86,7 @@ class _Answer:
 class RealtimeProtocol:
     """One room's conversation over any number of connections, one after the other."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: SessionConfiguration) -> None:
         self._configuration = configuration
         self._ids = itertools.count(1)
         self._connected = False
@@ -99,7 +111,7 @@ class RealtimeProtocol:
     def opened(self, briefing: Briefing) -> list[ClientEvent]:
         """Return what a fresh connection is sent: settings, the window, what was not understood, what was asked."""
         self._connected = True
-        events = [settings_of(self._configuration, briefing), *(created(told) for told in briefing.items)]
+        events = [session_update(self._configuration, briefing), *(create_item(told) for told in briefing.items)]
         for waiting in self._unheard.values():
             events += self._say(waiting)
         answer = self._answer
@@ -108,8 +120,8 @@ class RealtimeProtocol:
                 answer.resumed = True
                 spoken = " ".join(answer.words.values()).strip()
                 answer.begun = (self._own_id("cut"), self._own_id("cut"))
-                events.append(created(Told(answer.begun[0], Role.ASSISTANT, spoken)))
-                events.append(created(Told(answer.begun[1], Role.SYSTEM, BROKEN_OFF)))
+                events.append(create_item(ConversationItem(answer.begun[0], ItemRole.ASSISTANT, spoken)))
+                events.append(create_item(ConversationItem(answer.begun[1], ItemRole.SYSTEM, BROKEN_OFF)))
             answer.respond_anew()
             events.append({"type": "response.create"})
         return events
@@ -123,7 +135,7 @@ class RealtimeProtocol:
         answer = self._answer
         if answer is not None and not answer.over and answer.resumed:
             answer.over = True
-            return [Ended(Ending.FAILED, "connection_lost")]
+            return [ResponseEnded(ResponseStatus.FAILED, "connection_lost")]
         return []
 
     # -- commands --------------------------------------------------------------------------------------------
@@ -178,9 +190,9 @@ class RealtimeProtocol:
         self._answer = None
         return events if self._connected else []
 
-    def tell(self, told: Told) -> list[ClientEvent]:
+    def tell(self, told: ConversationItem) -> list[ClientEvent]:
         """Put a written item into the conversation. Not kept: a fresh session is briefed with what counts then."""
-        return [created(told)] if self._connected else []
+        return [create_item(told)] if self._connected else []
 
     def forget(self, item_ids: Iterable[str]) -> list[ClientEvent]:
         """Take items out of the conversation."""
@@ -191,9 +203,9 @@ class RealtimeProtocol:
         wanted = {"type": "realtime", "instructions": instructions}
         return [{"type": "session.update", "session": wanted}] if self._connected else []
 
-    def offer(self, tools: Iterable[Tool]) -> list[ClientEvent]:
+    def offer(self, tools: Iterable[RealtimeTool]) -> list[ClientEvent]:
         """Change what the model may call."""
-        wanted = {"type": "realtime", "tools": [function(tool) for tool in tools]}
+        wanted = {"type": "realtime", "tools": [tool_schema(tool) for tool in tools]}
         return [{"type": "session.update", "session": wanted}] if self._connected else []
 
     def tool_output(self, call_id: str, output: str) -> list[ClientEvent]:
@@ -215,7 +227,7 @@ class RealtimeProtocol:
         kind = str(event.get("type"))
         match kind:
             case "session.updated":
-                return [Ready()]
+                return [SessionReady()]
             case "input_audio_buffer.committed":
                 return self._committed(str(event.get("item_id")))
             case "conversation.item.input_audio_transcription.completed":
@@ -235,26 +247,26 @@ class RealtimeProtocol:
         committed.item_id = item_id
         if committed.id in self._unheard:
             return []
-        return [Send(event) for event in self.forget(label_ids(committed.id, item_id))]
+        return [SendEvent(event) for event in self.forget(label_ids(committed.id, item_id))]
 
     def _transcribed(self, item_id: str, text: str | None) -> list[Effect]:
         for waiting in self._unheard.values():
             if waiting.item_id == item_id:
                 del self._unheard[waiting.id]
-                return [Heard(waiting.id, item_id, text)]
+                return [InputTranscribed(waiting.id, item_id, text)]
         return []
 
     def _error(self, error: Mapping[str, Any]) -> list[Effect]:
         code = str(error.get("code") or error.get("type") or "unknown")
         if code == "session_expired":
-            return [Expired()]
+            return [SessionExpired()]
         if code in HARMLESS:
             return []
         if code == "input_audio_buffer_commit_empty" and self._uncommitted:
             refused = self._uncommitted.pop(0)
             if self._unheard.pop(refused.id, None) is not None:
-                return [Heard(refused.id, "", None)]
-        return [Trouble(code, str(error.get("message", "")))]
+                return [InputTranscribed(refused.id, "", None)]
+        return [ServerError(code, str(error.get("message", "")))]
 
     def _of_answer(self, kind: str, event: Mapping[str, Any]) -> list[Effect]:
         answer = self._answer
@@ -272,18 +284,18 @@ class RealtimeProtocol:
         item_id = str(event.get("item_id"))
         match kind:
             case "response.output_audio.delta":
-                pcm = samples(str(event.get("delta", "")))
+                pcm = decode_audio(str(event.get("delta", "")))
                 answer.sound[item_id] = answer.sound.get(item_id, 0) + len(pcm) * 1000 // REALTIME_RATE_HZ
-                return [Sound(item_id, pcm)] if len(pcm) else []
+                return [AudioDelta(item_id, pcm)] if len(pcm) else []
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
                 words = str(event.get("delta", ""))
                 answer.words[item_id] = answer.words.get(item_id, "") + words
-                return [Words(item_id, words)] if words else []
+                return [TextDelta(item_id, words)] if words else []
             case "response.function_call_arguments.done":
-                call = ToolCall(str(event.get("call_id")), str(event.get("name")), str(event.get("arguments")))
+                call = RealtimeToolCall(str(event.get("call_id")), str(event.get("name")), str(event.get("arguments")))
                 answer.calls.add(call.call_id)
                 answer.called = True
-                return [Wanted(call)]
+                return [ToolCallRequested(call)]
         return []
 
     def _done(self, answer: _Answer, response: Mapping[str, Any]) -> list[Effect]:
@@ -294,24 +306,24 @@ class RealtimeProtocol:
             case "failed":
                 answer.over = True
                 error = details.get("error") or {}
-                return [Ended(Ending.FAILED, str(error.get("code") or error.get("type") or "unknown"))]
+                return [ResponseEnded(ResponseStatus.FAILED, str(error.get("code") or error.get("type") or "unknown"))]
             case "cancelled":
                 answer.over = True
-                return [Ended(Ending.CANCELLED)]
+                return [ResponseEnded(ResponseStatus.CANCELLED)]
         if answer.called:
             answer.steps += 1
             answer.done = True
             # A quick tool is ready before the response that called it has ended.
-            return [] if answer.calls else [Send(_go_on(answer))]
+            return [] if answer.calls else [SendEvent(_go_on(answer))]
         answer.over = True
-        return [Ended(Ending.COMPLETE)]
+        return [ResponseEnded(ResponseStatus.COMPLETE)]
 
     def _own_id(self, what: str) -> str:
         return f"{what}_{next(self._ids)}"
 
     def _say(self, waiting: _Input) -> list[ClientEvent]:
         self._uncommitted.append(waiting)
-        return said(waiting.id, waiting.speakers, waiting.pcm)
+        return input_events(waiting.id, waiting.speakers, waiting.pcm)
 
 
 def _go_on(answer: _Answer) -> ClientEvent:

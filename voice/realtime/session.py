@@ -15,22 +15,33 @@ import structlog
 from voice.audio import LISTEN_RATE_HZ
 from voice.endpoint import address, open_client
 from voice.errors import RealtimeError
-from voice.realtime.connection import Connection, End, dial
-from voice.realtime.effects import Ended, Ending, Expired, Heard, Ready, Send, Sound, Trouble, Wanted, Words
-from voice.realtime.patience import Patience
-from voice.realtime.pieces import Pieces
+from voice.realtime.connection import ConnectionEnd, RealtimeConnection, dial
+from voice.realtime.effects import (
+    AudioDelta,
+    InputTranscribed,
+    ResponseEnded,
+    ResponseStatus,
+    SendEvent,
+    ServerError,
+    SessionExpired,
+    SessionReady,
+    TextDelta,
+    ToolCallRequested,
+)
+from voice.realtime.error_messages import error_for_code, translate_error
+from voice.realtime.failure_budget import FailureBudget
 from voice.realtime.port import (
     REALTIME_RATE_HZ,
-    HeardSpeech,
+    InputTranscript,
     RealtimeFailed,
     RealtimeRenewed,
     RealtimeRestored,
     ReplyPiece,
 )
 from voice.realtime.protocol import RealtimeProtocol
-from voice.realtime.troubles import told, translated
-from voice.realtime.wire import Configuration, label_ids
-from voice.speaking.resample import to_rate
+from voice.realtime.reply_queue import ReplyQueue
+from voice.realtime.wire import SessionConfiguration, label_ids
+from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -39,7 +50,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
     from voice.realtime.effects import Effect
-    from voice.realtime.port import Briefing, RealtimeNews, Told, Tool, ToolCall, ToolRunner
+    from voice.realtime.port import Briefing, ConversationItem, RealtimeNews, RealtimeTool, RealtimeToolCall, ToolRunner
     from voice.realtime.settings import RealtimeSettings
     from voice.realtime.wire import ClientEvent
 
@@ -63,7 +74,7 @@ NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
 GIVEN_UP = "given_up"
 
 
-class Clock(Protocol):
+class AsyncClock(Protocol):
     """Where the session reads the time and waits."""
 
     def monotonic(self) -> float:
@@ -87,7 +98,7 @@ class RealtimeSession:
         *,
         api_key: str,
         brief: Callable[[], Briefing],
-        clock: Clock,
+        clock: AsyncClock,
         on_event: Callable[[RealtimeNews], None],
         run_tool: ToolRunner | None = None,
         language: str | None = None,
@@ -98,14 +109,16 @@ class RealtimeSession:
         self._clock = clock
         self._on_event = on_event
         self._run_tool = run_tool
-        self._protocol = RealtimeProtocol(Configuration(settings.voice, settings.transcription_model, language))
-        self._connection: Connection | None = None
-        self._hearing: dict[int, asyncio.Future[Heard]] = {}
-        self._pieces: Pieces | None = None
+        self._protocol = RealtimeProtocol(SessionConfiguration(settings.voice, settings.transcription_model, language))
+        self._connection: RealtimeConnection | None = None
+        self._hearing: dict[int, asyncio.Future[InputTranscribed]] = {}
+        self._pieces: ReplyQueue | None = None
         self._failed: RealtimeError | None = None
         # Whether the connection at hand is to show that what was given up is well again.
         self._on_trial = False
-        self._patience = Patience(failures_in_a_row=settings.failures_before_fallback, rest_s=settings.retry_after_s)
+        self._patience = FailureBudget(
+            failures_in_a_row=settings.failures_before_fallback, rest_s=settings.retry_after_s
+        )
         self.ready = asyncio.Event()
 
     # -- what the room asks ----------------------------------------------------------------------------------
@@ -115,16 +128,16 @@ class RealtimeSession:
         """Return whether it has not been given up, or is back."""
         return self._failed is None
 
-    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[HeardSpeech]:
+    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
         """Say `pcm` (mono int16, 16 kHz) to the model. See `Realtime.hear`."""
         self._refuse_when_failed()
-        input_id, events = self._protocol.hear(to_rate(pcm, LISTEN_RATE_HZ, REALTIME_RATE_HZ), speakers=speakers)
-        heard: asyncio.Future[Heard] = asyncio.get_running_loop().create_future()
+        input_id, events = self._protocol.hear(resample(pcm, LISTEN_RATE_HZ, REALTIME_RATE_HZ), speakers=speakers)
+        heard: asyncio.Future[InputTranscribed] = asyncio.get_running_loop().create_future()
         self._hearing[input_id] = heard
         self._send(events)
         return self._heard(input_id, heard)
 
-    async def _heard(self, input_id: int, heard: asyncio.Future[Heard]) -> HeardSpeech:
+    async def _heard(self, input_id: int, heard: asyncio.Future[InputTranscribed]) -> InputTranscript:
         try:
             async with asyncio.timeout(self._settings.hear_timeout_s):
                 found = await heard
@@ -133,16 +146,16 @@ class RealtimeSession:
             if item_id is None:
                 raise RealtimeError(NOT_WRITTEN) from exc
             self._not_written()
-            found = Heard(input_id, item_id, None)
+            found = InputTranscribed(input_id, item_id, None)
         finally:
             self._protocol.give_up(input_id)
             self._hearing.pop(input_id, None)
-        return HeardSpeech(found.text, label_ids(input_id, found.item_id) if found.item_id else ())
+        return InputTranscript(found.text, label_ids(input_id, found.item_id) if found.item_id else ())
 
     async def reply(self) -> AsyncGenerator[ReplyPiece, None]:
         """Yield the model's answer as it comes. See `Realtime.reply`."""
         self._refuse_when_failed()
-        pieces = self._pieces = Pieces()
+        pieces = self._pieces = ReplyQueue()
         self._send(self._protocol.ask())
         while True:
             try:
@@ -155,8 +168,8 @@ class RealtimeSession:
             if isinstance(piece, ReplyPiece):
                 yield piece
                 continue
-            if piece.how is Ending.FAILED:
-                failure = self._failed or told(piece.code, model=self._settings.model, where=self._where)
+            if piece.how is ResponseStatus.FAILED:
+                failure = self._failed or error_for_code(piece.code, model=self._settings.model, where=self._where)
                 if piece.code != GIVEN_UP:
                     self._answer_failed(failure)
                 raise failure
@@ -168,9 +181,9 @@ class RealtimeSession:
         self._pieces = None
         self._send(self._protocol.interrupt(heard_ms))
 
-    def tell(self, told: Told) -> None:
+    def tell(self, item: ConversationItem) -> None:
         """Put something written into the conversation."""
-        self._send(self._protocol.tell(told))
+        self._send(self._protocol.tell(item))
 
     def forget(self, item_ids: Iterable[str]) -> None:
         """Take items out of the conversation."""
@@ -180,7 +193,7 @@ class RealtimeSession:
         """Change the instructions."""
         self._send(self._protocol.instruct(instructions))
 
-    def offer(self, tools: Iterable[Tool]) -> None:
+    def offer(self, tools: Iterable[RealtimeTool]) -> None:
         """Change what the model may call."""
         self._send(self._protocol.offer(tools))
 
@@ -216,14 +229,14 @@ class RealtimeSession:
         if self._failed is None:
             self._on_event(RealtimeRenewed(end.reason))
 
-    async def _connected(self, client: openai.AsyncOpenAI) -> End:
+    async def _connected(self, client: openai.AsyncOpenAI) -> ConnectionEnd:
         """Hold one connection to its end and return why it ended."""
         settings = self._settings
         try:
             socket = await dial(client, model=settings.model, within_s=settings.connect_timeout_s)
         except Exception as error:  # noqa: BLE001 - every kind is translated
-            return End("lost", self._translated(error))
-        connection = self._connection = Connection(socket, translated=self._translated)
+            return ConnectionEnd("lost", self._translated(error))
+        connection = self._connection = RealtimeConnection(socket, translated=self._translated)
         log.info("realtime_session_opened", model=settings.model)
         beside = [("realtime-renewal", self._renew(connection))]
         if self._on_trial:
@@ -241,7 +254,7 @@ class RealtimeSession:
             self.ready.clear()
             await connection.close()
 
-    async def _renew(self, connection: Connection) -> None:
+    async def _renew(self, connection: RealtimeConnection) -> None:
         """End the connection before the server does, when nobody speaks; at the latest when patience is over."""
         await self._clock.sleep(self._settings.session_s)
         deadline = self._clock.monotonic() + self._settings.renew_patience_s
@@ -249,7 +262,7 @@ class RealtimeSession:
             await self._clock.sleep(IDLE_LOOK_S)
         connection.end("expiring")
 
-    async def _end_unless_ready(self, connection: Connection) -> None:
+    async def _end_unless_ready(self, connection: RealtimeConnection) -> None:
         """End a connection over which nothing comes."""
         await self._clock.sleep(self._settings.connect_timeout_s)
         if not self.ready.is_set():
@@ -260,39 +273,39 @@ class RealtimeSession:
     def _take(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Send(event):
+                case SendEvent(event):
                     self._send([event])
-                case Heard():
+                case InputTranscribed():
                     self._patience.wrote()
                     heard = self._hearing.get(effect.input_id)
                     if heard is not None and not heard.done():
                         heard.set_result(effect)
-                case Sound(item_id, pcm):
+                case AudioDelta(item_id, pcm):
                     self._hand_on(ReplyPiece(item_id, pcm=pcm))
-                case Words(item_id, words):
+                case TextDelta(item_id, words):
                     self._hand_on(ReplyPiece(item_id, words=words))
-                case Ended():
+                case ResponseEnded():
                     self._hand_on(effect)
-                case Wanted(call):
+                case ToolCallRequested(call):
                     self._start_tool(call)
-                case Ready():
+                case SessionReady():
                     self.ready.set()
                     self._came_back()
-                case Expired():
+                case SessionExpired():
                     if self._connection is not None:
                         self._connection.end("expired")
-                case Trouble(code, message):
+                case ServerError(code, message):
                     self._trouble(code, message)
                 case _:
                     assert_never(effect)
 
     def _trouble(self, code: str, message: str) -> None:
         log.warning("realtime_error", code=code, problem=message[:200])
-        error = told(code, model=self._settings.model, where=self._where)
+        error = error_for_code(code, model=self._settings.model, where=self._where)
         if not error.retryable and self._connection is not None:
             self._connection.end("lost", error)
 
-    def _hand_on(self, piece: ReplyPiece | Ended) -> None:
+    def _hand_on(self, piece: ReplyPiece | ResponseEnded) -> None:
         if self._pieces is not None:
             self._pieces.put(piece)
 
@@ -301,11 +314,11 @@ class RealtimeSession:
             error = RealtimeError(f"{self._where} takes no more sound; the network is too slow.")
             self._connection.end("lost", error)
 
-    def _start_tool(self, call: ToolCall) -> None:
+    def _start_tool(self, call: RealtimeToolCall) -> None:
         if self._connection is not None:
             self._connection.start(self._call(call), f"realtime-tool-{call.name}")
 
-    async def _call(self, call: ToolCall) -> None:
+    async def _call(self, call: RealtimeToolCall) -> None:
         output = "There is no such tool."
         if self._run_tool is not None:
             try:
@@ -356,7 +369,7 @@ class RealtimeSession:
         for heard in self._hearing.values():
             if not heard.done():
                 heard.set_exception(RealtimeError(str(error), retryable=False))
-        self._hand_on(Ended(Ending.FAILED, GIVEN_UP))
+        self._hand_on(ResponseEnded(ResponseStatus.FAILED, GIVEN_UP))
         self._protocol.abandon()
         if self._connection is not None:
             self._connection.end("lost", error)
@@ -386,4 +399,4 @@ class RealtimeSession:
         return address(self._settings.base_url)
 
     def _translated(self, error: BaseException) -> RealtimeError:
-        return translated(error, model=self._settings.model, where=self._where)
+        return translate_error(error, model=self._settings.model, where=self._where)

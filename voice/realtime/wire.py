@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from voice.realtime.port import REALTIME_RATE_HZ, Role, Told
+from voice.realtime.port import REALTIME_RATE_HZ, ConversationItem, ItemRole
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
-    from voice.realtime.port import Briefing, Tool
+    from voice.realtime.port import Briefing, RealtimeTool
 
 ClientEvent: TypeAlias = dict[str, Any]
 
@@ -26,7 +26,7 @@ LEAST_COMMIT_SAMPLES = REALTIME_RATE_HZ // 10
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class SessionConfiguration:
     """What of a session's settings never changes while it lives."""
 
     voice: str
@@ -34,7 +34,7 @@ class Configuration:
     language: str | None = None
 
 
-def settings_of(configuration: Configuration, briefing: Briefing) -> ClientEvent:
+def session_update(configuration: SessionConfiguration, briefing: Briefing) -> ClientEvent:
     """Return what a fresh session is told about itself."""
     pcm = {"type": "audio/pcm", "rate": REALTIME_RATE_HZ}
     transcription: dict[str, Any] = {"model": configuration.transcription_model}
@@ -51,19 +51,19 @@ def settings_of(configuration: Configuration, briefing: Briefing) -> ClientEvent
                 "input": {"format": pcm, "transcription": transcription, "turn_detection": None},
                 "output": {"format": pcm, "voice": configuration.voice},
             },
-            "tools": [function(tool) for tool in briefing.tools],
+            "tools": [tool_schema(tool) for tool in briefing.tools],
             "tool_choice": "auto",
         },
     }
 
 
-def said(input_id: int, speakers: str, pcm: Pcm) -> list[ClientEvent]:
+def input_events(input_id: int, speakers: str, pcm: Pcm) -> list[ClientEvent]:
     """Return an input as events: who speaks, in writing, then their sound."""
     if len(pcm) < LEAST_COMMIT_SAMPLES:
         pcm = np.concatenate([pcm, np.zeros(LEAST_COMMIT_SAMPLES - len(pcm), np.int16)])
     sound = pcm.astype("<i2").tobytes()
     return [
-        created(Told(_label_id(input_id), Role.USER, speakers)),
+        create_item(ConversationItem(_label_id(input_id), ItemRole.USER, speakers)),
         *(
             {"type": "input_audio_buffer.append", "audio": base64.b64encode(sound[at : at + APPEND_BYTES]).decode()}
             for at in range(0, len(sound), APPEND_BYTES)
@@ -81,9 +81,9 @@ def _label_id(input_id: int) -> str:
     return f"who_{input_id}"
 
 
-def created(told: Told) -> ClientEvent:
+def create_item(told: ConversationItem) -> ClientEvent:
     """Return the event that puts something written into the conversation."""
-    kind = "output_text" if told.role is Role.ASSISTANT else "input_text"
+    kind = "output_text" if told.role is ItemRole.ASSISTANT else "input_text"
     item = {
         "type": "message",
         "id": told.id,
@@ -93,7 +93,7 @@ def created(told: Told) -> ClientEvent:
     return {"type": "conversation.item.create", "item": item}
 
 
-def function(tool: Tool) -> dict[str, Any]:
+def tool_schema(tool: RealtimeTool) -> dict[str, Any]:
     """Return a tool as the protocol tells it."""
     return {
         "type": "function",
@@ -103,7 +103,7 @@ def function(tool: Tool) -> dict[str, Any]:
     }
 
 
-def samples(encoded: str) -> Pcm:
+def decode_audio(encoded: str) -> Pcm:
     """Return sound out of base64; what cannot be read is no sound."""
     try:
         raw = base64.b64decode(encoded, validate=True)

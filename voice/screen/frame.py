@@ -58,7 +58,7 @@ class FrameRefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class ScreenFrame:
     """A checked picture. `luma`: grey, uint8, (180, 320). `hash` names it; it is never stored."""
 
     jpeg: bytes
@@ -68,7 +68,7 @@ class Frame:
     hash: str
 
 
-def check_frame(data: bytes) -> Frame:
+def check_frame(data: bytes) -> ScreenFrame:
     """Return the picture that `data` is, decoded once to the end. Raises `FrameRefusedError`.
 
     Some 3 ms for 1280x720; never more than some 20 ms. Thread-safe.
@@ -100,7 +100,7 @@ def check_frame(data: bytes) -> Frame:
         raise FrameRefusedError(FrameRefusal.DAMAGED) from error
 
 
-def _decoded(data: bytes) -> Frame:
+def _decoded(data: bytes) -> ScreenFrame:
     with Image.open(io.BytesIO(data), formats=["JPEG"]) as image:
         width, height = image.size
         if not (MIN_SIDE_PX <= width <= MAX_SIDE_PX and MIN_SIDE_PX <= height <= MAX_SIDE_PX):
@@ -113,7 +113,7 @@ def _decoded(data: bytes) -> Frame:
         image.draft("L", (LUMA_WIDTH, LUMA_HEIGHT))
         image.load()
         small = image.convert("L").resize((LUMA_WIDTH, LUMA_HEIGHT), Image.Resampling.BOX)
-    return Frame(
+    return ScreenFrame(
         jpeg=data,
         width=width,
         height=height,

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from voice.screen.port import Reading, Source
-from voice.screen.text import merged, news, says_the_same
+from voice.screen.ocr_text import is_same_content, merge_lines, new_lines
+from voice.screen.port import VisionReading, VisionSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.screen.gate import Box
-    from voice.screen.text import Line
+    from voice.screen.frame_diff import Box
+    from voice.screen.ocr_text import OcrLine
 
 # The memory's own limit of a note.
 MAX_NOTE_CHARS: Final = 220
@@ -31,7 +31,7 @@ _BETWEEN: Final = " · "
 _OPENS, _CLOSES, _PLAIN_QUOTE = "“", "”", '"'
 
 
-class Why(StrEnum):
+class ScreenNoteReason(StrEnum):
     """Why a note was taken."""
 
     SHARE_START = "share_start"
@@ -47,18 +47,18 @@ class ScreenNote:
 
     at: float
     what: str
-    why: Why
-    source: Source
+    why: ScreenNoteReason
+    source: VisionSource
     frame_hash: str
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReadFrame:
     """One picture that was read. `why`: what gave occasion; `boxes`: the parts that were read; `at`: UTC epoch
     seconds."""
 
-    reading: Reading
-    why: Why
+    reading: VisionReading
+    why: ScreenNoteReason
     boxes: tuple[Box, ...]
     frame_hash: str
     at: float
@@ -72,14 +72,14 @@ class NoteTaker:
 
     def __init__(self, *, surface: str) -> None:
         self._surface = surface
-        self._lines: tuple[Line, ...] = ()
-        self._told: list[Line] = []
-        self._waiting: tuple[Line, ...] = ()
+        self._lines: tuple[OcrLine, ...] = ()
+        self._told: list[OcrLine] = []
+        self._waiting: tuple[OcrLine, ...] = ()
         self._text_note_at = float("-inf")
         self._last = ""
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[OcrLine, ...]:
         """Return the text that stands on the screen now, top to bottom."""
         return self._lines
 
@@ -93,18 +93,18 @@ class NoteTaker:
         """Return when what waits may be noted (UTC epoch seconds), or None when nothing worth a note waits."""
         return self._text_note_at + TEXT_SPACING_S if _weight(self._waiting) >= _LEAST_SIGNS else None
 
-    def handle(self, seen: Seen) -> ScreenNote | None:
+    def handle(self, seen: ReadFrame) -> ScreenNote | None:
         """Take a reading in; return the note that it is worth, if any."""
-        if seen.reading.source is Source.MODEL:
+        if seen.reading.source is VisionSource.MODEL:
             return self._described(seen)
         before = self._lines
-        self._lines = merged(before, seen.reading.lines, seen.boxes)
-        if seen.why is Why.ASKED:
+        self._lines = merge_lines(before, seen.reading.lines, seen.boxes)
+        if seen.why is ScreenNoteReason.ASKED:
             return self._note(seen, self._on_it(self._lines)) if self._lines else None
-        fresh = news((*before, *self._told), self._lines)
-        if seen.why is Why.SHARE_START:
+        fresh = new_lines((*before, *self._told), self._lines)
+        if seen.why is ScreenNoteReason.SHARE_START:
             return self._note(seen, f"{self._surface}, just shared. {self._on_it(self._lines)}".rstrip())
-        if seen.why is Why.CUT:
+        if seen.why is ScreenNoteReason.CUT:
             # Another scene: all that is on it belongs together, and little that was is there still.
             return self._note(seen, f"now: {_quoted(fresh)}") if _weight(fresh) >= _LEAST_SIGNS else None
         self._wait_for(fresh)
@@ -118,24 +118,24 @@ class NoteTaker:
             return None
         # Nothing that has gone again meanwhile is lost: it was there.
         fresh, self._waiting = self._waiting, ()
-        seen = Seen(Reading(Source.OCR), Why.TEXT, (), frame_hash, now)
+        seen = ReadFrame(VisionReading(VisionSource.OCR), ScreenNoteReason.TEXT, (), frame_hash, now)
         return self._note(seen, f"new text: {_quoted(fresh)}", fresh)
 
-    def _described(self, seen: Seen) -> ScreenNote | None:
+    def _described(self, seen: ReadFrame) -> ScreenNote | None:
         what = " ".join(seen.reading.description.split())
-        if not what or (seen.why is not Why.ASKED and says_the_same(what, self._last)):
+        if not what or (seen.why is not ScreenNoteReason.ASKED and is_same_content(what, self._last)):
             return None
-        if seen.why is Why.SHARE_START:
+        if seen.why is ScreenNoteReason.SHARE_START:
             what = f"{self._surface}, just shared: {what}"
         return self._note(seen, what)
 
-    def _wait_for(self, fresh: Sequence[Line]) -> None:
-        self._waiting = (*self._waiting, *news(self._waiting, fresh))
+    def _wait_for(self, fresh: Sequence[OcrLine]) -> None:
+        self._waiting = (*self._waiting, *new_lines(self._waiting, fresh))
 
-    def _note(self, seen: Seen, what: str, told: Sequence[Line] | None = None) -> ScreenNote | None:
-        what = shortened(what)
+    def _note(self, seen: ReadFrame, what: str, told: Sequence[OcrLine] | None = None) -> ScreenNote | None:
+        what = shorten_note(what)
         self._told = [*self._told, *(self._lines if told is None else told)][-_REMEMBERED_LINES:]
-        if seen.why is not Why.ASKED:
+        if seen.why is not ScreenNoteReason.ASKED:
             self._last = what
             if told is None:
                 self._waiting = ()
@@ -144,11 +144,11 @@ class NoteTaker:
         return ScreenNote(seen.at, what, seen.why, seen.reading.source, seen.frame_hash)
 
     @staticmethod
-    def _on_it(lines: Sequence[Line]) -> str:
+    def _on_it(lines: Sequence[OcrLine]) -> str:
         return f"It reads {_quoted(lines)}" if lines else ""
 
 
-def shortened(what: str) -> str:
+def shorten_note(what: str) -> str:
     """Return a note's text within its limit, cut at a word."""
     what = " ".join(what.split())
     if len(what) <= MAX_NOTE_CHARS:
@@ -159,11 +159,11 @@ def shortened(what: str) -> str:
     return head + _CLOSES if head.count(_OPENS) > head.count(_CLOSES) else head
 
 
-def _quoted(lines: Sequence[Line]) -> str:
+def _quoted(lines: Sequence[OcrLine]) -> str:
     """Return lines as one quotation. What is on a screen is somebody else's words, and reads as such."""
     words = _BETWEEN.join(line.text for line in lines)
     return f"{_OPENS}{words.replace(_OPENS, _PLAIN_QUOTE).replace(_CLOSES, _PLAIN_QUOTE)}{_CLOSES}"
 
 
-def _weight(lines: Sequence[Line]) -> int:
+def _weight(lines: Sequence[OcrLine]) -> int:
     return sum(sign.isalnum() for line in lines for sign in line.text)

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
 
-from voice.screen.gate import Box
-from voice.screen.port import NoPictureError, Reading, Source, VisionError
-from voice.screen.text import Line, cleaned
+from voice.screen.frame_diff import Box
+from voice.screen.ocr_text import OcrLine, clean_lines
+from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionSource
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from types import TracebackType
 
-    from voice.screen.port import Latest, Look
+    from voice.screen.port import LatestRequest, VisionRequest
 
 log = structlog.get_logger()
 
@@ -102,7 +102,7 @@ class OcrReader:
         """Return whether the process is there."""
         return self._process is not None and self._process.returncode is None
 
-    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`. One that is urgent skips the rest, its own and that of others; not the queue."""
         self._readers += 1
         self._last_one = False
@@ -123,7 +123,7 @@ class OcrReader:
         else:
             await self._kill()
 
-    async def _in_turn(self, latest: Latest, *, urgent: bool) -> Reading:
+    async def _in_turn(self, latest: LatestRequest, *, urgent: bool) -> VisionReading:
         while True:
             if not urgent:
                 # Not in the queue: somebody may ask meanwhile what is on the screen.
@@ -133,7 +133,7 @@ class OcrReader:
                 if urgent or self._monotonic() >= self._rested_at:
                     return await self._read_now(latest)
 
-    async def _read_now(self, latest: Latest) -> Reading:
+    async def _read_now(self, latest: LatestRequest) -> VisionReading:
         if self._monotonic() < self._given_up_until:
             raise VisionError("Reading screens failed again and again; it is tried again in a minute.")
         try:
@@ -148,9 +148,9 @@ class OcrReader:
         cpu_s = _cpu_s(answer)
         self.cpu_s += cpu_s
         self._rested_at = self._monotonic() + cpu_s * self._rest_factor
-        return Reading(Source.OCR, _lines(answer))
+        return VisionReading(VisionSource.OCR, _lines(answer))
 
-    async def _read(self, latest: Latest) -> dict[str, Any]:
+    async def _read(self, latest: LatestRequest) -> dict[str, Any]:
         process = await self._started()
         look = latest()
         answer: dict[str, Any] | None = None
@@ -220,7 +220,7 @@ class OcrReader:
             process.stdin.close()
 
 
-async def _asked(process: asyncio.subprocess.Process, look: Look) -> dict[str, Any]:
+async def _asked(process: asyncio.subprocess.Process, look: VisionRequest) -> dict[str, Any]:
     assert process.stdin is not None, "started with pipes"
     boxes = [(box.left, box.top, box.right, box.bottom) for box in look.boxes]
     header = json.dumps({"boxes": boxes}).encode()
@@ -247,14 +247,14 @@ def _cpu_s(answer: dict[str, Any]) -> float:
     return min(max(float(told), 0.0), READ_TIMEOUT_S) if isinstance(told, int | float) else 0.0
 
 
-def _lines(answer: dict[str, Any]) -> tuple[Line, ...]:
+def _lines(answer: dict[str, Any]) -> tuple[OcrLine, ...]:
     """Return the lines of an answer; the process is as hostile as the picture it read."""
-    lines: list[Line] = []
+    lines: list[OcrLine] = []
     for each in answer.get("lines", ()):
         try:
             text, *sides, score = each
             left, top, right, bottom = (min(1.0, max(0.0, float(side))) for side in sides)
-            lines.append(Line(str(text), Box(left, top, right, bottom), float(score)))
+            lines.append(OcrLine(str(text), Box(left, top, right, bottom), float(score)))
         except (TypeError, ValueError):
             continue
-    return cleaned(lines)
+    return clean_lines(lines)

@@ -10,15 +10,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from voice.errors import VoiceError
-from voice.screen.gate import WHOLE, Box
+from voice.screen.frame_diff import WHOLE, Box
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.screen.text import Line
+    from voice.screen.ocr_text import OcrLine
 
 
-class Source(StrEnum):
+class VisionSource(StrEnum):
     """What read the screen."""
 
     OCR = "ocr"
@@ -34,7 +34,7 @@ class NoPictureError(VisionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class VisionRequest:
     """What is to be read. `boxes`: which parts; `who` shares the screen; `before`: what was noted of it last, so that
     a model tells what is new; `question`: what somebody wants to know, empty for none."""
 
@@ -46,23 +46,23 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class VisionReading:
     """What a reader made of it: lines of text with their places (OCR), or a description in words (a model)."""
 
-    source: Source
-    lines: tuple[Line, ...] = ()
+    source: VisionSource
+    lines: tuple[OcrLine, ...] = ()
     description: str = ""
 
 
 # Returns what is to be read; called when the reader's turn for it has come, so that it is the latest there is. It
 # raises `NoPictureError` when there is nothing to look at any more.
-Latest: TypeAlias = "Callable[[], Look]"
+LatestRequest: TypeAlias = "Callable[[], VisionRequest]"
 
 
 class VisionReader(Protocol):
     """Reads pictures, one at a time. Made and closed by its owner; safe for all tasks of one loop."""
 
-    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """Return what is on the screen. `urgent`: somebody waits for it. Raises `VisionError`.
 
         *Cancellation*: at once; the answer is dropped.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from enum import Enum, auto
 
-from voice.listening.coalesce import is_effect
+from voice.listening.coalesce import is_sound_effect
 
 # Said by listeners, alone or a few of them together. 'No' and 'what' are not: they object.
 _BACKCHANNELS = frozenset(
@@ -56,7 +56,7 @@ _STOPS = frozenset(
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
-class Meaning(Enum):
+class OverlapIntent(Enum):
     """What words over the bot's own ask of it."""
 
     GO_ON = auto()  # a backchannel, a laugh, or no words at all
@@ -64,16 +64,16 @@ class Meaning(Enum):
     BE_SILENT = auto()  # somebody wants it to stop, however shortly it was said
 
 
-def meaning_of(text: str) -> Meaning:
+def classify_overlap(text: str) -> OverlapIntent:
     """Return what `text`, recognised from speech over the bot's, asks of it. A call by name is taken off before."""
     words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
-    if not words or is_effect(text):
-        return Meaning.GO_ON
+    if not words or is_sound_effect(text):
+        return OverlapIntent.GO_ON
     phrase = " ".join(words)
     if phrase in _STOPS:
-        return Meaning.BE_SILENT
+        return OverlapIntent.BE_SILENT
     if phrase in _PHRASES:
-        return Meaning.GO_ON
+        return OverlapIntent.GO_ON
     if len(words) <= _MOST_WORDS and all(word in _BACKCHANNELS or _LAUGH.fullmatch(word) for word in words):
-        return Meaning.GO_ON
-    return Meaning.MAKE_ROOM
+        return OverlapIntent.GO_ON
+    return OverlapIntent.MAKE_ROOM

@@ -14,13 +14,13 @@ import structlog
 
 from voice.circuit_breaker import CircuitBreaker, CircuitState
 from voice.errors import SynthesisError
-from voice.speaking.pace import Pace, words_after
+from voice.speaking.speech_rate import SpeechRate, words_after
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from voice.circuit_breaker import Outage
-    from voice.speaking.port import Sound, Synthesizer
+    from voice.speaking.port import AudioChunk, Synthesizer
 
 _log = structlog.get_logger()
 
@@ -39,14 +39,14 @@ class FallbackSynthesizer:
         self._second = second
         self._monotonic = monotonic
         self._breaker = CircuitBreaker()
-        self._pace = Pace()
+        self._pace = SpeechRate()
 
     @property
     def outage(self) -> Outage | None:
         """Return the first voice's outage; None while it is used."""
         return self._breaker.outage
 
-    async def stream(self, text: str) -> AsyncGenerator[Sound, None]:
+    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` as sound from either voice; where the first breaks off, the second speaks the rest.
 
         Raises `SynthesisError` with the reasons of both when both fail.

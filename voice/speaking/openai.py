@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import httpx
 
-from voice.endpoint import Endpoint, Remedies, told
+from voice.endpoint import Endpoint, Remedies, describe_failure
 from voice.errors import SynthesisError
-from voice.speaking.soundstream import NoSoundError, SoundStream
+from voice.speaking.audio_decoder import SpeechAudioDecoder, UndecodableAudioError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from types import TracebackType
 
-    from voice.speaking.port import Sound
+    from voice.speaking.port import AudioChunk
 
 # A sentence is seconds; what sends more is no voice. Of Opus three minutes are a tenth of the bytes.
 MAX_SOUND_S = 180.0
@@ -74,7 +74,7 @@ class OpenAISynthesizer:
     ) -> None:
         await self._client.close()
 
-    async def stream(self, text: str) -> AsyncGenerator[Sound, None]:
+    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` spoken, as the endpoint sends it. Raises `SynthesisError`."""
         endpoint = self._endpoint
         sounds = False
@@ -92,17 +92,17 @@ class OpenAISynthesizer:
             raise
         except TimeoutError as error:
             if not sounds:
-                raise translated(error, endpoint) from error
+                raise translate_error(error, endpoint) from error
             raise SynthesisError(
                 f"The voice {endpoint.model} at {endpoint.where} fell silent in the middle of a sentence. Look at its "
                 "server's log, or raise speaking.stall_timeout_s."
             ) from error
         except Exception as error:
-            raise translated(error, endpoint) from error
+            raise translate_error(error, endpoint) from error
         if not sounds and any(letter.isalnum() for letter in text):
             raise SynthesisError(f"The voice {endpoint.voice} at {endpoint.where} sent no sound. Try another voice.")
 
-    async def _sounds(self, text: str) -> AsyncGenerator[Sound, None]:
+    async def _sounds(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Ask, and yield what comes, in pieces worth passing on."""
         endpoint = self._endpoint
         received, sounded_s = 0, 0.0
@@ -115,7 +115,7 @@ class OpenAISynthesizer:
             speed=endpoint.speed,
         ) as response:
             content_type = response.headers.get("content-type", "")
-            body = SoundStream(content_type, pcm_expected=endpoint.audio_format == "pcm")
+            body = SpeechAudioDecoder(content_type, pcm_expected=endpoint.audio_format == "pcm")
             try:
                 async for piece in response.iter_bytes():
                     received += len(piece)
@@ -126,7 +126,7 @@ class OpenAISynthesizer:
                         yield sound
                 for sound in body.end():
                     yield sound
-            except NoSoundError as error:
+            except UndecodableAudioError as error:
                 raise self._unreadable(content_type) from error
 
     def _unreadable(self, content_type: str) -> SynthesisError:
@@ -137,7 +137,7 @@ class OpenAISynthesizer:
         )
 
 
-def translated(error: Exception, endpoint: SpeechEndpoint) -> SynthesisError:
+def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisError:
     """Return `error` as a sentence with the remedy. Keys and texts never enter it."""
     return SynthesisError(f"The voice {endpoint.model} at {endpoint.where} {_told(error)}.")
 
@@ -146,4 +146,4 @@ def _told(error: Exception) -> str:
     # What cannot be reached at all is the library's own error; this is sound that came and broke off.
     if isinstance(error, httpx.HTTPError) and not isinstance(error, httpx.TimeoutException):
         return "broke off in the middle of a sentence. Try again, or look at its server's log"
-    return told(error, _REMEDIES)
+    return describe_failure(error, _REMEDIES)

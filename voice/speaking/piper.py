@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voice.errors import SynthesisError
-from voice.speaking.port import Sound, Speech
+from voice.speaking.port import AudioChunk, Speech
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -69,11 +69,11 @@ class PiperSynthesizer:
         finally:
             worker.shutdown(wait=True, cancel_futures=True)
 
-    async def stream(self, text: str) -> AsyncGenerator[Sound, None]:
+    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` spoken, in one piece: it is made thirty times faster than it sounds. Raises `SynthesisError`."""
         speech = await self.synthesize(text)
         if len(speech.pcm):
-            yield Sound(speech.pcm, speech.rate_hz)
+            yield AudioChunk(speech.pcm, speech.rate_hz)
 
     async def synthesize(self, text: str) -> Speech:
         """Return `text` spoken. Raises `SynthesisError`."""
@@ -128,10 +128,10 @@ def _speak(voice: Any, text: str, speed: float, variety: float) -> Speech:
         raise SynthesisError("The embedded voice failed over a sentence; it was left out.") from exc
     pcm = np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.int16)
     rate_hz = int(voice.config.sample_rate)
-    return Speech(text=text, pcm=without_lead(pcm, rate_hz), rate_hz=rate_hz)
+    return Speech(text=text, pcm=trim_leading_silence(pcm, rate_hz), rate_hz=rate_hz)
 
 
-def without_lead(pcm: Pcm, rate_hz: int) -> Pcm:
+def trim_leading_silence(pcm: Pcm, rate_hz: int) -> Pcm:
     """Return `pcm` without the silence before its first sound, but for a little; all of it where nothing sounds."""
     step = int(_STEP_S * rate_hz)
     whole = pcm[: len(pcm) // step * step].astype(np.float64).reshape(-1, step)

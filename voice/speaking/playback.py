@@ -2,7 +2,7 @@
 
 The voice connection pulls frames from its own thread (`next_frame`); replies are queued from the event loop, whole
 or while they are still being made.
-Whatever happens to a piece, whether it is played out, stopped or cut off by a closing room, its `Played` says
+Whatever happens to a piece, whether it is played out, stopped or cut off by a closing room, its `PlaybackResult` says
 how far it came, because only what was heard belongs into the room's memory.
 """
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS
-from voice.speaking.port import Sound
+from voice.speaking.port import AudioChunk
 from voice.speaking.resample import StreamResampler
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ REMEMBERED_PIECES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlaybackResult:
     """How far one piece of speech came. `first_frame_at` is monotonic, None if nothing of it was sent."""
 
     text: str
@@ -64,7 +64,7 @@ class Played:
         return " ".join(words[: int(len(words) * share)])
 
 
-class Piece:
+class QueuedSpeech:
     """One queued speech and its progress, made by `Playback.open`. Sound may be added until it is ended.
 
     Use it on the event loop; what the voice connection's thread touches is under the playback's lock.
@@ -72,7 +72,7 @@ class Piece:
 
     def __init__(self, text: str, *, expected_s: float, volume: float, playback: Playback) -> None:
         self.text = text
-        self.done: asyncio.Future[Played] = playback.loop.create_future()
+        self.done: asyncio.Future[PlaybackResult] = playback.loop.create_future()
         self._expected_s = expected_s
         self._volume = volume
         self._playback = playback
@@ -87,7 +87,7 @@ class Piece:
         self.first_frame_at: float | None = None
         self.released = False
 
-    def add(self, sound: Sound) -> None:
+    def add(self, sound: AudioChunk) -> None:
         """Add sound to its end. After a stop it is thrown away."""
         if self._resampler is None or self._resampler[0] != sound.rate_hz:
             self._flush_resampler()
@@ -104,14 +104,14 @@ class Piece:
             self.text = text
         self._playback.ended(self)
 
-    def played(self) -> Played:
+    def played(self) -> PlaybackResult:
         """Return how far it came. What is still being made counts by how long it was expected to be."""
         frame_s = FRAME_MS / 1000
         sent = self.total - len(self.frames)
         duration_s = self.total * frame_s
         if self.open:
             duration_s = max(duration_s + frame_s, self._expected_s)
-        return Played(self.text, duration_s, sent * frame_s, self.first_frame_at)
+        return PlaybackResult(self.text, duration_s, sent * frame_s, self.first_frame_at)
 
     def _flush_resampler(self) -> None:
         if self._resampler is not None:
@@ -150,8 +150,8 @@ class Playback:
         self.loop = asyncio.get_running_loop()
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._pieces: deque[Piece] = deque()
-        self._begun: deque[Piece] = deque(maxlen=REMEMBERED_PIECES)
+        self._pieces: deque[QueuedSpeech] = deque()
+        self._begun: deque[QueuedSpeech] = deque(maxlen=REMEMBERED_PIECES)
         self._slots = asyncio.Semaphore(QUEUE_PIECES)
         # The loudness now and where it is going, changed a step a frame.
         self._gain = self._wanted_gain = 1.0
@@ -176,26 +176,26 @@ class Playback:
         with self._lock:
             return self._moves
 
-    async def open(self, text: str, *, expected_s: float = 0.0) -> Piece:
+    async def open(self, text: str, *, expected_s: float = 0.0) -> QueuedSpeech:
         """Wait for room in the queue, and return a place in it to be filled with the sound of `text`.
 
         `expected_s`: about how long it will sound; it tells how much of the text was heard where it is stopped
         before it is ended. Whoever opens a piece ends it, whatever happens.
         """
         await self._slots.acquire()
-        piece = Piece(text, expected_s=expected_s, volume=self._volume, playback=self)
+        piece = QueuedSpeech(text, expected_s=expected_s, volume=self._volume, playback=self)
         with self._lock:
             self._pieces.append(piece)
         return piece
 
-    async def queue(self, speech: Speech) -> asyncio.Future[Played]:
+    async def queue(self, speech: Speech) -> asyncio.Future[PlaybackResult]:
         """Wait for room in the queue, put `speech` there, and return the future of how far it came."""
         piece = await self.open(speech.text)
-        piece.add(Sound(speech.pcm, speech.rate_hz))
+        piece.add(AudioChunk(speech.pcm, speech.rate_hz))
         piece.end()
         return piece.done
 
-    async def say(self, speech: Speech) -> Played:
+    async def say(self, speech: Speech) -> PlaybackResult:
         """Queue `speech` and wait until it has been played or stopped."""
         return await (await self.queue(speech))
 
@@ -262,7 +262,7 @@ class Playback:
                 self.loop.call_soon_threadsafe(self._resolve, piece)
         return _louder(frame, before, after)
 
-    def _flowing(self) -> Piece | None:
+    def _flowing(self) -> QueuedSpeech | None:
         """Return the piece whose turn it is, if it has sound to go on with. Called under the lock."""
         if not self._pieces:
             return None
@@ -284,7 +284,7 @@ class Playback:
 
     # -- what a piece tells ---------------------------------------------------------------------------------
 
-    def flowed(self, piece: Piece, frames: list[Pcm]) -> None:
+    def flowed(self, piece: QueuedSpeech, frames: list[Pcm]) -> None:
         """Take more of a piece's sound."""
         with self._lock:
             if piece not in self._pieces:
@@ -292,7 +292,7 @@ class Playback:
             piece.frames.extend(frames)
             piece.total += len(frames)
 
-    def ended(self, piece: Piece) -> None:
+    def ended(self, piece: QueuedSpeech) -> None:
         """Take note that a piece is complete. One that has been played out already is over with that."""
         with self._lock:
             piece.open = False
@@ -302,7 +302,7 @@ class Playback:
         if over:
             self._resolve(piece)
 
-    def _resolve(self, piece: Piece) -> None:
+    def _resolve(self, piece: QueuedSpeech) -> None:
         """Tell how far `piece` came and give its place in the queue away. Runs on the event loop, once a piece."""
         if not piece.done.done():
             piece.done.set_result(piece.played())

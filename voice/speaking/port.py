@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from voice.audio import DISCORD_RATE_HZ
-from voice.speaking.resample import to_rate
+from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -27,7 +27,7 @@ class Speech:
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
+class AudioChunk:
     """Some of a text's sound, which goes on where the one before it ended: mono int16 at `rate_hz`."""
 
     pcm: Pcm
@@ -42,18 +42,18 @@ class Sound:
 class Synthesizer(Protocol):
     """Speaks text."""
 
-    def stream(self, text: str) -> AsyncGenerator[Sound, None]:
+    def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` spoken, as it is made. Raises `SynthesisError`, also after some of it.
 
         *Cancellation*: closing the generator ends the work.
         """
 
 
-async def whole(synthesizer: Synthesizer, text: str) -> Speech:
+async def synthesize_all(synthesizer: Synthesizer, text: str) -> Speech:
     """Return `text` spoken, once all of it is made. Raises `SynthesisError`."""
     async with aclosing(synthesizer.stream(text)) as stream:
         sounds = [sound async for sound in stream]
     if not sounds:
         return Speech(text, np.zeros(0, np.int16), DISCORD_RATE_HZ)
     rate_hz = sounds[0].rate_hz
-    return Speech(text, np.concatenate([to_rate(sound.pcm, sound.rate_hz, rate_hz) for sound in sounds]), rate_hz)
+    return Speech(text, np.concatenate([resample(sound.pcm, sound.rate_hz, rate_hz) for sound in sounds]), rate_hz)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 
-def to_rate(pcm: Pcm, from_hz: int, to_hz: int) -> Pcm:
+def resample(pcm: Pcm, from_hz: int, to_hz: int) -> Pcm:
     """Return mono int16 `pcm` of shape (n,) at `to_hz`; the length is n * to_hz / from_hz, give or take one frame."""
     if from_hz == to_hz or len(pcm) == 0:
         return pcm

@@ -31,7 +31,7 @@ _DAVE_MARKER = b"\xfa\xfa"
 _DAVE_SHORTEST_TRAILER = 8 + 1 + 1 + 2
 
 
-class Refusal(StrEnum):
+class DecryptFailure(StrEnum):
     """Why a frame could not be decrypted. Each value names the packet counter that it adds to."""
 
     NOT_READY = "not_ready"  # the group is being made, or this is no key of ours yet
@@ -39,7 +39,7 @@ class Refusal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DecryptedFrame:
     """Whose key opened a frame, and the Opus frame: it cannot be opened twice, a nonce is accepted once."""
 
     user_id: int
@@ -91,7 +91,7 @@ def looks_encrypted(frame: bytes) -> bool:
     )
 
 
-def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | Refusal:
+def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFailure:
     """Return the Opus frame that `user_id` sent, or why there is none.
 
     In the clear come: silence frames always, everything at protocol version 0, and what is under way while the
@@ -104,8 +104,8 @@ def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | Refusal:
     if not looks_encrypted(frame) and (keys.dave_protocol_version == 0 or (keys.dave_downgraded and not ready)):
         return frame
     if not ready:
-        return Refusal.NOT_READY
-    return _try(session, user_id, frame) or Refusal.DAVE_FAILED
+        return DecryptFailure.NOT_READY
+    return _try(session, user_id, frame) or DecryptFailure.DAVE_FAILED
 
 
 def can_tell_sender(frame: bytes, keys: LiveKeys) -> bool:
@@ -117,7 +117,7 @@ def can_tell_sender(frame: bytes, keys: LiveKeys) -> bool:
     return session is not None and session.ready and looks_encrypted(frame)
 
 
-def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> Found | None:
+def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> DecryptedFrame | None:
     """Return which of `candidates` sent `frame`, by whose key opens it, or None.
 
     Keys are per sender, so at most one fits.
@@ -128,7 +128,7 @@ def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> Foun
     for user_id in candidates:
         opened = _try(session, user_id, frame)
         if opened is not None:
-            return Found(user_id, opened)
+            return DecryptedFrame(user_id, opened)
     return None
 
 

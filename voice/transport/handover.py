@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
-from voice.transport.heard import SpeechFrames
+from voice.transport.audio_events import SpeechFrames
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from voice.transport.heard import Heard
+    from voice.transport.audio_events import AudioEvent
 
 _log = structlog.get_logger()
 
@@ -29,7 +29,7 @@ class Handover:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        sink: Callable[[Sequence[Heard]], None],
+        sink: Callable[[Sequence[AudioEvent]], None],
         *,
         max_waiting_s: float,
     ) -> None:
@@ -39,11 +39,11 @@ class Handover:
         self._sink = sink
         self._max_samples = int(max_waiting_s * LISTEN_RATE_HZ)
         self._lock = threading.Lock()
-        self._waiting: list[Heard] = []
+        self._waiting: list[AudioEvent] = []
         self._samples = 0
         self._scheduled = False
 
-    def put(self, batch: Sequence[Heard]) -> None:
+    def put(self, batch: Sequence[AudioEvent]) -> None:
         """Take a batch, from any thread. Returns at once; drops the oldest sound when too much waits."""
         with self._lock:
             self._waiting.extend(batch)
@@ -73,7 +73,7 @@ class Handover:
             _log.exception("heard_sink_failed", batch_size=len(batch))
 
     def _shed(self) -> None:
-        kept: list[Heard] = []
+        kept: list[AudioEvent] = []
         for item in self._waiting:
             if isinstance(item, SpeechFrames) and self._samples > self._max_samples:
                 self._samples -= len(item.pcm)

@@ -35,7 +35,7 @@ _CAPACITY = 64
 _REMEMBERED = 128
 
 
-class Arrival(StrEnum):
+class PushResult(StrEnum):
     """What became of a pushed packet. All but `ACCEPTED` name the packet counter that it adds to."""
 
     ACCEPTED = "accepted"
@@ -45,7 +45,7 @@ class Arrival(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class OrderedFrame:
     """One frame in its turn. `captured_at` is its start on the speaker's own time line."""
 
     payload: bytes
@@ -54,7 +54,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class MissingFrame:
     """One frame that did not come. `next_payload`: the packet after it, which may carry a copy (FEC)."""
 
     captured_at: float
@@ -69,7 +69,7 @@ class SpurtEnded:
     at: float
 
 
-Released: TypeAlias = Frame | Gap | SpurtEnded
+Released: TypeAlias = OrderedFrame | MissingFrame | SpurtEnded
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class JitterBuffer:
     def __init__(self, *, hold_s: float = 0.06, silence_s: float = 0.2, max_concealed: int = 5) -> None:
         """`hold_s`: how long a gap waits. `silence_s`: without a packet so long, the talkspurt is over.
 
-        `max_concealed`: how many frames of one gap are named as `Gap`; the rest stays a hole in the time line.
+        `max_concealed`: how many frames of one gap are named as `MissingFrame`; the rest stays a hole in the time line.
         """
         self.lost = 0
         self._hold_s = hold_s
@@ -128,27 +128,27 @@ class JitterBuffer:
 
     def push(
         self, sequence: int, timestamp: int, payload: bytes, *, arrived_at: float, ticks: int = FRAME_TICKS
-    ) -> Arrival:
+    ) -> PushResult:
         """Take one packet. `sequence`: 16 bit, `timestamp`: 32 bit, as sent; `ticks`: how long it sounds."""
         place = self._unwrap(sequence)
         restarts = self._next is not None and place < self._next and self._restarts(place, arrived_at)
         self._last_push = arrived_at
         if self._next is not None and place < self._next:
             if not restarts:
-                return Arrival.DUPLICATE if place in self._released else Arrival.LATE
+                return PushResult.DUPLICATE if place in self._released else PushResult.LATE
             # The new numbering goes on after the old one: a jump, which is not counted as loss.
             place += 0x1_0000
         if place in self._waiting:
-            return Arrival.DUPLICATE
+            return PushResult.DUPLICATE
         self._restart_at = None
         self._highest = max(self._highest, place)
         self._last_arrival = max(self._last_arrival, arrived_at)
         if payload == SILENCE_FRAME and self._spurt is None and not self._waiting:
             self._skip_to(place)
             self._take(place)
-            return Arrival.SILENCE
+            return PushResult.SILENCE
         self._waiting[place] = _Packet(timestamp, ticks, payload, arrived_at)
-        return Arrival.ACCEPTED
+        return PushResult.ACCEPTED
 
     def release(self, now: float) -> list[Released]:
         """Return everything whose turn has come."""
@@ -197,7 +197,7 @@ class JitterBuffer:
             spurt = self._continued(packet, out)
             del self._waiting[place]
             self._take(place)
-            out.append(Frame(packet.payload, spurt.at(packet.timestamp), packet.ticks))
+            out.append(OrderedFrame(packet.payload, spurt.at(packet.timestamp), packet.ticks))
             spurt.next_timestamp = (packet.timestamp + packet.ticks) & 0xFFFF_FFFF
             spurt.silent_frames = spurt.silent_frames + 1 if packet.payload == SILENCE_FRAME else 0
             if spurt.silent_frames >= _SILENCE_FRAMES_AT_END:
@@ -285,7 +285,7 @@ class JitterBuffer:
             last = index == missing - 1
             if last or index < self._max_concealed - 1:
                 at = spurt.at(first + index * ticks)
-                out.append(Gap(at, ticks, packet.payload if last else None))
+                out.append(MissingFrame(at, ticks, packet.payload if last else None))
         if spurt.silent_frames:
             spurt.silent_frames += missing
         spurt.next_timestamp = packet.timestamp

@@ -21,13 +21,13 @@ from voice.transport.handover import Handover
 from voice.transport.outgoing import Outgoing
 from voice.transport.private import ReceivingClient
 from voice.transport.receiver import Receiver
-from voice.transport.watchdog import NobodyHeard, RecoverGroup, RunnerDead
+from voice.transport.watchdog import ReaderTaskDead, RecoverGroup, SpeakerNotHeard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
+    from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
-    from voice.transport.heard import Heard
     from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
     from voice.transport.settings import TransportSettings
@@ -86,7 +86,7 @@ class VoiceLink:
         self,
         channel: VoiceChannel,
         *,
-        sink: Callable[[Sequence[Heard]], None],
+        sink: Callable[[Sequence[AudioEvent]], None],
         settings: TransportSettings,
         is_excluded: Callable[[int], bool],
         on_event: Callable[[LinkEvent], None],
@@ -116,7 +116,7 @@ class VoiceLink:
         cls,
         channel: VoiceChannel,
         *,
-        sink: Callable[[Sequence[Heard]], None],
+        sink: Callable[[Sequence[AudioEvent]], None],
         settings: TransportSettings,
         is_excluded: Callable[[int], bool],
         on_event: Callable[[LinkEvent], None],
@@ -290,10 +290,10 @@ class VoiceLink:
                     self._emit(Recovering(time.monotonic(), "The encrypted group's keys no longer fit."))
                     async with asyncio.timeout(_LEAVE_TIMEOUT_S):
                         await state.recover_group()
-                case NobodyHeard(user_id):
+                case SpeakerNotHeard(user_id):
                     _log.warning("speaker_not_heard", user_id=user_id, **self.counters().as_dict())
                     self._emit(Deaf(time.monotonic(), user_id))
-                case RunnerDead():
+                case ReaderTaskDead():
                     await self._reconnect()
                 case _:
                     assert_never(verdict)

@@ -74,7 +74,7 @@ class Metronome:
     def __init__(self, worker: Worker) -> None:
         self._worker: Worker | None = worker
         self._numbers = itertools.count(1)
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, MetronomeLine] = {}
         # Held for one message at most, and while a new process is told of the lines.
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -92,15 +92,15 @@ class Metronome:
         """Return since when there is no process and when there is to be one again; None while there is one."""
         return self._outage
 
-    def line(self, sock: socket.socket) -> Line:
+    def line(self, sock: socket.socket) -> MetronomeLine:
         """Lend a connected UDP socket; what is sent over the line leaves through it."""
-        line = Line(self, next(self._numbers), sock)
+        line = MetronomeLine(self, next(self._numbers), sock)
         with self._lock:
             self._lines[line.number] = line
             self._lend(line)
         return line
 
-    def give_back(self, line: Line) -> None:
+    def give_back(self, line: MetronomeLine) -> None:
         """Forget a line."""
         with self._lock:
             self._lines.pop(line.number, None)
@@ -125,7 +125,7 @@ class Metronome:
 
     # -- with the lock held ----------------------------------------------------------------------------------
 
-    def _lend(self, line: Line) -> None:
+    def _lend(self, line: MetronomeLine) -> None:
         message = process.HEADER.pack(process.OPEN, line.number, 0.0)
         try:
             if self._worker is not None:
@@ -202,7 +202,7 @@ class Metronome:
         return wanted
 
 
-class Line:
+class MetronomeLine:
     """One room's way out: a lent socket. Made by `Metronome.line`; closed with the connection it belongs to."""
 
     def __init__(self, metronome: Metronome, number: int, sock: socket.socket) -> None:

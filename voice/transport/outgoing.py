@@ -50,7 +50,7 @@ class FrameSource(Protocol):
         """
 
 
-class Carrier(Protocol):
+class PacketSender(Protocol):
     """What takes the frames to Discord. Every call may come from any thread."""
 
     @property
@@ -78,7 +78,7 @@ class Carrier(Protocol):
         """Tell the room whether we speak."""
 
 
-class Step(Enum):
+class SlotAction(Enum):
     """What a 20 ms slot is used for."""
 
     START = auto()  # announce that we speak, and send the frame
@@ -95,18 +95,18 @@ class Talkspurt:
     _speaking: bool = False
     _silent: int = 0
 
-    def step(self, *, has_frame: bool) -> Step:
+    def step(self, *, has_frame: bool) -> SlotAction:
         """Return what to do in this slot."""
         if has_frame:
             started, self._speaking, self._silent = not self._speaking, True, 0
-            return Step.START if started else Step.SOUND
+            return SlotAction.START if started else SlotAction.SOUND
         if not self._speaking:
-            return Step.NOTHING
+            return SlotAction.NOTHING
         if self._silent < _SILENCE_FRAMES_AT_END:
             self._silent += 1
-            return Step.SILENCE
+            return SlotAction.SILENCE
         self._speaking, self._silent = False, 0
-        return Step.STOP
+        return SlotAction.STOP
 
     def interrupt(self) -> None:
         """Note that the connection went: the next frame must be announced again."""
@@ -114,7 +114,7 @@ class Talkspurt:
 
 
 @dataclass(slots=True)
-class Pace:
+class SlotTimer:
     """Keeps 20 ms between slots over any number of them. Pure."""
 
     _next_at: float | None = None
@@ -130,13 +130,13 @@ class Pace:
 class _Sealed:
     """A frame that only has to be sent, by whom, and with which keys it was sealed."""
 
-    carrier: Carrier
+    carrier: PacketSender
     keys: object
     opus: bytes
     datagram: bytes
 
     @classmethod
-    def by(cls, carrier: Carrier, opus: bytes) -> _Sealed:
+    def by(cls, carrier: PacketSender, opus: bytes) -> _Sealed:
         """Seal `opus` with the keys of now. They may change meanwhile, so they are looked at before."""
         keys = carrier.keys
         return cls(carrier, keys, opus, carrier.seal(opus))
@@ -167,7 +167,7 @@ class Outgoing:
     def __init__(
         self,
         source: FrameSource,
-        carrier: Callable[[], Carrier | None],
+        carrier: Callable[[], PacketSender | None],
         *,
         settings: TransportSettings,
         channel_bitrate_bps: int | None = None,
@@ -237,7 +237,7 @@ class Outgoing:
         if ahead is not None:
             self._ahead = self._make(carrier)
 
-    def _fill(self, carrier: Carrier, ahead: _Sealed | None) -> None:
+    def _fill(self, carrier: PacketSender, ahead: _Sealed | None) -> None:
         """Hand over what is due from now until `_AHEAD_S` later. After a pause the first frame is due at once.
 
         `ahead`: what was made ready while the carrier did not keep time.
@@ -253,21 +253,21 @@ class Outgoing:
             self._use(carrier, sealed, at=self._due)
             self._due += _FRAME_S
 
-    def _use(self, carrier: Carrier, sealed: _Sealed | None, *, at: float) -> None:
+    def _use(self, carrier: PacketSender, sealed: _Sealed | None, *, at: float) -> None:
         match self._talkspurt.step(has_frame=sealed is not None):
-            case Step.START:
+            case SlotAction.START:
                 carrier.set_speaking(True)
                 self._send(sealed, at)
-            case Step.SOUND:
+            case SlotAction.SOUND:
                 self._send(sealed, at)
-            case Step.SILENCE:
+            case SlotAction.SILENCE:
                 carrier.send(carrier.seal(SILENCE_FRAME), at=at)
-            case Step.STOP:
+            case SlotAction.STOP:
                 carrier.set_speaking(False)
-            case Step.NOTHING:
+            case SlotAction.NOTHING:
                 pass
 
-    def _make(self, carrier: Carrier) -> _Sealed | None:
+    def _make(self, carrier: PacketSender) -> _Sealed | None:
         """Return the source's next frame ready to be sent, or None if it has none."""
         frame = self._source.next_frame()
         if frame is None:
@@ -286,7 +286,7 @@ class Outgoing:
         sealed.carrier.send(sealed.datagram, at=at)
 
     def _run(self) -> None:
-        pace = Pace()
+        pace = SlotTimer()
         while not self._end.wait(pace.wait_s(self._clock())):
             try:
                 self.slot()

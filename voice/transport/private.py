@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from discord.abc import Connectable
 
-    from voice.transport.metronome import Line, Metronome
+    from voice.transport.metronome import Metronome, MetronomeLine
     from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
@@ -459,7 +459,7 @@ class ReceivingClient(discord.VoiceClient):
         self._receiver = receiver
         self._on_state = on_state
         self._metronome = metronome
-        self._line: Line | None = None
+        self._line: MetronomeLine | None = None
         super().__init__(client, channel)
 
     def create_connection_state(self) -> ReceivingState:

@@ -16,10 +16,18 @@ import structlog
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.errors import OpusError
 from voice.transport import opus
+from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.counters import PacketCounters
-from voice.transport.decrypt import Refusal, can_tell_sender, find_sender, open_frame, open_transport
-from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
-from voice.transport.jitter import CLOCK_HZ, FRAME_TICKS, Arrival, Frame, Gap, JitterBuffer, SpurtEnded
+from voice.transport.decrypt import DecryptFailure, can_tell_sender, find_sender, open_frame, open_transport
+from voice.transport.jitter import (
+    CLOCK_HZ,
+    FRAME_TICKS,
+    JitterBuffer,
+    MissingFrame,
+    OrderedFrame,
+    PushResult,
+    SpurtEnded,
+)
 from voice.transport.roster import HeldFrame, Roster
 from voice.transport.rtp import Rejection, frame_of, parse
 from voice.transport.watchdog import Watchdog
@@ -28,11 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from voice.audio import Pcm
+    from voice.transport.audio_events import AudioEvent
     from voice.transport.decrypt import LiveKeys
-    from voice.transport.heard import Heard
     from voice.transport.jitter import Released
     from voice.transport.settings import TransportSettings
-    from voice.transport.watchdog import Verdict
+    from voice.transport.watchdog import WatchdogFinding
 
 _log = structlog.get_logger()
 
@@ -100,7 +108,7 @@ class Receiver:
         self,
         *,
         settings: TransportSettings,
-        deliver: Callable[[Sequence[Heard]], None],
+        deliver: Callable[[Sequence[AudioEvent]], None],
         is_excluded: Callable[[int], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -118,7 +126,7 @@ class Receiver:
         )
         self._streams: dict[int, _Stream] = {}
         self._keys: LiveKeys | None = None
-        self._batch: list[Heard] = []
+        self._batch: list[AudioEvent] = []
         self._delivered_at = clock()
         self._sounded = False  # something was added to a run since the last batch
         self._due = clock()  # no stream has anything to decide before; it may have later than noted
@@ -230,7 +238,7 @@ class Receiver:
             counters.unknown_ssrc = self._roster.dropped
             return counters
 
-    def check(self, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[Verdict]:
+    def check(self, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[WatchdogFinding]:
         """Return what the watchdog wants done."""
         with self._lock:
             return self._watchdog.check(
@@ -279,10 +287,10 @@ class Receiver:
             return
         frame = open_frame(held.frame, user_id, keys)
         match frame:
-            case Refusal.NOT_READY:
+            case DecryptFailure.NOT_READY:
                 self._counters.not_ready += 1
                 self._watchdog.unready(user_id, held.arrived_at)
-            case Refusal.DAVE_FAILED:
+            case DecryptFailure.DAVE_FAILED:
                 self._counters.dave_failures += 1
                 self._watchdog.failed(user_id)
             case _:
@@ -299,7 +307,7 @@ class Receiver:
                 self._counters.undecodable += 1
                 return
         arrival = stream.jitter.push(held.sequence, held.timestamp, frame, arrived_at=held.arrived_at, ticks=ticks)
-        if arrival is not Arrival.ACCEPTED:
+        if arrival is not PushResult.ACCEPTED:
             self._counters.count(arrival)
         self._release(stream, held.arrived_at)
 
@@ -337,9 +345,9 @@ class Receiver:
     def _hear(self, stream: _Stream, released: list[Released]) -> None:
         for item in released:
             match item:
-                case Frame():
+                case OrderedFrame():
                     self._sound(stream, item.captured_at, item.ticks, item.payload)
-                case Gap():
+                case MissingFrame():
                     self._fill(stream, item)
                 case SpurtEnded():
                     self._end(stream, item.at)
@@ -356,7 +364,7 @@ class Receiver:
         self._counters.decoded += 1
         self._add(stream, pcm, at, concealed=False)
 
-    def _fill(self, stream: _Stream, gap: Gap) -> None:
+    def _fill(self, stream: _Stream, gap: MissingFrame) -> None:
         """Hear the copy of a lost frame if the next packet carries one, else let the decoder invent it."""
         if gap.next_payload is not None and opus.carries_fec(gap.next_payload):
             samples = gap.ticks * LISTEN_RATE_HZ // CLOCK_HZ

@@ -31,7 +31,7 @@ class RecoverGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class NobodyHeard:
+class SpeakerNotHeard:
     """`user_id` was announced as speaking at `since`, and nothing of them was decoded."""
 
     user_id: int
@@ -39,11 +39,11 @@ class NobodyHeard:
 
 
 @dataclass(frozen=True, slots=True)
-class RunnerDead:
+class ReaderTaskDead:
     """discord.py's task that reads the voice websocket has ended: the connection is deaf, or was never remade."""
 
 
-Verdict: TypeAlias = RecoverGroup | NobodyHeard | RunnerDead
+WatchdogFinding: TypeAlias = RecoverGroup | SpeakerNotHeard | ReaderTaskDead
 
 
 class Watchdog:
@@ -94,7 +94,7 @@ class Watchdog:
         self._unready_since = None
         self._runner_reported = False
 
-    def check(self, now: float, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[Verdict]:
+    def check(self, now: float, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[WatchdogFinding]:
         """Return what must be done now; each trouble is named once.
 
         `in_transition`: keys are changing, so failures are expected and not yet judged.
@@ -103,22 +103,22 @@ class Watchdog:
             if self._runner_reported:
                 return []
             self._runner_reported = True
-            return [RunnerDead()]
+            return [ReaderTaskDead()]
         self._runner_reported = False
         if not connected:
             return []
-        verdicts: list[Verdict] = []
+        verdicts: list[WatchdogFinding] = []
         if not in_transition and now >= self._recover_from:
             verdicts += self._judge_group(now)
         for user_id, since in list(self._announced.items()):
             if now >= since + self._deaf_after_s:
                 del self._announced[user_id]
-                verdicts.append(NobodyHeard(user_id, since))
+                verdicts.append(SpeakerNotHeard(user_id, since))
         if now >= self._recover_from + _LONGEST_PAUSE_S:
             self._pause_s = _FIRST_PAUSE_S
         return verdicts
 
-    def _judge_group(self, now: float) -> list[Verdict]:
+    def _judge_group(self, now: float) -> list[WatchdogFinding]:
         worst = max(self._failures, key=self._failures.__getitem__, default=None)
         if worst is not None and self._failures[worst] >= self._failures_before_recovery:
             verdict = RecoverGroup(worst, self._failures[worst])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bot.channel.chat import DroppedFile
     from bot.channel.port import FrameSource, Person
-    from voice.transport.heard import Heard
+    from voice.transport.audio_events import AudioEvent
 
 
 class SilentChat:
@@ -41,7 +41,7 @@ class MovedLink:
     state = "connected"
     removed = False
 
-    def __init__(self, source: FrameSource, sink: Callable[[Sequence[Heard]], None]) -> None:
+    def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source
         self.hear = sink
         self._lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -92,7 +92,7 @@ class WrittenPlace:
 
     @asynccontextmanager
     async def connect(
-        self, source: FrameSource, sink: Callable[[Sequence[Heard]], None], *, excludes: Callable[[int], bool]
+        self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AsyncIterator[MovedLink]:
         """Open the connection. Nobody is excluded: nobody has opted out."""
         self.link = MovedLink(source, sink)

@@ -12,15 +12,15 @@ import numpy as np
 from voice.asr.port import Recognition
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ, duration_s
 from voice.listening.vad import WINDOW_SAMPLES
-from voice.speaking.port import Sound
-from voice.transport.heard import SpeechFrames, TalkspurtEnded
+from voice.speaking.port import AudioChunk
+from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from voice.audio import Pcm
     from voice.listening.vad import WindowRun
-    from voice.transport.heard import Heard
+    from voice.transport.audio_events import AudioEvent
 
 WORDS_A_SECOND = 2.8
 _LOUD, _QUIET = 8_000, 100
@@ -32,7 +32,7 @@ def seconds_of(words: str) -> float:
     return len(words.split()) / WORDS_A_SECOND
 
 
-def sound_of(speaker_id: int, words: str, *, at: float) -> list[Heard]:
+def sound_of(speaker_id: int, words: str, *, at: float) -> list[AudioEvent]:
     """Return what is heard of somebody who says this from `at` on, on the clock's time line."""
     seconds = seconds_of(words)
     pcm = np.full(round(seconds * LISTEN_RATE_HZ), _LOUD, dtype=np.int16)
@@ -84,7 +84,7 @@ class KnowingRecognizer:
 class ToneVoice:
     """`voice.speaking.port.Synthesizer`: a quiet tone, as long as the words take."""
 
-    async def stream(self, text: str) -> AsyncGenerator[Sound, None]:
+    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield the text word by word."""
         for _ in text.split():
-            yield Sound(np.full(_FRAMES_A_WORD * DISCORD_FRAME_SAMPLES, _QUIET, dtype=np.int16), DISCORD_RATE_HZ)
+            yield AudioChunk(np.full(_FRAMES_A_WORD * DISCORD_FRAME_SAMPLES, _QUIET, dtype=np.int16), DISCORD_RATE_HZ)

@@ -11,8 +11,8 @@ from benchmarks.screen.bench import run
 from benchmarks.screen.hour import HOUR_S, fixed, hour, ours
 from benchmarks.screen.options import Options
 from benchmarks.screen.transitions import measure_gate, transitions
-from voice.screen.gate import Change
-from voice.screen.pace import Pace
+from voice.screen.frame_diff import ChangeKind
+from voice.screen.note_schedule import LookIntervals
 
 
 def test_transitions_are_labelled_and_the_same_again() -> None:
@@ -27,11 +27,11 @@ def test_an_hour_is_looked_at_both_ways() -> None:
     """Ours looks at the first second and at nothing that stands still; a cut waits for its next look."""
     seconds = hour(random.Random(1))
     assert len(seconds) == HOUR_S
-    still = [Change.FIRST, *[Change.SAME] * 99]
-    pace = Pace(active_s=10, idle_s=30)
+    still = [ChangeKind.FIRST, *[ChangeKind.SAME] * 99]
+    pace = LookIntervals(active_s=10, idle_s=30)
     assert ours(still, pace).looks == 1
     assert fixed(still, 10).looks == 10
-    cut = [Change.FIRST, Change.SAME, Change.CUT, *[Change.SAME] * 20]
+    cut = [ChangeKind.FIRST, ChangeKind.SAME, ChangeKind.CUT, *[ChangeKind.SAME] * 20]
     assert ours(cut, pace).cut_waits_s == (1.0,)
     assert fixed(cut, 10).cut_waits_s == (8.0,)
 

@@ -41,7 +41,7 @@ from bot.models import catalogue
 from bot.settings import DiscordSettings, LlmSettings, StorageSettings
 from bot.store.database import open_database
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import placement
+from voice.asr.whisper import choose_placement
 from voice.errors import OpusMissingError
 from voice.listening.settings import ListeningSettings
 
@@ -183,7 +183,9 @@ def test_voice(tmp_path: Path) -> None:
 def test_device(device: str, devices: int, status: Status, said: str) -> None:
     """CUDA is missing only for who asked for it."""
     settings = AsrSettings.model_validate({"device": device})
-    finding = check_device(settings, cuda_devices=devices, place=lambda: placement(settings, cuda_devices=devices))
+    finding = check_device(
+        settings, cuda_devices=devices, place=lambda: choose_placement(settings, cuda_devices=devices)
+    )
     assert finding.status is status
     assert said in finding.detail
 

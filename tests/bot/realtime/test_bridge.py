@@ -35,7 +35,7 @@ from tests.fakes.turn_store import InMemoryTurnStore
 from tests.rehearsal.servers.realtime_client import FakeMind, served
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.listening.utterance import Utterance
-from voice.realtime.port import ToolCall
+from voice.realtime.port import RealtimeToolCall
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
@@ -379,7 +379,7 @@ async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: 
     """And what it wrote wrong is told to it."""
     async with desk() as room:
         assert room.session.tools == ("echo",)
-        assert told in await room.session.run_tool(ToolCall("c", name, arguments))
+        assert told in await room.session.run_tool(RealtimeToolCall("c", name, arguments))
 
 
 @pytest.mark.asyncio

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from voice.realtime.port import Realtime, Told, Tool
+    from voice.realtime.port import ConversationItem, Realtime, RealtimeTool
 
 
 class _Conversation:
     """The conversation of a session as its far end has it."""
 
-    def __init__(self, items: Iterable[Told]) -> None:
+    def __init__(self, items: Iterable[ConversationItem]) -> None:
         self.items = {each.id: each.text for each in items}
         self.ids = set(self.items)
         self.instructions = ""
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: ConversationItem) -> None:
         assert told.id not in self.ids
         self.ids.add(told.id)
         self.items[told.id] = told.text
@@ -40,7 +40,7 @@ class _Conversation:
     def instruct(self, instructions: str) -> None:
         self.instructions = instructions
 
-    def offer(self, tools: Iterable[Tool]) -> None:
+    def offer(self, tools: Iterable[RealtimeTool]) -> None:
         pass
 
 

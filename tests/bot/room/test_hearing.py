@@ -17,7 +17,7 @@ from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
 from voice.errors import RecogniserError
-from voice.listening.ears import Ears
+from voice.listening.listener import RoomListener
 from voice.listening.settings import ListeningSettings
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Bench:
         self.guesses: list[SpokenText] = []
         self.went_on: list[str] = []
         self.hearing = Hearing(
-            ears=Ears(LoudnessDetector(), settings, judged=judge is not None),
+            ears=RoomListener(LoudnessDetector(), settings, judged=judge is not None),
             recognizer=self.recognizer,
             glossary=lambda: ("Roomtone", "Ada"),
             language=language,

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
-    from voice.transport.heard import SpeechFrames
+    from voice.transport.audio_events import SpeechFrames
 
 TICK_S = 0.05
 

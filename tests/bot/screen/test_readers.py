@@ -13,52 +13,52 @@ from bot.settings import LlmSettings
 from tests.bot.screen.watching import until
 from tests.fakes.clock import FakeClock
 from voice.screen.ocr import OcrReader
-from voice.screen.port import Look, NoPictureError, Reading, Source, VisionError
+from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
-    from voice.screen.port import Latest
+    from voice.screen.port import LatestRequest
 
-LOOK = Look(b"picture")
-ASKED = Look(b"picture", question="Which map?")
+LOOK = VisionRequest(b"picture")
+ASKED = VisionRequest(b"picture", question="Which map?")
 
 
 class Stub(OcrReader):
     """A reader that says what it is told to. `trouble`: it fails with that."""
 
-    def __init__(self, source: Source = Source.OCR) -> None:
+    def __init__(self, source: VisionSource = VisionSource.OCR) -> None:
         super().__init__()
         self.source = source
         self.trouble = ""
         self.asked: list[bool] = []
 
-    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """Read, or fail."""
         latest()
         self.asked.append(urgent)
         if self.trouble:
             raise VisionError(self.trouble)
-        return Reading(self.source)
+        return VisionReading(self.source)
 
 
 @pytest.mark.asyncio
 async def test_the_text_stands_in_for_a_model_that_fails() -> None:
     """The latest picture is read, and the model is let alone for a while, longer each time."""
     now = 0.0
-    model, ocr = Stub(Source.MODEL), Stub()
+    model, ocr = Stub(VisionSource.MODEL), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: now)
-    assert (await readers.read(lambda: LOOK)).source is Source.MODEL
+    assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
     model.trouble = "It did not answer in time."
     for rest_s in (FIRST_REST_S, 2 * FIRST_REST_S):
         asked = len(model.asked)
-        assert (await readers.read(lambda: LOOK, urgent=True)).source is Source.OCR
+        assert (await readers.read(lambda: LOOK, urgent=True)).source is VisionSource.OCR
         now += rest_s - 1
-        assert (await readers.read(lambda: LOOK)).source is Source.OCR
+        assert (await readers.read(lambda: LOOK)).source is VisionSource.OCR
         assert readers.shortcoming == "Only the text is read at present: It did not answer in time."
         assert len(model.asked) == asked + 1
         now += 1
     model.trouble = ""
-    assert (await readers.read(lambda: LOOK)).source is Source.MODEL
+    assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
     assert readers.shortcoming == ""
     assert readers.by_model
     await readers.rest()
@@ -68,11 +68,11 @@ class Stalling(Stub):
     """A model that is given one picture at a time and answers none, before it is told to fail."""
 
     def __init__(self) -> None:
-        super().__init__(Source.MODEL)
+        super().__init__(VisionSource.MODEL)
         self.turn = asyncio.Lock()
         self.fails = asyncio.Event()
 
-    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """Stall, then fail."""
         async with self.turn:
             latest()
@@ -86,9 +86,9 @@ async def test_who_asks_is_told_the_text_in_time() -> None:
     """A model that stalls is given up early then, and that is learnt: the next who asks does not wait for it."""
     model, ocr = Stalling(), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, patience_s=0.01)
-    assert (await readers.read(lambda: ASKED, urgent=True)).source is Source.OCR
+    assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
     assert readers.shortcoming == "Only the text is read at present: The vision model did not answer within 0.01 s."
-    assert (await readers.read(lambda: ASKED, urgent=True)).source is Source.OCR
+    assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
     assert model.asked == ocr.asked[:1] == [True]
 
 
@@ -99,11 +99,11 @@ async def test_a_first_look_has_the_models_own_time() -> None:
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, patience_s=0.01)
     first = asyncio.create_task(readers.read(lambda: LOOK, urgent=True))
     await until(lambda: model.asked)
-    assert (await readers.read(lambda: ASKED, urgent=True)).source is Source.OCR
+    assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
     assert readers.shortcoming == ""
     assert not first.done()
     model.fails.set()
-    assert (await first).source is Source.OCR
+    assert (await first).source is VisionSource.OCR
 
 
 @pytest.mark.asyncio
@@ -115,7 +115,7 @@ async def test_one_outage_is_one_failure() -> None:
     looks = [asyncio.create_task(readers.read(lambda: LOOK)) for _ in range(4)]
     await until(lambda: model.asked)
     model.fails.set()
-    assert {(await look).source for look in looks} == {Source.OCR}
+    assert {(await look).source for look in looks} == {VisionSource.OCR}
     assert (len(model.asked), len(ocr.asked)) == (1, 4)
     now = FIRST_REST_S
     assert readers.shortcoming == ""
@@ -124,16 +124,16 @@ async def test_one_outage_is_one_failure() -> None:
 @pytest.mark.asyncio
 async def test_an_hour_has_so_many_looks() -> None:
     """Then the text is read, until an hour after the first of them."""
-    clock, model, ocr = FakeClock(), Stub(Source.MODEL), Stub()
+    clock, model, ocr = FakeClock(), Stub(VisionSource.MODEL), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=clock.monotonic, most_per_hour=2)
     for wait_s, source in (
-        (0, Source.MODEL),
-        (10, Source.MODEL),
-        (10, Source.OCR),
-        (3_579, Source.OCR),
-        (1, Source.MODEL),
-        (5, Source.OCR),
-        (5, Source.MODEL),
+        (0, VisionSource.MODEL),
+        (10, VisionSource.MODEL),
+        (10, VisionSource.OCR),
+        (3_579, VisionSource.OCR),
+        (1, VisionSource.MODEL),
+        (5, VisionSource.OCR),
+        (5, VisionSource.MODEL),
     ):
         clock.advance(wait_s)
         assert (await readers.read(lambda: LOOK)).source is source
@@ -142,17 +142,17 @@ async def test_an_hour_has_so_many_looks() -> None:
 @pytest.mark.asyncio
 async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
     """It goes on being asked, its hour is not charged, and nothing stands in."""
-    model, ocr = Stub(Source.MODEL), Stub()
+    model, ocr = Stub(VisionSource.MODEL), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, most_per_hour=1)
 
-    def gone() -> Look:
+    def gone() -> VisionRequest:
         raise NoPictureError("The share is over.")
 
     with pytest.raises(NoPictureError, match="over"):
         await readers.read(gone)
     assert ocr.asked == []
     assert readers.shortcoming == ""
-    assert (await readers.read(lambda: LOOK)).source is Source.MODEL
+    assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
 
 
 def test_who_shares_is_told_who_looks() -> None:
@@ -166,7 +166,7 @@ def test_who_shares_is_told_who_looks() -> None:
 @pytest.mark.asyncio
 async def test_when_both_fail_it_is_told() -> None:
     """With the reader's own sentence."""
-    model, ocr = Stub(Source.MODEL), Stub()
+    model, ocr = Stub(VisionSource.MODEL), Stub()
     model.trouble, ocr.trouble = "slow", "missing"
     with pytest.raises(VisionError, match="missing"):
         await ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0).read(lambda: LOOK)

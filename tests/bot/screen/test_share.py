@@ -11,9 +11,9 @@ import pytest
 from bot.screen.share import CHANGE_SPACING_S, REST_AFTER_FAILURE_S, MisbehavedError, Share
 from tests.bot.screen.watching import PICTURES, FakeReaders, until
 from tests.fakes.clock import FakeClock
-from voice.screen.gate import WHOLE
-from voice.screen.notes import TEXT_SPACING_S, Why
-from voice.screen.pace import CUT_SPACING_S
+from voice.screen.frame_diff import WHOLE
+from voice.screen.note_schedule import CUT_SPACING_S
+from voice.screen.notes import TEXT_SPACING_S, ScreenNoteReason
 from voice.screen.port import VisionError
 from voice.screen.settings import ScreenSettings
 
@@ -75,7 +75,7 @@ async def test_a_share_is_noted_from_its_first_picture_on() -> None:
         sharing.clock.advance(TEXT_SPACING_S)
         await sharing.see("bright", "Tokyo 2099", "Victory")
         assert (await sharing.noted(2))[1] == "now: “Victory”"
-        assert sharing.notes[1].why is Why.CUT
+        assert sharing.notes[1].why is ScreenNoteReason.CUT
         assert sharing.notes[1].frame_hash
 
 
@@ -188,7 +188,7 @@ async def test_something_else_may_be_shared() -> None:
         told = await sharing.noted(3)
         assert "Ben is down" in told[1]
         assert told[2] == "a browser tab, just shared. It reads “The train leaves at nine”"
-        assert sharing.notes[2].why is Why.SHARE_START
+        assert sharing.notes[2].why is ScreenNoteReason.SHARE_START
         assert sharing.readers.urgent == [True, False, True]
 
 
@@ -242,7 +242,7 @@ async def test_who_asks_is_answered_from_the_latest_picture() -> None:
         await sharing.share.look("what is it?")
     await sharing.see("dark", "Tokyo 2099", "HP 87")
     assert await sharing.share.look("which map?") == "Tokyo 2099\nHP 87"
-    assert sharing.notes[-1].why is Why.ASKED
+    assert sharing.notes[-1].why is ScreenNoteReason.ASKED
     sharing.readers.texts = []
     assert await sharing.share.look("and now?") == "There is no text on it that I can read."
     model = Sharing(FakeReaders(by_model=True))

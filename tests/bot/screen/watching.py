@@ -16,17 +16,17 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.voice.screen.screens import jpeg, screen
-from voice.screen.gate import Box
-from voice.screen.port import Reading, Source, VisionError
+from voice.screen.frame_diff import Box
+from voice.screen.ocr_text import OcrLine
+from voice.screen.port import VisionError, VisionReading, VisionSource
 from voice.screen.settings import ScreenSettings
-from voice.screen.text import Line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
-    from voice.screen.port import Latest, Look
+    from voice.screen.port import LatestRequest, VisionRequest
 
 EVENING = SessionId("evening")
 PICTURES = {
@@ -46,7 +46,7 @@ class FakeReaders:
         self.texts: list[str] = []
         self.words = ""
         self.trouble: str | None = None
-        self.looks: list[Look] = []
+        self.looks: list[VisionRequest] = []
         self.urgent: list[bool] = []
         self.shortcoming = ""
         self.rests = 0
@@ -54,7 +54,7 @@ class FakeReaders:
         self.waiting = asyncio.Event()
         self.thinking: asyncio.Event | None = None
 
-    async def read(self, latest: Latest, *, urgent: bool = False) -> Reading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """Read at once, or when the test lets it."""
         if self.holding is not None:
             self.waiting.set()
@@ -66,15 +66,15 @@ class FakeReaders:
         if self.trouble is not None:
             raise VisionError(self.trouble)
         if self.by_model:
-            return Reading(Source.MODEL, description=self.words)
-        return Reading(Source.OCR, self._lines())
+            return VisionReading(VisionSource.MODEL, description=self.words)
+        return VisionReading(VisionSource.OCR, self._lines())
 
     async def rest(self) -> None:
         """Note it."""
         self.rests += 1
 
-    def _lines(self) -> tuple[Line, ...]:
-        return tuple(Line(text, Box(0.1, 0.05 * n, 0.3, 0.05 * n + 0.04)) for n, text in enumerate(self.texts))
+    def _lines(self) -> tuple[OcrLine, ...]:
+        return tuple(OcrLine(text, Box(0.1, 0.05 * n, 0.3, 0.05 * n + 0.04)) for n, text in enumerate(self.texts))
 
 
 @dataclass

@@ -11,7 +11,7 @@ from PIL import Image
 
 from rehearsal.scenarios.make_screens import FOLDER, SCREENS, drawn
 from voice.screen.frame import check_frame
-from voice.screen.gate import Change, judge
+from voice.screen.frame_diff import ChangeKind, compare_frames
 
 
 @pytest.mark.parametrize("name", sorted(SCREENS))
@@ -28,6 +28,6 @@ def test_a_picture_is_what_is_drawn(name: str) -> None:
 def test_each_picture_is_news() -> None:
     """Text first, then another scene."""
     lumas = [check_frame((FOLDER / name).read_bytes()).luma for name in sorted(SCREENS)]
-    changes = [judge(before, after).change for before, after in itertools.pairwise(lumas)]
-    assert changes[0] in {Change.TEXT, Change.VISUAL}
-    assert changes[1] is Change.CUT
+    changes = [compare_frames(before, after).change for before, after in itertools.pairwise(lumas)]
+    assert changes[0] in {ChangeKind.TEXT, ChangeKind.VISUAL}
+    assert changes[1] is ChangeKind.CUT

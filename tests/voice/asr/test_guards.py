@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.recognizer import recognition
-from voice.asr.guards import Before, GuardReason, breaks_off, is_echo, judge
+from voice.asr.guards import GuardReason, PreviousUtterance, breaks_off, is_echo, judge
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
@@ -52,14 +52,14 @@ def test_rules(heard: Recognition, speech_s: float, reason: GuardReason | None) 
 @pytest.mark.parametrize(
     ("before", "logprob", "reason"),
     [
-        (Before("We leave at nine.", 2.0), -0.6, GuardReason.REPEATED),
-        (Before("we leave at NINE!", 2.0), -0.6, GuardReason.REPEATED),
-        (Before("We leave at nine.", 2.0), -0.2, None),
-        (Before("We leave at nine.", 30.0), -0.6, None),
-        (Before("We leave at ten.", 2.0), -0.6, None),
+        (PreviousUtterance("We leave at nine.", 2.0), -0.6, GuardReason.REPEATED),
+        (PreviousUtterance("we leave at NINE!", 2.0), -0.6, GuardReason.REPEATED),
+        (PreviousUtterance("We leave at nine.", 2.0), -0.2, None),
+        (PreviousUtterance("We leave at nine.", 30.0), -0.6, None),
+        (PreviousUtterance("We leave at ten.", 2.0), -0.6, None),
     ],
 )
-def test_repeats(before: Before, logprob: float, reason: GuardReason | None) -> None:
+def test_repeats(before: PreviousUtterance, logprob: float, reason: GuardReason | None) -> None:
     """The same text again is an echo of the recogniser when it is unsure, and insistence when it is sure."""
     heard = recognition("We leave at nine", mean_logprob=logprob)
     assert judge(heard, speech_s=1.5, before=before) is reason

@@ -9,7 +9,7 @@ import pytest
 
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import Placement, WhisperEngine, placement
+from voice.asr.whisper import DevicePlacement, WhisperEngine, choose_placement
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -100,20 +100,20 @@ def test_a_damaged_model_is_a_plain_sentence(tmp_path: Path, whisper_model_dir: 
 @pytest.mark.parametrize(
     ("device", "compute_type", "cuda_devices", "expected"),
     [
-        ("auto", "auto", 0, Placement("cpu", "int8")),
-        ("auto", "auto", 1, Placement("cuda", "float16")),
-        ("cpu", "auto", 1, Placement("cpu", "int8")),
-        ("auto", "float32", 0, Placement("cpu", "float32")),
-        ("cuda", "int8_float16", 2, Placement("cuda", "int8_float16")),
+        ("auto", "auto", 0, DevicePlacement("cpu", "int8")),
+        ("auto", "auto", 1, DevicePlacement("cuda", "float16")),
+        ("cpu", "auto", 1, DevicePlacement("cpu", "int8")),
+        ("auto", "float32", 0, DevicePlacement("cpu", "float32")),
+        ("cuda", "int8_float16", 2, DevicePlacement("cuda", "int8_float16")),
     ],
 )
-def test_placement(device: str, compute_type: str, cuda_devices: int, expected: Placement) -> None:
+def test_placement(device: str, compute_type: str, cuda_devices: int, expected: DevicePlacement) -> None:
     """Auto takes CUDA where it is, and the numbers that suit the device."""
     settings = AsrSettings.model_validate({"device": device, "compute_type": compute_type})
-    assert placement(settings, cuda_devices=cuda_devices) == expected
+    assert choose_placement(settings, cuda_devices=cuda_devices) == expected
 
 
 def test_cuda_that_is_not_there_is_said() -> None:
     """Asked for by name, it is not silently replaced by the CPU."""
     with pytest.raises(RecogniserError, match="no CUDA device was found"):
-        placement(AsrSettings(device="cuda"), cuda_devices=0)
+        choose_placement(AsrSettings(device="cuda"), cuda_devices=0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.fakes.recognizer import FakeEngine
-from voice.asr.worker import ModelThread, Request
+from voice.asr.worker import ModelThread, RecognitionRequest
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from voice.asr.worker import Engine
 
 
-def _request(label: int) -> Request:
-    return Request(np.full(160, label, dtype=np.int16), None, ())
+def _request(label: int) -> RecognitionRequest:
+    return RecognitionRequest(np.full(160, label, dtype=np.int16), None, ())
 
 
 async def _started(load: Callable[[], Engine]) -> ModelThread:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.listening.coalesce import DUPLICATE_WITHIN_S, Coalescing, is_effect
+from voice.listening.coalesce import DUPLICATE_WITHIN_S, UtteranceCoalescer, is_sound_effect
 
 ADA, BO = 1, 2
 LONGEST_S = 10.0
@@ -24,8 +24,8 @@ class Said:
     ended_at: float = 1.0
 
 
-def _coalescing() -> Coalescing[Said]:
-    return Coalescing(longest_wait_s=LONGEST_S)
+def _coalescing() -> UtteranceCoalescer[Said]:
+    return UtteranceCoalescer(longest_wait_s=LONGEST_S)
 
 
 def test_in_a_quiet_room_words_are_a_turn_at_once() -> None:
@@ -92,13 +92,13 @@ def test_calling_twice_is_heard_twice() -> None:
 @pytest.mark.parametrize("text", ["[laughter]", "(coughs)", "*sighs*", "♪ humming ♪", " [door closes]. "])
 def test_a_described_sound_is_an_effect(text: str) -> None:
     """Nothing but brackets and what sounded."""
-    assert is_effect(text)
+    assert is_sound_effect(text)
 
 
 @pytest.mark.parametrize("text", ["Ha ha ha!", "I said (twice) no.", "[laughter] Oh dear.", "", "[]", "(a) and (b)"])
 def test_words_are_no_effect(text: str) -> None:
     """Whoever says something says it."""
-    assert not is_effect(text)
+    assert not is_sound_effect(text)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 5), st.booleans(), st.booleans()), max_size=30))

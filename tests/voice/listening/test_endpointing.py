@@ -6,55 +6,55 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice.listening.endpointing import (
-    Effect,
-    Endpointing,
+    AudioWindow,
+    Endpointer,
+    EndpointingEvent,
     SpeechClosed,
     SpeechDismissed,
     SpeechOpened,
     SpeechPaused,
     SpeechResumed,
-    Window,
-    windows_of,
+    window_count,
 )
 from voice.listening.settings import ListeningSettings
 
 SETTINGS = ListeningSettings()
-VOICED = Window(0.9, 0.1)
-SILENT = Window(0.05, 0.0)
-END = windows_of(SETTINGS.end_silence_s)
-PRE_ROLL = windows_of(SETTINGS.pre_roll_s)
-TAIL = windows_of(SETTINGS.tail_s)
-ARMING = windows_of(SETTINGS.min_speech_s)
+VOICED = AudioWindow(0.9, 0.1)
+SILENT = AudioWindow(0.05, 0.0)
+END = window_count(SETTINGS.end_silence_s)
+PRE_ROLL = window_count(SETTINGS.pre_roll_s)
+TAIL = window_count(SETTINGS.tail_s)
+ARMING = window_count(SETTINGS.min_speech_s)
 
 
-PAUSE = windows_of(SETTINGS.pause_s)
-FINISHED = windows_of(SETTINGS.finished_silence_s)
-UNFINISHED = windows_of(SETTINGS.unfinished_silence_s)
+PAUSE = window_count(SETTINGS.pause_s)
+FINISHED = window_count(SETTINGS.finished_silence_s)
+UNFINISHED = window_count(SETTINGS.unfinished_silence_s)
 
 
-def _feed_all(endpointing: Endpointing, *windows: Window) -> list[Effect]:
+def _feed_all(endpointing: Endpointer, *windows: AudioWindow) -> list[EndpointingEvent]:
     return [effect for window in windows for effect in endpointing.handle(window)]
 
 
-def _feed(endpointing: Endpointing, *windows: Window) -> list[Effect]:
+def _feed(endpointing: Endpointer, *windows: AudioWindow) -> list[EndpointingEvent]:
     """Feed windows and leave the pauses out of what they say."""
     return _lasting(_feed_all(endpointing, *windows))
 
 
-def _lasting(effects: list[Effect]) -> list[Effect]:
+def _lasting(effects: list[EndpointingEvent]) -> list[EndpointingEvent]:
     return [effect for effect in effects if not isinstance(effect, (SpeechPaused, SpeechResumed))]
 
 
 def test_an_utterance_has_pre_roll_and_tail() -> None:
     """It begins 300 ms before the first voiced window and ends 200 ms after the last."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *[SILENT] * 50, *[VOICED] * 40, *[SILENT] * END)
     assert effects == [SpeechOpened(50), SpeechClosed(50 - PRE_ROLL, 90 + TAIL, 50, 90, cut=False)]
 
 
 def test_speech_is_certain_after_a_quarter_of_a_second() -> None:
     """250 ms are 8 windows; the eighth makes it speech."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     assert _feed(endpointing, *[VOICED] * (ARMING - 1)) == []
     assert not endpointing.is_speaking
     assert _feed(endpointing, VOICED) == [SpeechOpened(0)]
@@ -63,7 +63,7 @@ def test_speech_is_certain_after_a_quarter_of_a_second() -> None:
 
 def test_a_pause_shorter_than_the_end_silence_stays_inside() -> None:
     """One window short of the limit, the utterance goes on."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *[VOICED] * 20, *[SILENT] * (END - 1), *[VOICED] * 20, *[SILENT] * END)
     closed = [effect for effect in effects if isinstance(effect, SpeechClosed)]
     assert [(one.first, one.last) for one in closed] == [(0, 40 + END - 1)]
@@ -71,7 +71,7 @@ def test_a_pause_shorter_than_the_end_silence_stays_inside() -> None:
 
 def test_a_click_is_dismissed() -> None:
     """Four windows are no speech, and the sound stays available as the next utterance's pre-roll."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     dip = 7
     effects = _feed(endpointing, *[VOICED] * 4, *[SILENT] * dip, *[VOICED] * 10, *[SILENT] * END)
     assert effects[0] == SpeechDismissed(0, 4)
@@ -80,16 +80,16 @@ def test_a_click_is_dismissed() -> None:
 
 def test_clicks_do_not_add_up_to_speech() -> None:
     """A keyboard's strokes, each followed by a quarter of a second of silence, never open an utterance."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *([*[VOICED] * 2, *[SILENT] * 8] * 20))
     assert {type(effect) for effect in effects} == {SpeechDismissed}
 
 
 def test_between_the_thresholds_nothing_changes() -> None:
     """0.4 neither begins speech nor pauses it."""
-    unsure = Window(0.4, 0.05)
-    assert _feed(Endpointing(SETTINGS), *[unsure] * 100) == []
-    speaking = Endpointing(SETTINGS)
+    unsure = AudioWindow(0.4, 0.05)
+    assert _feed(Endpointer(SETTINGS), *[unsure] * 100) == []
+    speaking = Endpointer(SETTINGS)
     _feed(speaking, *[VOICED] * 20, *[unsure] * 100)
     assert speaking.is_speaking
 
@@ -97,7 +97,7 @@ def test_between_the_thresholds_nothing_changes() -> None:
 def test_the_next_utterance_takes_no_sound_of_the_last() -> None:
     """Pre-roll stops where the last utterance's tail ended."""
     settings = ListeningSettings(pre_roll_s=2.0)
-    endpointing = Endpointing(settings)
+    endpointing = Endpointer(settings)
     effects = _feed(endpointing, *[VOICED] * 20, *[SILENT] * END, *[VOICED] * 20, *[SILENT] * END)
     first, second = [effect for effect in effects if isinstance(effect, SpeechClosed)]
     assert second.start == first.end
@@ -105,10 +105,10 @@ def test_the_next_utterance_takes_no_sound_of_the_last() -> None:
 
 def test_unbroken_speech_is_cut_at_its_quietest_point() -> None:
     """At 30 s the cut falls into the last ten seconds' breath, and what follows is the next utterance."""
-    endpointing = Endpointing(SETTINGS)
-    loud = [Window(0.9, 0.2)] * 2000
-    loud[800] = loud[801] = loud[802] = Window(0.9, 0.01)
-    loud[300] = loud[301] = loud[302] = Window(0.9, 0.001)
+    endpointing = Endpointer(SETTINGS)
+    loud = [AudioWindow(0.9, 0.2)] * 2000
+    loud[800] = loud[801] = loud[802] = AudioWindow(0.9, 0.01)
+    loud[300] = loud[301] = loud[302] = AudioWindow(0.9, 0.001)
     effects = _feed(endpointing, *loud[:1000])
     assert effects == [SpeechOpened(0), SpeechClosed(0, 801, 0, 801, cut=True), SpeechOpened(801)]
     assert endpointing.is_speaking
@@ -118,7 +118,7 @@ def test_unbroken_speech_is_cut_at_its_quietest_point() -> None:
 
 def test_an_utterance_that_ends_at_the_limit_is_not_called_cut() -> None:
     """Silence reaching the 30 s is where the cut goes, and nothing is left to follow."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     longest = int(SETTINGS.max_utterance_s * 16_000 / 512)
     effects = _feed(endpointing, *[VOICED] * (longest - 10), *[SILENT] * 40)
     closed = [effect for effect in effects if isinstance(effect, SpeechClosed)]
@@ -130,7 +130,7 @@ def test_an_utterance_that_ends_at_the_limit_is_not_called_cut() -> None:
 
 def test_leaving_ends_the_utterance_at_once() -> None:
     """A person who leaves in mid-word is heard up to there."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     _feed(endpointing, *[VOICED] * 20)
     assert endpointing.finish() == [SpeechClosed(0, 20, 0, 20, cut=False)]
     assert endpointing.finish() == []
@@ -138,7 +138,7 @@ def test_leaving_ends_the_utterance_at_once() -> None:
 
 def test_a_pause_says_what_the_utterance_would_be() -> None:
     """200 ms into the silence its limits stand; if the silence goes on, that is the utterance, window for window."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     assert _feed_all(endpointing, *[SILENT] * 50, *[VOICED] * 40, *[SILENT] * (PAUSE - 1)) == [SpeechOpened(50)]
     paused = SpeechPaused(50 - PRE_ROLL, 90 + TAIL, 50, 90)
     assert _feed_all(endpointing, SILENT) == [paused]
@@ -148,7 +148,7 @@ def test_a_pause_says_what_the_utterance_would_be() -> None:
 
 def test_going_on_ends_the_pause() -> None:
     """The next voiced window takes back what the pause said; each longer silence is a pause of its own."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     effects = _feed_all(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE, VOICED, *[SILENT] * PAUSE)
     assert [type(effect) for effect in effects] == [SpeechOpened, SpeechPaused, SpeechResumed, SpeechPaused]
 
@@ -156,7 +156,7 @@ def test_going_on_ends_the_pause() -> None:
 def test_who_sounds_finished_has_finished_sooner() -> None:
     """With an answer over 0.94 half a second of silence ends it, with a lower one a second, without one 0.7 s."""
     for probability, silence in ((0.95, FINISHED), (0.94, UNFINISHED), (0.1, UNFINISHED), (None, END)):
-        endpointing = Endpointing(SETTINGS, judged=True)
+        endpointing = Endpointer(SETTINGS, judged=True)
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE)
         assert endpointing.answer(20, probability) == []
         assert _feed(endpointing, *[SILENT] * (silence - PAUSE - 1)) == []
@@ -165,7 +165,7 @@ def test_who_sounds_finished_has_finished_sooner() -> None:
 
 def test_where_the_answer_decides_it_is_waited_for() -> None:
     """At half a second of silence nothing further can be said without it; then it decides at once, or time goes on."""
-    finished, unfinished = Endpointing(SETTINGS, judged=True), Endpointing(SETTINGS, judged=True)
+    finished, unfinished = Endpointer(SETTINGS, judged=True), Endpointer(SETTINGS, judged=True)
     for endpointing in (finished, unfinished):
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * (FINISHED - 1))
         assert not endpointing.awaits_answer
@@ -180,7 +180,7 @@ def test_where_the_answer_decides_it_is_waited_for() -> None:
 
 def test_an_answer_to_an_earlier_pause_changes_nothing() -> None:
     """The person went on meanwhile: whether they had sounded finished is of no interest."""
-    endpointing = Endpointing(SETTINGS, judged=True)
+    endpointing = Endpointer(SETTINGS, judged=True)
     _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE, *[VOICED] * 5)
     assert endpointing.answer(20, 0.99) == []
     _feed(endpointing, *[SILENT] * FINISHED)
@@ -189,15 +189,16 @@ def test_an_answer_to_an_earlier_pause_changes_nothing() -> None:
 
 
 windows = st.lists(
-    st.tuples(st.sampled_from([VOICED, SILENT, Window(0.4, 0.02), Window(0.6, 0.3)]), st.integers(1, 60)), max_size=60
+    st.tuples(st.sampled_from([VOICED, SILENT, AudioWindow(0.4, 0.02), AudioWindow(0.6, 0.3)]), st.integers(1, 60)),
+    max_size=60,
 ).map(lambda runs: [window for window, count in runs for _ in range(count)])
 
 
 @given(windows)
-def test_utterances_are_ordered_disjoint_and_bounded(line: list[Window]) -> None:
+def test_utterances_are_ordered_disjoint_and_bounded(line: list[AudioWindow]) -> None:
     """Whatever comes, utterances never overlap, never exceed 30 s, and hold the speech they say they hold."""
     settings = ListeningSettings(max_utterance_s=5)
-    endpointing = Endpointing(settings)
+    endpointing = Endpointer(settings)
     free_from = 0
     for count, window in enumerate(line, start=1):
         for effect in endpointing.handle(window):
@@ -210,9 +211,9 @@ def test_utterances_are_ordered_disjoint_and_bounded(line: list[Window]) -> None
 
 
 @given(windows)
-def test_speech_long_enough_is_never_lost(line: list[Window]) -> None:
+def test_speech_long_enough_is_never_lost(line: list[AudioWindow]) -> None:
     """Every window over the upper threshold lies in an utterance, or was dismissed as too short."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *line, *[SILENT] * END)
     covered: set[int] = set()
     for effect in effects:
@@ -228,9 +229,9 @@ def test_speech_long_enough_is_never_lost(line: list[Window]) -> None:
 
 
 @given(windows)
-def test_opening_is_always_followed_by_closing(line: list[Window]) -> None:
+def test_opening_is_always_followed_by_closing(line: list[AudioWindow]) -> None:
     """SpeechOpened and SpeechClosed alternate, so a listener can count on the end."""
-    endpointing = Endpointing(SETTINGS)
+    endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *line, *[SILENT] * END)
     kinds = [type(effect) for effect in effects if not isinstance(effect, SpeechDismissed)]
     assert kinds == [SpeechOpened, SpeechClosed] * (len(kinds) // 2)
@@ -238,14 +239,14 @@ def test_opening_is_always_followed_by_closing(line: list[Window]) -> None:
 
 @given(windows, st.lists(st.sampled_from([None, 0.2, 0.97]), min_size=8, max_size=8), st.data())
 def test_when_an_answer_comes_changes_nothing(
-    line: list[Window], answers: list[float | None], data: st.DataObject
+    line: list[AudioWindow], answers: list[float | None], data: st.DataObject
 ) -> None:
     """Answers at once or at the last moment give the same utterances: only what is answered counts."""
     settings = ListeningSettings(max_utterance_s=5)
     line = [*line, *[SILENT] * UNFINISHED]
-    prompt, late = Endpointing(settings, judged=True), Endpointing(settings, judged=True)
-    expected: list[Effect] = []
-    actual: list[Effect] = []
+    prompt, late = Endpointer(settings, judged=True), Endpointer(settings, judged=True)
+    expected: list[EndpointingEvent] = []
+    actual: list[EndpointingEvent] = []
     asked = 0
     for window in line:
         effects = prompt.handle(window)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
-from voice.listening.ears import Ears
+from voice.listening.listener import RoomListener
 from voice.listening.settings import ListeningSettings
 from voice.listening.utterance import (
     DropReason,
@@ -25,7 +25,7 @@ from voice.listening.utterance import (
     UtteranceDropped,
 )
 from voice.listening.vad import SileroVad, StackedSileroVad
-from voice.transport.heard import SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,9 +40,9 @@ FRAME_S = 0.02
 
 def _ears(
     detector: SpeechProbability | None = None, listening: ListeningSettings | None = None, *, judged: bool = False
-) -> Ears:
+) -> RoomListener:
     numbers = itertools.count(1)
-    return Ears(
+    return RoomListener(
         detector or LoudnessVad(),
         listening or ListeningSettings(),
         judged=judged,
@@ -327,7 +327,7 @@ def test_neither_chunking_nor_late_answers_change_anything(
     expected: list[ListeningEvent] = []
     actual: list[ListeningEvent] = []
 
-    def answered(ears: Ears, events: list[ListeningEvent], *, now: bool) -> list[ListeningEvent]:
+    def answered(ears: RoomListener, events: list[ListeningEvent], *, now: bool) -> list[ListeningEvent]:
         """Return `events`, and what follows when all (or by chance only the first) of the questions are answered."""
         done: list[ListeningEvent] = []
         while events:

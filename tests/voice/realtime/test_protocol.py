@@ -11,17 +11,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.realtime.effects import Ended, Ending, Expired, Heard, Ready, Send, Sound, Trouble, Wanted, Words
-from voice.realtime.port import Briefing, Role, Told, Tool, ToolCall
+from voice.realtime.effects import (
+    AudioDelta,
+    InputTranscribed,
+    ResponseEnded,
+    ResponseStatus,
+    SendEvent,
+    ServerError,
+    SessionExpired,
+    SessionReady,
+    TextDelta,
+    ToolCallRequested,
+)
+from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, RealtimeToolCall
 from voice.realtime.protocol import BROKEN_OFF, TOOL_STEPS, RealtimeProtocol
-from voice.realtime.wire import Configuration, label_ids
+from voice.realtime.wire import SessionConfiguration, label_ids
 
 SECOND = np.full(24_000, 7, np.int16)
-BRIEFING = Briefing("Be kind.", (Told("turn_1", Role.USER, "[21:04] Ada: hi"), Told("turn_2", Role.ASSISTANT, "Hi.")))
+BRIEFING = Briefing(
+    "Be kind.",
+    (
+        ConversationItem("turn_1", ItemRole.USER, "[21:04] Ada: hi"),
+        ConversationItem("turn_2", ItemRole.ASSISTANT, "Hi."),
+    ),
+)
 
 
 def _protocol() -> RealtimeProtocol:
-    return RealtimeProtocol(Configuration("marin", "whisper"))
+    return RealtimeProtocol(SessionConfiguration("marin", "whisper"))
 
 
 def _open() -> RealtimeProtocol:
@@ -61,7 +78,7 @@ def _done(status: str = "completed", *, response: str = "resp_1", code: str = ""
 
 def test_a_session_begins_with_settings_and_the_window() -> None:
     """24 kHz both ways, no turns of the server's own, then each item by whose words it holds."""
-    first, *items = _protocol().opened(replace(BRIEFING, tools=(Tool("look", "Looks.", {"type": "object"}),)))
+    first, *items = _protocol().opened(replace(BRIEFING, tools=(RealtimeTool("look", "Looks.", {"type": "object"}),)))
     session = first["session"]
     assert session["instructions"] == "Be kind."
     assert session["audio"]["input"]["turn_detection"] is None
@@ -81,7 +98,7 @@ def test_who_speaks_is_told_before_each_input() -> None:
     protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_7"})
     completed = "conversation.item.input_audio_transcription.completed"
     assert protocol.receive({"type": completed, "item_id": "item_7", "transcript": "hello"}) == [
-        Heard(input_id, "item_7", "hello")
+        InputTranscribed(input_id, "item_7", "hello")
     ]
     assert label_ids(input_id, "item_7") == (events[0]["item"]["id"], "item_7")
     assert protocol.idle
@@ -100,7 +117,7 @@ def test_texts_find_their_inputs_in_any_order(order: list[int]) -> None:
             "item_id": f"item_{number}",
             "transcript": str(number),
         }
-        assert protocol.receive(event) == [Heard(inputs[number], f"item_{number}", str(number))]
+        assert protocol.receive(event) == [InputTranscribed(inputs[number], f"item_{number}", str(number))]
 
 
 def test_what_was_given_up_before_it_had_an_item_is_taken_out_when_it_has() -> None:
@@ -110,7 +127,9 @@ def test_what_was_given_up_before_it_had_an_item_is_taken_out_when_it_has() -> N
     second, _ = protocol.hear(SECOND, speakers="Bo speaks:")
     assert protocol.give_up(first) is None
     gone = protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
-    assert gone == [Send({"type": "conversation.item.delete", "item_id": each}) for each in label_ids(first, "item_1")]
+    assert gone == [
+        SendEvent({"type": "conversation.item.delete", "item_id": each}) for each in label_ids(first, "item_1")
+    ]
     assert protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_2"}) == []
     assert protocol.give_up(second) == "item_2"
     assert protocol.give_up(second) is None
@@ -122,7 +141,7 @@ def test_short_words_are_filled_up_and_refused_ones_are_told() -> None:
     input_id, events = protocol.hear(SECOND[:100], speakers="Ada speaks:")
     assert len(base64.b64decode(events[1]["audio"])) == 2 * 2_400
     refusal = {"type": "error", "error": {"code": "input_audio_buffer_commit_empty"}}
-    assert protocol.receive(refusal) == [Heard(input_id, "", None)]
+    assert protocol.receive(refusal) == [InputTranscribed(input_id, "", None)]
 
 
 def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
@@ -131,11 +150,11 @@ def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
     _begun(protocol)
     assert not protocol.idle
     (sound,) = protocol.receive(_sound(0.5))
-    assert isinstance(sound, Sound)
+    assert isinstance(sound, AudioDelta)
     assert len(sound.pcm) == 12_000
     words = {"type": "response.output_audio_transcript.delta", "response_id": "resp_1", "item_id": "item_1"}
-    assert protocol.receive({**words, "delta": "Hi "}) == [Words("item_1", "Hi ")]
-    assert protocol.receive(_done()) == [Ended(Ending.COMPLETE)]
+    assert protocol.receive({**words, "delta": "Hi "}) == [TextDelta("item_1", "Hi ")]
+    assert protocol.receive(_done()) == [ResponseEnded(ResponseStatus.COMPLETE)]
     assert protocol.idle
 
 
@@ -181,14 +200,14 @@ def test_a_tool_is_called_and_the_answer_goes_on() -> None:
     _begun(protocol, "resp_1")
     for step in range(1, TOOL_STEPS + 1):
         wanted = protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
-        assert wanted == [Wanted(ToolCall(f"c{step}", "look", "{}"))]
+        assert wanted == [ToolCallRequested(RealtimeToolCall(f"c{step}", "look", "{}"))]
         assert protocol.receive(_done(response=f"resp_{step}")) == []
         output, again = protocol.tool_output(f"c{step}", "a cat")
         assert output["item"] == {"type": "function_call_output", "call_id": f"c{step}", "output": "a cat"}
         assert again.get("response", {}).get("tool_choice") == ("none" if step == TOOL_STEPS else None)
         protocol.receive({"type": "response.created", "response": {"id": f"resp_{step + 1}"}})
-    assert isinstance(protocol.receive(_sound(response=f"resp_{TOOL_STEPS + 1}"))[0], Sound)
-    assert protocol.receive(_done(response=f"resp_{TOOL_STEPS + 1}")) == [Ended(Ending.COMPLETE)]
+    assert isinstance(protocol.receive(_sound(response=f"resp_{TOOL_STEPS + 1}"))[0], AudioDelta)
+    assert protocol.receive(_done(response=f"resp_{TOOL_STEPS + 1}")) == [ResponseEnded(ResponseStatus.COMPLETE)]
 
 
 def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response() -> None:
@@ -197,12 +216,12 @@ def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response() -> None:
     _begun(protocol)
     protocol.receive(_called("c1"))
     assert _types(protocol.tool_output("c1", "a cat")) == ["conversation.item.create"]
-    assert protocol.receive(_called("c2")) == [Wanted(ToolCall("c2", "look", "{}"))]
+    assert protocol.receive(_called("c2")) == [ToolCallRequested(RealtimeToolCall("c2", "look", "{}"))]
     assert protocol.receive(_done()) == []
     assert _types(protocol.tool_output("c2", "a dog")) == ["conversation.item.create", "response.create"]
     protocol.receive({"type": "response.created", "response": {"id": "resp_2"}})
-    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], Sound)
-    assert protocol.receive(_done(response="resp_2")) == [Ended(Ending.COMPLETE)]
+    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], AudioDelta)
+    assert protocol.receive(_done(response="resp_2")) == [ResponseEnded(ResponseStatus.COMPLETE)]
 
 
 def test_when_all_tools_were_ready_early_the_end_of_the_response_goes_on() -> None:
@@ -213,7 +232,7 @@ def test_when_all_tools_were_ready_early_the_end_of_the_response_goes_on() -> No
         protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
         protocol.tool_output(f"c{step}", "a cat")
         (more,) = protocol.receive(_done(response=f"resp_{step}"))
-        assert isinstance(more, Send)
+        assert isinstance(more, SendEvent)
         assert more.event["type"] == "response.create"
         assert more.event.get("response", {}).get("tool_choice") == ("none" if step == TOOL_STEPS else None)
         protocol.receive({"type": "response.created", "response": {"id": f"resp_{step + 1}"}})
@@ -236,8 +255,8 @@ def test_what_was_not_understood_is_said_again_to_the_next_session() -> None:
     for item in ("item_a", "item_b"):
         protocol.receive({"type": "input_audio_buffer.committed", "item_id": item})
     completed = {"type": "conversation.item.input_audio_transcription.completed", "transcript": "x"}
-    assert protocol.receive({**completed, "item_id": "item_a"}) == [Heard(input_id, "item_a", "x")]
-    assert protocol.receive({**completed, "item_id": "item_b"}) == [Heard(later, "item_b", "x")]
+    assert protocol.receive({**completed, "item_id": "item_a"}) == [InputTranscribed(input_id, "item_a", "x")]
+    assert protocol.receive({**completed, "item_id": "item_b"}) == [InputTranscribed(later, "item_b", "x")]
 
 
 def test_an_answer_that_had_not_begun_is_asked_for_again() -> None:
@@ -261,18 +280,18 @@ def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
     assert why["item"]["content"][0]["text"] == BROKEN_OFF
     assert again == {"type": "response.create"}
     protocol.receive({"type": "response.created", "response": {"id": "resp_2"}})
-    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], Sound)
-    assert protocol.lost() == [Ended(Ending.FAILED, "connection_lost")]
+    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], AudioDelta)
+    assert protocol.lost() == [ResponseEnded(ResponseStatus.FAILED, "connection_lost")]
     assert _types(protocol.opened(Briefing("Be kind."))) == ["session.update"]
 
 
 @pytest.mark.parametrize(
     ("event", "effect"),
     [
-        ({"type": "session.updated"}, [Ready()]),
-        ({"type": "error", "error": {"code": "session_expired"}}, [Expired()]),
+        ({"type": "session.updated"}, [SessionReady()]),
+        ({"type": "error", "error": {"code": "session_expired"}}, [SessionExpired()]),
         ({"type": "error", "error": {"code": "response_cancel_not_active"}}, []),
-        ({"type": "error", "error": {"code": "x", "message": "y"}}, [Trouble("x", "y")]),
+        ({"type": "error", "error": {"code": "x", "message": "y"}}, [ServerError("x", "y")]),
         ({"type": "rate_limits.updated"}, []),
         ({"type": "some.event.of.tomorrow"}, []),
         ({}, []),
@@ -287,13 +306,15 @@ def test_a_failed_answer_names_its_code() -> None:
     """For the sentence that people read."""
     protocol = _open()
     _begun(protocol)
-    assert protocol.receive(_done("failed", code="insufficient_quota")) == [Ended(Ending.FAILED, "insufficient_quota")]
+    assert protocol.receive(_done("failed", code="insufficient_quota")) == [
+        ResponseEnded(ResponseStatus.FAILED, "insufficient_quota")
+    ]
 
 
 def test_without_a_connection_nothing_is_sent() -> None:
     """What counts later is in the next briefing, or kept."""
     protocol = _protocol()
-    assert protocol.tell(Told("t", Role.USER, "x")) == []
+    assert protocol.tell(ConversationItem("t", ItemRole.USER, "x")) == []
     assert protocol.forget(["t"]) == []
     assert protocol.instruct("x") == []
     assert protocol.ask() == []

@@ -14,13 +14,13 @@ from tests.rehearsal.servers.realtime_client import FakeMind, served, tone
 from voice.errors import RealtimeError
 from voice.realtime.port import (
     Briefing,
+    ConversationItem,
+    ItemRole,
     RealtimeFailed,
     RealtimeRenewed,
     RealtimeRestored,
-    Role,
-    Told,
-    Tool,
-    ToolCall,
+    RealtimeTool,
+    RealtimeToolCall,
 )
 from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
@@ -40,9 +40,11 @@ class Room:
 
     def __init__(self, base_url: str, **settings: object) -> None:
         self.clock = FakeClock()
-        self.briefing = Briefing("Be kind.", tools=(Tool("look", "Looks.", {"type": "object", "properties": {}}),))
+        self.briefing = Briefing(
+            "Be kind.", tools=(RealtimeTool("look", "Looks.", {"type": "object", "properties": {}}),)
+        )
         self.news: list[RealtimeNews] = []
-        self.calls: list[ToolCall] = []
+        self.calls: list[RealtimeToolCall] = []
         self.session = RealtimeSession(
             RealtimeSettings.model_validate({"enabled": True, "base_url": base_url, **settings}),
             api_key="local",
@@ -52,7 +54,7 @@ class Room:
             run_tool=self._run_tool,
         )
 
-    async def _run_tool(self, call: ToolCall) -> str:
+    async def _run_tool(self, call: RealtimeToolCall) -> str:
         self.calls.append(call)
         if call.arguments == "{}":
             return "a cat"
@@ -130,11 +132,11 @@ async def test_items_instructions_and_tools_change_while_it_lives() -> None:
     async with served(FakeMind("x")) as server, room_of(server) as room:
         room.briefing = Briefing("Be kind.")
         await room.session.ready.wait()
-        room.session.tell(Told("turn_1", Role.USER, "(Bo joined the channel.)"))
-        room.session.tell(Told("turn_2", Role.USER, "folded"))
+        room.session.tell(ConversationItem("turn_1", ItemRole.USER, "(Bo joined the channel.)"))
+        room.session.tell(ConversationItem("turn_2", ItemRole.USER, "folded"))
         room.session.forget(["turn_2"])
         room.session.instruct("Be brief.")
-        room.session.offer([Tool("dig", "Digs.", {"type": "object"})])
+        room.session.offer([RealtimeTool("dig", "Digs.", {"type": "object"})])
         await room.session.hear(_speech(), speakers="Ada speaks:")
         await room.answer()
         assert [text for _, text in server.asked[0].items] == ["(Bo joined the channel.)", "Ada speaks:", "x"]
@@ -160,7 +162,7 @@ async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
     """In a moment when nobody speaks; the new session knows what was said."""
     async with served(FakeMind("one", "two")) as server, room_of(server, session_s=600) as room:
         await room.session.hear(_speech(), speakers="Ada speaks:")
-        room.briefing = Briefing("New.", (Told("turn_1", Role.USER, "[21:04] Ada: one"),))
+        room.briefing = Briefing("New.", (ConversationItem("turn_1", ItemRole.USER, "[21:04] Ada: one"),))
         room.clock.advance(600)
         await room.until_told()
         assert room.news == [RealtimeRenewed("expiring")]
@@ -333,7 +335,7 @@ async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
         with pytest.raises(RealtimeError, match="503"):
             await answering
         server.conduct.mode = RealtimeMode.ANSWER
-        room.briefing = Briefing("New.", (Told("turn_1", Role.USER, "[21:04] Ada: tell me"),))
+        room.briefing = Briefing("New.", (ConversationItem("turn_1", ItemRole.USER, "[21:04] Ada: tell me"),))
         room.clock.advance(29)
         assert not room.session.usable
         await room.time_passes(lambda: room.session.usable, step_s=0.5)

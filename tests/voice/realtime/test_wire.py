@@ -9,19 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.realtime.port import Briefing, Role, Told, Tool
-from voice.realtime.wire import APPEND_BYTES, LEAST_COMMIT_SAMPLES, Configuration, created, said, samples, settings_of
+from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool
+from voice.realtime.wire import (
+    APPEND_BYTES,
+    LEAST_COMMIT_SAMPLES,
+    SessionConfiguration,
+    create_item,
+    decode_audio,
+    input_events,
+    session_update,
+)
 
 
 @given(st.integers(1, 3 * APPEND_BYTES // 2))
 def test_an_input_is_a_name_its_sound_and_a_commit(length: int) -> None:
     """The sound is what was said, whole and in order; what is too short is filled with silence."""
     pcm = (np.arange(length) % 3000 + 1).astype(np.int16)
-    who, *sound, commit = said(5, "Ada speaks:", pcm)
+    who, *sound, commit = input_events(5, "Ada speaks:", pcm)
     assert who["item"]["content"] == [{"type": "input_text", "text": "Ada speaks:"}]
     assert commit == {"type": "input_audio_buffer.commit"}
     assert all(len(base64.b64decode(each["audio"])) <= APPEND_BYTES for each in sound)
-    heard = np.concatenate([samples(each["audio"]) for each in sound])
+    heard = np.concatenate([decode_audio(each["audio"]) for each in sound])
     assert len(heard) == max(length, LEAST_COMMIT_SAMPLES)
     assert np.array_equal(heard[:length], pcm)
     assert not heard[length:].any()
@@ -30,23 +38,25 @@ def test_an_input_is_a_name_its_sound_and_a_commit(length: int) -> None:
 @pytest.mark.parametrize(("encoded", "length"), [("", 0), ("not base64!", 0), ("AAAA", 1), ("AAAAAA==", 2)])
 def test_sound_that_cannot_be_read_is_none(encoded: str, length: int) -> None:
     """Half a sample is left out."""
-    assert len(samples(encoded)) == length
+    assert len(decode_audio(encoded)) == length
 
 
 def test_settings_leave_turns_to_the_room() -> None:
     """The server neither ends turns nor answers by itself; the language is told where there is one."""
-    tool = Tool("look", "Looks.", {"type": "object"})
-    session = settings_of(Configuration("marin", "whisper-1", "de"), Briefing("Be kind.", tools=(tool,)))["session"]
+    tool = RealtimeTool("look", "Looks.", {"type": "object"})
+    session = session_update(SessionConfiguration("marin", "whisper-1", "de"), Briefing("Be kind.", tools=(tool,)))[
+        "session"
+    ]
     assert session["instructions"] == "Be kind."
     assert session["audio"]["input"]["turn_detection"] is None
     assert session["audio"]["input"]["transcription"] == {"model": "whisper-1", "language": "de"}
     assert [each["name"] for each in session["tools"]] == ["look"]
-    anything = settings_of(Configuration("marin", "whisper-1"), Briefing(""))["session"]
+    anything = session_update(SessionConfiguration("marin", "whisper-1"), Briefing(""))["session"]
     assert anything["audio"]["input"]["transcription"] == {"model": "whisper-1"}
 
 
-@pytest.mark.parametrize("role", Role)
-def test_whose_words_an_item_holds_tells_their_kind(role: Role) -> None:
+@pytest.mark.parametrize("role", ItemRole)
+def test_whose_words_an_item_holds_tells_their_kind(role: ItemRole) -> None:
     """The protocol has text that goes in and text that came out."""
-    kind = created(Told("id", role, "x"))["item"]["content"][0]["type"]
-    assert kind == ("output_text" if role is Role.ASSISTANT else "input_text")
+    kind = create_item(ConversationItem("id", role, "x"))["item"]["content"][0]["type"]
+    assert kind == ("output_text" if role is ItemRole.ASSISTANT else "input_text")

@@ -5,21 +5,29 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.screen.gate import WHOLE, Box
-from voice.screen.notes import MAX_NOTE_CHARS, TEXT_SPACING_S, NoteTaker, ScreenNote, Seen, Why, shortened
-from voice.screen.port import Reading, Source
-from voice.screen.text import Line
+from voice.screen.frame_diff import WHOLE, Box
+from voice.screen.notes import (
+    MAX_NOTE_CHARS,
+    TEXT_SPACING_S,
+    NoteTaker,
+    ReadFrame,
+    ScreenNote,
+    ScreenNoteReason,
+    shorten_note,
+)
+from voice.screen.ocr_text import OcrLine
+from voice.screen.port import VisionReading, VisionSource
 
 NOW = 1_760_000_000.0
 
 
-def ocr(*texts: str, why: Why = Why.TEXT, at: float = NOW) -> Seen:
-    lines = tuple(Line(text, Box(0.1, 0.05 * n, 0.3, 0.05 * n + 0.04)) for n, text in enumerate(texts))
-    return Seen(Reading(Source.OCR, lines), why, (WHOLE,), "abc", at)
+def ocr(*texts: str, why: ScreenNoteReason = ScreenNoteReason.TEXT, at: float = NOW) -> ReadFrame:
+    lines = tuple(OcrLine(text, Box(0.1, 0.05 * n, 0.3, 0.05 * n + 0.04)) for n, text in enumerate(texts))
+    return ReadFrame(VisionReading(VisionSource.OCR, lines), why, (WHOLE,), "abc", at)
 
 
-def told(text: str, why: Why = Why.INTERVAL, at: float = NOW) -> Seen:
-    return Seen(Reading(Source.MODEL, description=text), why, (WHOLE,), "abc", at)
+def told(text: str, why: ScreenNoteReason = ScreenNoteReason.INTERVAL, at: float = NOW) -> ReadFrame:
+    return ReadFrame(VisionReading(VisionSource.MODEL, description=text), why, (WHOLE,), "abc", at)
 
 
 def taker() -> NoteTaker:
@@ -27,7 +35,7 @@ def taker() -> NoteTaker:
 
 
 def started(notes: NoteTaker) -> ScreenNote:
-    note = notes.handle(ocr("Tokyo 2099", "HP 87", why=Why.SHARE_START))
+    note = notes.handle(ocr("Tokyo 2099", "HP 87", why=ScreenNoteReason.SHARE_START))
     assert note is not None
     return note
 
@@ -36,13 +44,17 @@ def test_a_share_begins_with_a_note() -> None:
     """What is shared, and what stands on it as a quotation."""
     note = started(taker())
     assert note == ScreenNote(
-        NOW, "a window, just shared. It reads “Tokyo 2099 · HP 87”", Why.SHARE_START, Source.OCR, "abc"
+        NOW,
+        "a window, just shared. It reads “Tokyo 2099 · HP 87”",
+        ScreenNoteReason.SHARE_START,
+        VisionSource.OCR,
+        "abc",
     )
 
 
 def test_a_share_of_nothing_readable_begins_too() -> None:
     """Somebody shares: that is worth a note by itself."""
-    note = taker().handle(ocr(why=Why.SHARE_START))
+    note = taker().handle(ocr(why=ScreenNoteReason.SHARE_START))
     assert note is not None
     assert note.what == "a window, just shared."
 
@@ -53,7 +65,7 @@ def test_new_text_is_noted_with_what_is_new_alone() -> None:
     started(notes)
     note = notes.handle(ocr("Tokyo 2099", "HP 87", "Healer is down", at=NOW + 10))
     assert note is not None
-    assert (note.what, note.why) == ("new text: “Healer is down”", Why.TEXT)
+    assert (note.what, note.why) == ("new text: “Healer is down”", ScreenNoteReason.TEXT)
     assert notes.handle(ocr("Tokyo 2099", "HP 87", "Healer is down", at=NOW + 20)) is None
 
 
@@ -99,17 +111,17 @@ def test_a_cut_tells_what_is_there_now() -> None:
     """A scene without anything to read is no note."""
     notes = taker()
     started(notes)
-    note = notes.handle(ocr("Victory", "Ada 12 kills", why=Why.CUT, at=NOW + 1))
+    note = notes.handle(ocr("Victory", "Ada 12 kills", why=ScreenNoteReason.CUT, at=NOW + 1))
     assert note is not None
-    assert (note.what, note.why) == ("now: “Victory · Ada 12 kills”", Why.CUT)
-    assert notes.handle(ocr(why=Why.CUT, at=NOW + 2)) is None
+    assert (note.what, note.why) == ("now: “Victory · Ada 12 kills”", ScreenNoteReason.CUT)
+    assert notes.handle(ocr(why=ScreenNoteReason.CUT, at=NOW + 2)) is None
 
 
 def test_who_asks_gets_what_stands_there() -> None:
     """Whether it is new or not; and it takes nothing from what is noted later."""
     notes = taker()
     started(notes)
-    note = notes.handle(ocr("Tokyo 2099", "HP 87", why=Why.ASKED, at=NOW + 1))
+    note = notes.handle(ocr("Tokyo 2099", "HP 87", why=ScreenNoteReason.ASKED, at=NOW + 1))
     assert note is not None
     assert note.what == "It reads “Tokyo 2099 · HP 87”"
     assert notes.last.startswith("a window, just shared")
@@ -118,27 +130,31 @@ def test_who_asks_gets_what_stands_there() -> None:
 def test_a_models_words_are_the_note() -> None:
     """Unless it says the same again; asked, it may."""
     notes = taker()
-    first = notes.handle(told("Marvel Rivals, the Tokyo map", Why.SHARE_START))
+    first = notes.handle(told("Marvel Rivals, the Tokyo map", ScreenNoteReason.SHARE_START))
     assert first is not None
     assert first.what == "a window, just shared: Marvel Rivals, the Tokyo map"
-    assert first.source is Source.MODEL
+    assert first.source is VisionSource.MODEL
     second = notes.handle(told("A fight at the bridge."))
     assert second is not None
     assert notes.handle(told("A fight at the bridge")) is None
     assert notes.handle(told(" \n ")) is None
-    assert notes.handle(told("A fight at the bridge", Why.ASKED)) is not None
+    assert notes.handle(told("A fight at the bridge", ScreenNoteReason.ASKED)) is not None
 
 
 def test_a_quotation_that_is_cut_is_closed() -> None:
     """So that nobody takes what follows for a part of it."""
-    note = taker().handle(ocr(*["“payload” everywhere"] * 40, why=Why.SHARE_START))
+    note = taker().handle(ocr(*["“payload” everywhere"] * 40, why=ScreenNoteReason.SHARE_START))
     assert note is not None
     assert note.what.endswith("…”")
     assert note.what.count("“") == note.what.count("”") == 1
 
 
-@given(st.lists(st.tuples(st.sampled_from(list(Why)), st.lists(st.text(max_size=120), max_size=8), st.booleans())))
-def test_no_note_is_too_long_or_more_than_a_line(readings: list[tuple[Why, list[str], bool]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(list(ScreenNoteReason)), st.lists(st.text(max_size=120), max_size=8), st.booleans())
+    )
+)
+def test_no_note_is_too_long_or_more_than_a_line(readings: list[tuple[ScreenNoteReason, list[str], bool]]) -> None:
     """Whatever is on the screen."""
     notes = taker()
     for index, (why, texts, by_model) in enumerate(readings):
@@ -152,7 +168,7 @@ def test_no_note_is_too_long_or_more_than_a_line(readings: list[tuple[Why, list[
 @given(st.text(max_size=1000))
 def test_shortening_never_lengthens(text: str) -> None:
     """And leaves what fits as it is."""
-    short = shortened(text)
+    short = shorten_note(text)
     assert len(short) <= MAX_NOTE_CHARS
     if len(" ".join(text.split())) <= MAX_NOTE_CHARS:
         assert short == " ".join(text.split())

@@ -11,15 +11,15 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.voice.screen.screens import HUD, jpeg, screen
-from voice.screen.gate import WHOLE, Box
+from voice.screen.frame_diff import WHOLE, Box
 from voice.screen.ocr import MISSING, OcrReader
-from voice.screen.port import Look, NoPictureError, Source, VisionError
+from voice.screen.port import NoPictureError, VisionError, VisionRequest, VisionSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 PICTURE = jpeg(screen())
-LOOK = Look(PICTURE)
+LOOK = VisionRequest(PICTURE)
 
 # A stand-in that speaks the worker's protocol; `act` is what it does with each request.
 _STAND_IN = """
@@ -71,11 +71,11 @@ def runs(of: OcrReader) -> bool:
     return of.running
 
 
-async def texts_of(of: OcrReader, look: Callable[[str], Look], name: str) -> list[str]:
+async def texts_of(of: OcrReader, look: Callable[[str], VisionRequest], name: str) -> list[str]:
     return [line.text for line in (await of.read(lambda: look(name))).lines]
 
 
-async def texts(of: OcrReader, look: Look = LOOK) -> list[str]:
+async def texts(of: OcrReader, look: VisionRequest = LOOK) -> list[str]:
     return [line.text for line in (await of.read(lambda: look)).lines]
 
 
@@ -84,10 +84,10 @@ async def test_a_screen_is_read() -> None:
     """The real reader: a game's head-up display over a noisy picture, whole and in part."""
     async with OcrReader() as of:
         reading = await of.read(lambda: LOOK, urgent=True)
-        assert reading.source is Source.OCR
+        assert reading.source is VisionSource.OCR
         read = {line.text.replace(" ", "") for line in reading.lines}
         assert read == {words.replace(" ", "") for _, _, words in HUD}
-        part = await of.read(lambda: Look(PICTURE, boxes=(Box(0, 0.85, 0.4, 1),)), urgent=True)
+        part = await of.read(lambda: VisionRequest(PICTURE, boxes=(Box(0, 0.85, 0.4, 1),)), urgent=True)
         (line,) = part.lines
         assert line.text.replace(" ", "") == "WinterSoldierHP87"
         # Where it stands in the whole picture: drawn at (60, 640).
@@ -95,8 +95,8 @@ async def test_a_screen_is_read() -> None:
         assert abs(line.box.top - 645 / 720) < 0.03
         # Not a picture at all: an error for this one, and the next is read.
         with pytest.raises(VisionError):
-            await of.read(lambda: Look(b"no picture"), urgent=True)
-        assert (await of.read(lambda: Look(PICTURE, boxes=(WHOLE,)), urgent=True)).lines
+            await of.read(lambda: VisionRequest(b"no picture"), urgent=True)
+        assert (await of.read(lambda: VisionRequest(PICTURE, boxes=(WHOLE,)), urgent=True)).lines
         await of.rest()
         assert not of.running
     assert not of.running
@@ -108,7 +108,7 @@ async def test_a_hang_costs_one_picture() -> None:
     act = 'time.sleep(600) if picture == b"hang" else answer({"lines": [["read", 0, 0, 1, 1, 0.9]]})'
     async with reader(stand_in(act), timeout_s=0.3) as of:
         with pytest.raises(VisionError, match="too long"):
-            await of.read(lambda: Look(b"hang"))
+            await of.read(lambda: VisionRequest(b"hang"))
         assert not of.running
     async with reader(stand_in(act)) as of:
         assert await texts(of) == ["read"]
@@ -140,10 +140,10 @@ async def test_who_rests_keeps_nobody_waiting_who_asks() -> None:
 
     act = 'answer({"lines": [[picture.decode(), 0, 0, 1, 1, 1]], "cpu_s": 5})'
     async with OcrReader(command=stand_in(act), sleep=rest) as of:
-        assert await texts(of, Look(b"first")) == ["first"]
-        moving = asyncio.create_task(of.read(lambda: Look(b"moving")))
+        assert await texts(of, VisionRequest(b"first")) == ["first"]
+        moving = asyncio.create_task(of.read(lambda: VisionRequest(b"moving")))
         await resting.wait()
-        assert (await of.read(lambda: Look(b"asked"), urgent=True)).lines[0].text == "asked"
+        assert (await of.read(lambda: VisionRequest(b"asked"), urgent=True)).lines[0].text == "asked"
         moving.cancel()
         await asyncio.wait({moving})
 
@@ -155,9 +155,9 @@ async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
     async with reader(stand_in(act), timeout_s=1.0) as of:
         reached = asyncio.Event()
 
-        def hang() -> Look:
+        def hang() -> VisionRequest:
             reached.set()
-            return Look(b"hang")
+            return VisionRequest(b"hang")
 
         asked = asyncio.create_task(of.read(hang, urgent=True))
         await reached.wait()
@@ -226,7 +226,7 @@ async def test_after_failures_in_a_row_it_rests() -> None:
 async def test_a_picture_that_is_gone_costs_no_process() -> None:
     """The reader did not fail: it is there for the next one, however often that happens."""
 
-    def gone() -> Look:
+    def gone() -> VisionRequest:
         raise NoPictureError("The share is over.")
 
     async with reader(stand_in('answer({"lines": [["Hi", 0, 0, 1, 1, 1]]})')) as of:
@@ -258,11 +258,11 @@ async def test_the_latest_picture_is_read_when_the_turn_comes() -> None:
     asked: list[str] = []
     async with reader(stand_in('answer({"lines": [[picture.decode(), 0, 0, 1, 1, 1]]})')) as of:
 
-        def look(name: str) -> Look:
+        def look(name: str) -> VisionRequest:
             # Whoever is asked for a picture is the only one being read.
             assert of.running
             asked.append(name)
-            return Look(name.encode())
+            return VisionRequest(name.encode())
 
         first = asyncio.create_task(texts_of(of, look, "first"))
         second = asyncio.create_task(texts_of(of, look, "second"))
@@ -278,16 +278,16 @@ async def test_a_cancelled_reading_leaves_no_answer_behind() -> None:
     async with reader(stand_in(act)) as of:
         reached = asyncio.Event()
 
-        def hang() -> Look:
+        def hang() -> VisionRequest:
             reached.set()
-            return Look(b"hang")
+            return VisionRequest(b"hang")
 
         reading = asyncio.create_task(of.read(hang))
         await reached.wait()
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
-        assert (await of.read(lambda: Look(b"next"))).lines[0].text == "next"
+        assert (await of.read(lambda: VisionRequest(b"next"))).lines[0].text == "next"
 
 
 @pytest.mark.asyncio

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from voice.speaking.port import whole
+from voice.speaking.port import synthesize_all
 
 if TYPE_CHECKING:
     from voice.speaking.port import Speech, Synthesizer
@@ -27,7 +27,7 @@ class SynthesizerContract:
     @pytest.mark.asyncio
     async def test_a_sentence_becomes_sound(self, synthesizer: Synthesizer) -> None:
         """Mono int16 of plausible length and level, with the text it says."""
-        speech = await whole(synthesizer, SENTENCE)
+        speech = await synthesize_all(synthesizer, SENTENCE)
         assert speech.text == SENTENCE
         assert speech.pcm.dtype == np.int16
         assert speech.pcm.ndim == 1
@@ -39,7 +39,7 @@ class SynthesizerContract:
     async def test_many_callers_get_each_their_own(self, synthesizer: Synthesizer) -> None:
         """Longer texts sound longer; nothing is swapped."""
         texts = ["Yes.", "Yes, I think so.", f"{SENTENCE} {SENTENCE}"]
-        spoken = await asyncio.gather(*(whole(synthesizer, text) for text in texts))
+        spoken = await asyncio.gather(*(synthesize_all(synthesizer, text) for text in texts))
         assert [speech.text for speech in spoken] == texts
         lengths = [length_s(speech) for speech in spoken]
         assert lengths == sorted(lengths)
@@ -49,4 +49,4 @@ class SynthesizerContract:
     async def test_any_text_is_answered(self, synthesizer: Synthesizer) -> None:
         """Letters of other tongues, and none at all, are spoken or silent, and break nothing."""
         for text in ("…", "Straße, naïve, 日本", "a" * 300):
-            assert (await whole(synthesizer, text)).text == text
+            assert (await synthesize_all(synthesizer, text)).text == text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from voice.speaking.backchannel import Meaning, meaning_of
+from voice.speaking.backchannel import OverlapIntent, classify_overlap
 
-M = Meaning
+M = OverlapIntent
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,6 @@ M = Meaning
         ("Ja, aber nicht heute.", M.MAKE_ROOM),
     ],
 )
-def test_words_say_go_on_make_room_or_be_silent(text: str, meaning: Meaning) -> None:
+def test_words_say_go_on_make_room_or_be_silent(text: str, meaning: OverlapIntent) -> None:
     """Listeners' noises want no floor, a short 'stop' wants silence, everything else wants to be heard."""
-    assert meaning_of(text) is meaning
+    assert classify_overlap(text) is meaning

@@ -9,7 +9,7 @@ from voice.audio import DISCORD_FRAME_SAMPLES
 from voice.circuit_breaker import Outage
 from voice.errors import SynthesisError
 from voice.speaking.fallback import FallbackSynthesizer
-from voice.speaking.port import whole
+from voice.speaking.port import synthesize_all
 
 # Frames a word, as people speak.
 FRAMES = 16
@@ -27,7 +27,7 @@ class Bench:
         """Say it, and return who did."""
         self.first.mute = {text} if fails else set()
         before = len(self.first.spoken)
-        assert (await whole(self.voice, text)).text == text
+        assert (await synthesize_all(self.voice, text)).text == text
         return "first" if len(self.first.spoken) > before else "second"
 
 
@@ -70,11 +70,11 @@ async def test_when_both_fail_both_say_why() -> None:
         with pytest.raises(
             SynthesisError, match=r"^The voice broke\. Give it tea\. The voice is hoarse\. Give it tea\.$"
         ):
-            await whole(bench.voice, "x")
+            await synthesize_all(bench.voice, "x")
     bench.first.mute = {"x"}
     bench.now += 61.0
     with pytest.raises(SynthesisError, match=r"^The voice is hoarse\. Give it tea\.$"):
-        await whole(bench.voice, "x")
+        await synthesize_all(bench.voice, "x")
     assert bench.voice.outage == Outage(100.0, 221.0, "The voice is hoarse. Give it tea.")
 
 
@@ -85,9 +85,9 @@ async def test_the_second_says_the_rest_of_what_the_first_began() -> None:
     bench.first.frames_a_word = bench.second.frames_a_word = FRAMES
     sentence = "one two three four five six seven eight"
     for _ in range(30):
-        await whole(bench.voice, sentence)
+        await synthesize_all(bench.voice, sentence)
     bench.first.breaks = {(sentence, 5)}
-    speech = await whole(bench.voice, sentence)
+    speech = await synthesize_all(bench.voice, sentence)
     assert bench.second.spoken == ["six seven eight"]
     assert len(speech.pcm) == 8 * FRAMES * DISCORD_FRAME_SAMPLES
 
@@ -99,9 +99,9 @@ async def test_when_both_fail_it_is_known_how_much_was_said() -> None:
     bench.first.frames_a_word = bench.second.frames_a_word = FRAMES
     sentence = "one two three four five six seven eight"
     for _ in range(30):
-        await whole(bench.voice, sentence)
+        await synthesize_all(bench.voice, sentence)
     bench.first.breaks = {(sentence, 4)}
     bench.second.mute = {"five six seven eight"}
     with pytest.raises(SynthesisError) as caught:
-        await whole(bench.voice, sentence)
+        await synthesize_all(bench.voice, sentence)
     assert caught.value.spoken_share == pytest.approx(0.5, abs=0.05)

@@ -13,7 +13,7 @@ from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMod
 from tests.fakes.brain import until
 from voice.errors import SynthesisError
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
-from voice.speaking.port import whole
+from voice.speaking.port import synthesize_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,7 +44,7 @@ async def endpoint(
 async def test_what_is_asked_for() -> None:
     """Text, model, voice, pace and format as set."""
     async with endpoint(speed=1.25) as (voice, server):
-        speech = await whole(voice, WORDS)
+        speech = await synthesize_all(voice, WORDS)
     assert server.calls == [
         {"input": WORDS, "model": "local-speech", "voice": "alloy", "response_format": "pcm", "speed": 1.25}
     ]
@@ -56,7 +56,7 @@ async def test_what_is_asked_for() -> None:
 async def test_whatever_is_sent_is_read(sends: str) -> None:
     """Servers answer in what they have, whatever was asked for."""
     async with endpoint(sends=sends) as (voice, _):
-        speech = await whole(voice, WORDS)
+        speech = await synthesize_all(voice, WORDS)
     assert len(speech.pcm) / speech.rate_hz == pytest.approx(0.4, abs=0.03)
     assert np.abs(speech.pcm).max() > 6_000
 
@@ -82,12 +82,12 @@ async def test_failures_are_plain_sentences(mode: SpeechMode, remedy: str) -> No
     """Each way to fail is one sentence with its remedy and holds neither key nor words; the next call works."""
     async with endpoint(mode, timeout_s=0.5, stall_s=0.3) as (voice, server):
         with pytest.raises(SynthesisError, match=remedy) as caught:
-            await whole(voice, WORDS)
+            await synthesize_all(voice, WORDS)
         assert SECRET not in str(caught.value)
         assert "lantern" not in str(caught.value)
         assert "\n" not in str(caught.value)
         server.conduct.mode = SpeechMode.ANSWER
-        assert (await whole(voice, WORDS)).text == WORDS
+        assert (await synthesize_all(voice, WORDS)).text == WORDS
 
 
 @pytest.mark.asyncio
@@ -109,7 +109,7 @@ async def test_sound_without_end_is_ended(audio_format: str, monkeypatch: pytest
     monkeypatch.setattr("voice.speaking.openai.MAX_SOUND_S", 1.0)
     async with endpoint(audio_format=audio_format) as (voice, _):
         with pytest.raises(SynthesisError, match="without end"):
-            await whole(voice, " ".join(["word"] * 60))
+            await synthesize_all(voice, " ".join(["word"] * 60))
 
 
 @pytest.mark.asyncio
@@ -118,16 +118,16 @@ async def test_nobody_there_is_said() -> None:
     async with endpoint() as (voice, server):
         await server.__aexit__(None, None, None)
         with pytest.raises(SynthesisError, match="cannot be reached"):
-            await whole(voice, WORDS)
+            await synthesize_all(voice, WORDS)
 
 
 @pytest.mark.asyncio
 async def test_hanging_up_frees_the_adapter() -> None:
     """A reply that is broken off cancels its call; the next one works."""
     async with endpoint(SpeechMode.STALL) as (voice, server):
-        call = asyncio.create_task(whole(voice, WORDS), name="call")
+        call = asyncio.create_task(synthesize_all(voice, WORDS), name="call")
         await until(lambda: bool(server.calls))
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         server.conduct.mode = SpeechMode.ANSWER
-        assert (await whole(voice, WORDS)).text == WORDS
+        assert (await synthesize_all(voice, WORDS)).text == WORDS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from voice.errors import SynthesisError
-from voice.speaking.piper import PiperSynthesizer, without_lead
+from voice.speaking.piper import PiperSynthesizer, trim_leading_silence
 
 VOICE = Path(__file__).parents[3] / "data" / "models" / "voice-joe"
 
@@ -42,10 +42,10 @@ async def test_without_variety_the_same_words_sound_the_same() -> None:
 def test_only_the_silence_before_the_first_sound_goes() -> None:
     """All but 10 ms of it; silence inside, and a sound that is none, stay as they are."""
     sound = np.concatenate([np.zeros(2_205), np.full(2_205, 3_000), np.zeros(2_205)]).astype(np.int16)
-    assert len(without_lead(sound, 22_050)) == pytest.approx(4_410 + 220, abs=110)
-    np.testing.assert_array_equal(without_lead(sound, 22_050)[-4_410:], sound[-4_410:])
+    assert len(trim_leading_silence(sound, 22_050)) == pytest.approx(4_410 + 220, abs=110)
+    np.testing.assert_array_equal(trim_leading_silence(sound, 22_050)[-4_410:], sound[-4_410:])
     for quiet in (np.zeros(500, np.int16), np.zeros(0, np.int16), np.zeros(50, np.int16)):
-        assert len(without_lead(quiet, 22_050)) == len(quiet)
+        assert len(trim_leading_silence(quiet, 22_050)) == len(quiet)
 
 
 @pytest.mark.asyncio

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.speaking.playback import CUSHION_FRAMES, ECHO_LAG_S, QUEUE_PIECES, Playback
-from voice.speaking.port import Sound, Speech
+from voice.speaking.port import AudioChunk, Speech
 
 
 def speech(text: str, frames: int) -> Speech:
@@ -174,9 +174,9 @@ async def test_what_is_queued_in_a_pause_waits_unheard() -> None:
     assert [loudness(playback) for _ in range(6)] == [200, 400, 600, 800, 1000, 1000]
 
 
-def sound(frames: float, *, rate_hz: int = DISCORD_RATE_HZ) -> Sound:
+def sound(frames: float, *, rate_hz: int = DISCORD_RATE_HZ) -> AudioChunk:
     """Return so many frames of sound."""
-    return Sound(np.full(int(frames * rate_hz / 50), 1000, dtype=np.int16), rate_hz)
+    return AudioChunk(np.full(int(frames * rate_hz / 50), 1000, dtype=np.int16), rate_hz)
 
 
 def pulled(playback: Playback, slots: int) -> str:
@@ -271,7 +271,7 @@ def test_streamed_or_whole_it_is_the_same_sound(sizes: list[int], data: st.DataO
         playback, frames, at = Playback(), [], 0
         piece = await playback.open("x")
         for size in sizes:
-            piece.add(Sound(samples[at : at + size], DISCORD_RATE_HZ))
+            piece.add(AudioChunk(samples[at : at + size], DISCORD_RATE_HZ))
             at += size
             frames += [playback.next_frame() for _ in range(data.draw(st.integers(0, 4)))]
         piece.end()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from voice.transport.counters import PacketCounters
-from voice.transport.decrypt import Refusal
-from voice.transport.jitter import Arrival
+from voice.transport.decrypt import DecryptFailure
+from voice.transport.jitter import PushResult
 from voice.transport.rtp import Rejection
 
 
 def test_every_reason_adds_to_its_counter() -> None:
     counters = PacketCounters()
-    reasons = [*Rejection, *Refusal, *(arrival for arrival in Arrival if arrival is not Arrival.ACCEPTED)]
+    reasons = [*Rejection, *DecryptFailure, *(arrival for arrival in PushResult if arrival is not PushResult.ACCEPTED)]
     for reason in reasons:
         counters.count(reason)
         counters.count(reason, 2)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.dave_room import DaveRoom, Keys, Sender
-from voice.transport.decrypt import Refusal, find_sender, looks_encrypted, open_frame, open_transport
+from voice.transport.decrypt import DecryptFailure, find_sender, looks_encrypted, open_frame, open_transport
 from voice.transport.opus import SILENCE_FRAME
 from voice.transport.rtp import AudioPacket, parse
 
@@ -37,20 +37,22 @@ def test_transport_opens_with_the_right_key_alone() -> None:
     ("version", "ready", "downgraded", "frame", "opened"),
     [
         (1, True, False, "sealed", OPUS),
-        (1, True, False, "clear", Refusal.DAVE_FAILED),
+        (1, True, False, "clear", DecryptFailure.DAVE_FAILED),
         (1, True, False, "silence", SILENCE_FRAME),
-        (1, False, False, "sealed", Refusal.NOT_READY),
-        (1, False, False, "clear", Refusal.NOT_READY),
+        (1, False, False, "sealed", DecryptFailure.NOT_READY),
+        (1, False, False, "clear", DecryptFailure.NOT_READY),
         (1, False, False, "silence", SILENCE_FRAME),
         (1, False, True, "clear", OPUS),
-        (1, False, True, "sealed", Refusal.NOT_READY),
+        (1, False, True, "sealed", DecryptFailure.NOT_READY),
         (0, True, True, "clear", OPUS),
         (0, True, True, "sealed", OPUS),
         (0, False, True, "clear", OPUS),
-        (0, False, True, "sealed", Refusal.NOT_READY),
+        (0, False, True, "sealed", DecryptFailure.NOT_READY),
     ],
 )
-def test_what_opens_when(version: int, ready: bool, downgraded: bool, frame: str, opened: bytes | Refusal) -> None:
+def test_what_opens_when(
+    version: int, ready: bool, downgraded: bool, frame: str, opened: bytes | DecryptFailure
+) -> None:
     room = DaveRoom(ANA)
     session = room.bot if ready else DaveRoom().bot
     keys = Keys(dave_session=session, dave_protocol_version=version, dave_downgraded=downgraded)
@@ -60,7 +62,7 @@ def test_what_opens_when(version: int, ready: bool, downgraded: bool, frame: str
 
 def test_without_a_session_only_clear_frames_open_and_only_at_version_0() -> None:
     assert open_frame(OPUS, ANA, Keys(dave_protocol_version=0)) == OPUS
-    assert open_frame(OPUS, ANA, Keys()) is Refusal.NOT_READY
+    assert open_frame(OPUS, ANA, Keys()) is DecryptFailure.NOT_READY
 
 
 def test_the_sender_is_found_by_the_key() -> None:
@@ -94,7 +96,7 @@ def test_any_bytes_are_judged(frame: bytes) -> None:
     keys = Keys(dave_session=_ROOM.bot)
     for candidate in (frame, frame + b"\xfa\xfa", frame + b"\x0c\xfa\xfa"):
         looks_encrypted(candidate)
-        assert isinstance(open_frame(candidate, ANA, keys), Refusal) or candidate == SILENCE_FRAME
+        assert isinstance(open_frame(candidate, ANA, keys), DecryptFailure) or candidate == SILENCE_FRAME
         assert find_sender(candidate, [ANA, BEN], keys) is None
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.handover import Handover
-from voice.transport.heard import Heard, SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,11 +22,11 @@ def speech(seconds: float = 0.02, *, at: float = 0.0) -> SpeechFrames:
 
 @pytest.mark.asyncio
 async def test_a_thread_s_batches_arrive_in_order_on_the_loop() -> None:
-    heard: list[Heard] = []
+    heard: list[AudioEvent] = []
     threads: set[int] = set()
     done = asyncio.Event()
 
-    def sink(batch: Sequence[Heard]) -> None:
+    def sink(batch: Sequence[AudioEvent]) -> None:
         heard.extend(batch)
         threads.add(threading.get_ident())
         if len(heard) == 100:
@@ -58,7 +58,7 @@ async def test_a_slow_loop_is_woken_once() -> None:
 
 @pytest.mark.asyncio
 async def test_too_much_waiting_drops_the_oldest_sound_and_no_mark() -> None:
-    heard: list[Heard] = []
+    heard: list[AudioEvent] = []
     handover = Handover(asyncio.get_running_loop(), heard.extend, max_waiting_s=1.0)
     for n in range(100):
         handover.put([speech(at=n * 0.02), TalkspurtEnded(1, 11, n * 0.02)])
@@ -74,9 +74,9 @@ async def test_too_much_waiting_drops_the_oldest_sound_and_no_mark() -> None:
 
 @pytest.mark.asyncio
 async def test_a_sink_that_fails_gets_the_next_batch() -> None:
-    heard: list[Heard] = []
+    heard: list[AudioEvent] = []
 
-    def sink(batch: Sequence[Heard]) -> None:
+    def sink(batch: Sequence[AudioEvent]) -> None:
         heard.extend(batch)
         raise ZeroDivisionError
 

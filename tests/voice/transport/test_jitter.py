@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.transport.jitter import Arrival, Frame, Gap, JitterBuffer, Released, SpurtEnded
+from voice.transport.jitter import JitterBuffer, MissingFrame, OrderedFrame, PushResult, Released, SpurtEnded
 from voice.transport.opus import SILENCE_FRAME
 
 TICKS = 960
@@ -24,7 +24,7 @@ class Line:
     first_timestamp: int = 0xFFFF_F000
     out: list[Released] = field(default_factory=list)
 
-    def arrive(self, n: int, at: float | None = None, *, payload: bytes | None = None, skew: int = 0) -> Arrival:
+    def arrive(self, n: int, at: float | None = None, *, payload: bytes | None = None, skew: int = 0) -> PushResult:
         at = n * 0.02 if at is None else at
         arrival = self.jitter.push(
             (self.first_sequence + n) & 0xFFFF,
@@ -42,11 +42,11 @@ class Line:
         return [
             struct.unpack(">I", item.payload)[0]
             for item in self.out
-            if isinstance(item, Frame) and item.payload != SILENCE_FRAME
+            if isinstance(item, OrderedFrame) and item.payload != SILENCE_FRAME
         ]
 
-    def gaps(self) -> list[Gap]:
-        return [item for item in self.out if isinstance(item, Gap)]
+    def gaps(self) -> list[MissingFrame]:
+        return [item for item in self.out if isinstance(item, MissingFrame)]
 
     def ends(self) -> list[float]:
         return [item.at for item in self.out if isinstance(item, SpurtEnded)]
@@ -61,7 +61,7 @@ def test_packets_in_their_turn_do_not_wait() -> None:
             assert line.frames()[-1] == n
     assert line.frames() == list(range(100))
     assert line.jitter.lost == 0
-    starts = [item.captured_at for item in line.out if isinstance(item, Frame)]
+    starts = [item.captured_at for item in line.out if isinstance(item, OrderedFrame)]
     assert starts == pytest.approx([n * 0.02 for n in range(100)])
 
 
@@ -99,7 +99,7 @@ def test_gap_is_given_up_after_the_hold_and_offers_fec() -> None:
     line.wait(0.16)
     assert line.frames() == [0, 1, 2, 3, 5, 6, 7]
     (gap,) = line.gaps()
-    assert gap == Gap(gap.captured_at, TICKS, struct.pack(">I", 5))
+    assert gap == MissingFrame(gap.captured_at, TICKS, struct.pack(">I", 5))
     assert gap.captured_at == pytest.approx(0.08)
     assert line.jitter.lost == 1
 
@@ -108,7 +108,7 @@ def test_packet_that_comes_after_its_gap_is_late() -> None:
     line = Line()
     for n in (0, 1, 2, 4, 5, 6, 7, 8):
         line.arrive(n)
-    assert line.arrive(3, 0.17) is Arrival.LATE
+    assert line.arrive(3, 0.17) is PushResult.LATE
     assert line.frames() == [0, 1, 2, 4, 5, 6, 7, 8]
 
 
@@ -143,11 +143,11 @@ def test_a_gap_as_long_as_the_silence_ends_the_talkspurt() -> None:
 
 def test_duplicates_are_dropped() -> None:
     line = Line()
-    assert line.arrive(0) is Arrival.ACCEPTED
-    assert line.arrive(0) is Arrival.DUPLICATE
+    assert line.arrive(0) is PushResult.ACCEPTED
+    assert line.arrive(0) is PushResult.DUPLICATE
     for n in range(1, 10):
         line.arrive(n)
-    assert line.arrive(3, 0.2) is Arrival.DUPLICATE
+    assert line.arrive(3, 0.2) is PushResult.DUPLICATE
     assert line.frames() == list(range(10))
 
 
@@ -159,7 +159,7 @@ def test_five_silence_frames_end_the_talkspurt() -> None:
         line.arrive(n, payload=SILENCE_FRAME)
         assert line.jitter.talking == (n < 14)
     assert line.ends() == pytest.approx([0.3])
-    assert line.arrive(15, payload=SILENCE_FRAME) is Arrival.SILENCE
+    assert line.arrive(15, payload=SILENCE_FRAME) is PushResult.SILENCE
     assert line.jitter.deadline is None
     line.arrive(16)
     assert line.frames() == [*range(10), 16]
@@ -198,7 +198,7 @@ def test_timestamp_jump_in_sequence_is_a_new_talkspurt_and_no_loss() -> None:
     assert line.frames() == list(range(10))
     assert line.ends() == pytest.approx([0.1])
     assert line.jitter.lost == 0
-    assert isinstance(line.out[-1], Frame)
+    assert isinstance(line.out[-1], OrderedFrame)
     assert line.out[-1].captured_at == pytest.approx(0.15 + 9 * 0.02)
 
 
@@ -209,7 +209,7 @@ def test_sender_that_does_not_count_pauses() -> None:
     line.wait(0.3)
     line.arrive(1, 7.0)
     assert line.ends() == pytest.approx([0.02])
-    assert isinstance(line.out[-1], Frame)
+    assert isinstance(line.out[-1], OrderedFrame)
     assert line.out[-1].captured_at == 7.0
 
 
@@ -219,7 +219,7 @@ def test_burst_hangs_on_the_earliest_possible_start() -> None:
     for n in range(10):
         line.jitter.push(n, n * TICKS, b"x", arrived_at=1.0)
     first = line.jitter.release(1.1)[0]
-    assert isinstance(first, Frame)
+    assert isinstance(first, OrderedFrame)
     assert first.captured_at == pytest.approx(1.0 - 9 * 0.02)
 
 
@@ -231,7 +231,7 @@ def test_drifting_clock_is_hung_anew() -> None:
         at = n * 0.021
         jitter.push(n & 0xFFFF, n * TICKS, b"x", arrived_at=at)
         for item in jitter.release(at):
-            assert isinstance(item, Frame)
+            assert isinstance(item, OrderedFrame)
             worst = max(worst, abs(item.captured_at - at))
     assert worst <= 1.01
 
@@ -242,12 +242,12 @@ def test_sender_that_starts_anew_is_heard() -> None:
     for n in range(5):
         line.arrive(n)
     other = Line(jitter=line.jitter, first_sequence=20_000, first_timestamp=5, out=line.out)
-    assert other.arrive(100, 0.1) is Arrival.LATE
-    assert other.arrive(101, 0.12) is Arrival.ACCEPTED
+    assert other.arrive(100, 0.1) is PushResult.LATE
+    assert other.arrive(101, 0.12) is PushResult.ACCEPTED
     other.wait(0.5)
     assert other.frames()[-1] == 101
     third = Line(jitter=line.jitter, first_sequence=20_000, first_timestamp=5, out=line.out)
-    assert third.arrive(50, 9.0) is Arrival.ACCEPTED
+    assert third.arrive(50, 9.0) is PushResult.ACCEPTED
     third.wait(9.1)
     assert third.frames()[-1] == 50
     assert line.jitter.lost == 0
@@ -316,10 +316,10 @@ def test_each_frame_at_most_once_and_in_order(
     line = Line(first_sequence=first_sequence, first_timestamp=first_timestamp)
     fates = [line.arrive(n, at, payload=SILENCE_FRAME if n % 17 > 12 else None) for n, at in packets]
     line.out += line.jitter.close()
-    frames = [item for item in line.out if isinstance(item, Frame)]
+    frames = [item for item in line.out if isinstance(item, OrderedFrame)]
     heard = line.frames()
     assert heard == sorted(set(heard))
-    assert len(frames) == fates.count(Arrival.ACCEPTED)
+    assert len(frames) == fates.count(PushResult.ACCEPTED)
     assert line.jitter.lost >= len(line.gaps())
     assert line.jitter.deadline is None
     starts = len(line.ends())

@@ -23,7 +23,7 @@ from tests.rehearsal.people.sounds import clip_of
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.errors import LinkError
 from voice.transport import link as link_module
-from voice.transport.heard import Heard, SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.link import Connected, LinkEvent, Lost, Recovering, VoiceLink, _check_entry, _refusal
 from voice.transport.metronome import running_metronome
 from voice.transport.private import ReceivingState
@@ -48,11 +48,11 @@ SETTINGS = TransportSettings(connect_timeout_s=10.0)
 class Listener:
     """What the link said: sound, marks and events, in order."""
 
-    heard: list[Heard] = field(default_factory=list)
+    heard: list[AudioEvent] = field(default_factory=list)
     events: list[LinkEvent] = field(default_factory=list)
     excluded: set[int] = field(default_factory=set)
 
-    def sink(self, batch: Sequence[Heard]) -> None:
+    def sink(self, batch: Sequence[AudioEvent]) -> None:
         self.heard += batch
 
     def seconds_of(self, user_id: int) -> float:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.opus import SILENCE_FRAME, Decoder, carries_fec
-from voice.transport.outgoing import Outgoing, Pace, Readiness, Step, Talkspurt
+from voice.transport.outgoing import Outgoing, Readiness, SlotAction, SlotTimer, Talkspurt
 from voice.transport.settings import TransportSettings
 
-S = Step
+S = SlotAction
 
 
 def test_a_talkspurt_is_announced_closed_with_silence_and_taken_back() -> None:
@@ -41,14 +41,14 @@ def test_after_an_interruption_speaking_is_announced_again() -> None:
 
 def test_pace_holds_20_ms_over_a_thousand_slots() -> None:
     """Work and late wake-ups of some milliseconds do not add up."""
-    pace, now = Pace(), 50.0
+    pace, now = SlotTimer(), 50.0
     for n in range(1000):
         now += pace.wait_s(now) + (0.003 if n % 3 else 0.009)
     assert now == pytest.approx(50.0 + 1000 * 0.02, abs=0.01)
 
 
 def test_a_stall_is_not_caught_up_with_a_burst() -> None:
-    pace = Pace()
+    pace = SlotTimer()
     now = 50.0 + pace.wait_s(50.0) + 2.0
     assert pace.wait_s(now) == pytest.approx(0.02)
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from tests.fakes.dave_room import BOT_ID, DaveRoom, Keys, Sender
 from voice.audio import DISCORD_FRAME_SAMPLES, LISTEN_FRAME_SAMPLES
+from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.counters import PacketCounters
-from voice.transport.heard import Heard, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.opus import SILENCE_FRAME, Encoder
 from voice.transport.receiver import Receiver
 from voice.transport.settings import TransportSettings
-from voice.transport.watchdog import NobodyHeard, RecoverGroup
+from voice.transport.watchdog import RecoverGroup, SpeakerNotHeard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ class Ear:
     room: DaveRoom = field(default_factory=lambda: DaveRoom(ANA, BEN))
     excluded: set[int] = field(default_factory=set)
     now: float = 100.0
-    heard: list[Heard] = field(default_factory=list)
+    heard: list[AudioEvent] = field(default_factory=list)
     batches: int = 0
 
     def __post_init__(self) -> None:
@@ -370,7 +370,7 @@ def test_announced_and_never_heard_raises_the_alarm() -> None:
     ear.receiver.speaks(11, ANA)
     ear.receiver.speaks(12, BEN, announced=False)
     ear.rest(4.0)
-    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False) == [NobodyHeard(ANA, 100.0)]
+    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False) == [SpeakerNotHeard(ANA, 100.0)]
 
 
 def test_other_traffic_is_counted_by_kind() -> None:

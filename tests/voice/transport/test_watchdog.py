@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 
-from voice.transport.watchdog import UNREADY_S, NobodyHeard, RecoverGroup, RunnerDead, Verdict, Watchdog
+from voice.transport.watchdog import UNREADY_S, ReaderTaskDead, RecoverGroup, SpeakerNotHeard, Watchdog, WatchdogFinding
 
 ANA, BEN = 1, 2
 
 
 def check(
     dog: Watchdog, now: float, *, connected: bool = True, runner_alive: bool = True, in_transition: bool = False
-) -> list[Verdict]:
+) -> list[WatchdogFinding]:
     return dog.check(now, connected=connected, runner_alive=runner_alive, in_transition=in_transition)
 
 
@@ -96,7 +96,7 @@ def test_announced_and_not_heard_is_told_once() -> None:
     dog.announced(BEN, 5.0)
     dog.heard(BEN)
     assert check(dog, 7.9) == []
-    assert check(dog, 8.0) == [NobodyHeard(ANA, 5.0)]
+    assert check(dog, 8.0) == [SpeakerNotHeard(ANA, 5.0)]
     assert check(dog, 20.0) == []
 
 
@@ -111,10 +111,10 @@ def test_those_who_left_are_not_missed() -> None:
 def test_dead_runner_is_told_once_whatever_the_state_says() -> None:
     for connected in (True, False):
         dog = Watchdog()
-        assert check(dog, 0.0, connected=connected, runner_alive=False) == [RunnerDead()]
+        assert check(dog, 0.0, connected=connected, runner_alive=False) == [ReaderTaskDead()]
         assert check(dog, 1.0, connected=connected, runner_alive=False) == []
         assert check(dog, 2.0) == []
-        assert check(dog, 3.0, connected=connected, runner_alive=False) == [RunnerDead()]
+        assert check(dog, 3.0, connected=connected, runner_alive=False) == [ReaderTaskDead()]
 
 
 def test_nothing_is_judged_while_disconnected_and_a_new_connection_starts_clean() -> None:

@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from voice.realtime.effects import Ended, Ending
+from voice.realtime.effects import ResponseEnded, ResponseStatus
 from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece
 
 # Pieces of an answer that may wait for the room: many minutes of it. A longer answer ends there.
@@ -16,28 +16,28 @@ REPLY_PIECES = 4_096
 MOST_AT_ONCE = 2 * REALTIME_RATE_HZ
 
 
-class Pieces:
+class ReplyQueue:
     """The pieces of one answer, in order. Taken by one task."""
 
     def __init__(self) -> None:
-        self._waiting: deque[ReplyPiece | Ended] = deque()
+        self._waiting: deque[ReplyPiece | ResponseEnded] = deque()
         self._came = asyncio.Event()
 
-    def put(self, piece: ReplyPiece | Ended) -> None:
+    def put(self, piece: ReplyPiece | ResponseEnded) -> None:
         """Add a piece. An answer longer than anybody listens to ends where it is."""
         if len(self._waiting) < REPLY_PIECES:
             self._waiting.append(piece)
         else:
-            self._waiting[-1] = Ended(Ending.COMPLETE)
+            self._waiting[-1] = ResponseEnded(ResponseStatus.COMPLETE)
         self._came.set()
 
-    async def take(self) -> ReplyPiece | Ended:
+    async def take(self) -> ReplyPiece | ResponseEnded:
         """Return the next piece, with what else of its item has come."""
         while not self._waiting:
             self._came.clear()
             await self._came.wait()
         first = self._waiting.popleft()
-        if isinstance(first, Ended):
+        if isinstance(first, ResponseEnded):
             return first
         sound, words, length = [], "", 0
         piece = first

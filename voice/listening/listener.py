@@ -10,7 +10,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from voice.listening.speaker import SpeakerListener
-from voice.transport.heard import SpeakerLeft
+from voice.transport.audio_events import SpeakerLeft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from voice.listening.settings import ListeningSettings
     from voice.listening.utterance import ListeningEvent, PauseBegan
     from voice.listening.vad import SpeechProbability, WindowRun
-    from voice.transport.heard import Heard
+    from voice.transport.audio_events import AudioEvent
 
 
 def _new_id() -> str:
     return uuid.uuid4().hex
 
 
-class Ears:
+class RoomListener:
     """The listeners of one room. Owned by the room's task; not thread-safe. Whom to hear is decided by transport.
 
     `judged`: whoever owns it answers each `PauseBegan` (`answer`), and how much silence ends speech depends on that.
@@ -55,7 +55,7 @@ class Ears:
         """How many seconds of voiced sound each person has made in their present speech, who is silent left out."""
         return {user_id: voiced for user_id, one in self._listeners.items() if (voiced := one.voiced_s) > 0}
 
-    def hear(self, heard: Iterable[Heard], now: float) -> list[ListeningEvent]:
+    def hear(self, heard: Iterable[AudioEvent], now: float) -> list[ListeningEvent]:
         """Take what the transport handed on and return what it amounts to. `now`: monotonic seconds."""
         events: list[ListeningEvent] = []
         for one in heard:

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from tests.voice.screen.screens import HUD, jpeg, screen
 from voice.screen.frame import LUMA_HEIGHT, LUMA_WIDTH, check_frame
-from voice.screen.gate import WHOLE, Box, Change, Gate, joined, judge
+from voice.screen.frame_diff import WHOLE, Box, ChangeDetector, ChangeKind, compare_frames, merge_boxes
 
 GREY = np.full((LUMA_HEIGHT, LUMA_WIDTH), 100, np.uint8)
 LUMA = arrays.arrays(np.uint8, (LUMA_HEIGHT, LUMA_WIDTH), elements=st.integers(0, 255))
@@ -26,30 +26,30 @@ def seen(texts: tuple[tuple[int, int, str], ...] = HUD, *, quality: int = 70, sc
 
 def test_the_first_picture_is_read_whole() -> None:
     """There is nothing to compare it with."""
-    verdict = Gate().look(GREY)
-    assert (verdict.change, verdict.boxes) == (Change.FIRST, (WHOLE,))
+    verdict = ChangeDetector().look(GREY)
+    assert (verdict.change, verdict.boxes) == (ChangeKind.FIRST, (WHOLE,))
 
 
 @pytest.mark.parametrize(
     ("after", "change"),
     [
-        (seen(), Change.SAME),
-        (seen(quality=60), Change.SAME),
-        (seen(with_text((860, 340, "[Ada] the healer is down"))), Change.TEXT),
-        (seen((*HUD[:1], (60, 640, "Winter Soldier  HP 12"), *HUD[2:])), Change.TEXT),
-        (seen(scene=2), Change.VISUAL),
-        (check_frame(jpeg(screen((), scene=3, brightness=200))).luma, Change.CUT),
+        (seen(), ChangeKind.SAME),
+        (seen(quality=60), ChangeKind.SAME),
+        (seen(with_text((860, 340, "[Ada] the healer is down"))), ChangeKind.TEXT),
+        (seen((*HUD[:1], (60, 640, "Winter Soldier  HP 12"), *HUD[2:])), ChangeKind.TEXT),
+        (seen(scene=2), ChangeKind.VISUAL),
+        (check_frame(jpeg(screen((), scene=3, brightness=200))).luma, ChangeKind.CUT),
     ],
     ids=["still", "requantised", "chat line", "health figure", "moving", "cut"],
 )
-def test_what_changed_is_told_apart(after: np.ndarray, change: Change) -> None:
+def test_what_changed_is_told_apart(after: np.ndarray, change: ChangeKind) -> None:
     """A still screen costs nothing; a new line, a figure, a scene do."""
-    assert judge(seen(), after).change is change
+    assert compare_frames(seen(), after).change is change
 
 
 def test_only_the_part_that_changed_is_read() -> None:
     """The box is around the new line, and far from the rest."""
-    verdict = judge(seen(), seen(with_text((860, 500, "[Ada] the healer is down"))))
+    verdict = compare_frames(seen(), seen(with_text((860, 500, "[Ada] the healer is down"))))
     (box,) = verdict.boxes
     assert box.left < 860 / 1280
     assert box.right > 1180 / 1280
@@ -59,27 +59,27 @@ def test_only_the_part_that_changed_is_read() -> None:
 
 def test_slow_changes_add_up() -> None:
     """Each step is too small to be seen; their sum is compared with what was read, not with the step before."""
-    gate = Gate()
+    gate = ChangeDetector()
     gate.look(GREY)
     changes = [gate.look(GREY + np.uint8(step)).change for step in range(1, 5)]
-    assert changes == [Change.SAME, Change.TEXT, Change.SAME, Change.TEXT]
+    assert changes == [ChangeKind.SAME, ChangeKind.TEXT, ChangeKind.SAME, ChangeKind.TEXT]
 
 
 @settings(max_examples=40, deadline=None)
 @given(LUMA, LUMA)
 def test_any_two_pictures_have_a_verdict(before: np.ndarray, after: np.ndarray) -> None:
     """Boxes lie inside the picture and apart from each other; there are some exactly when something changed."""
-    verdict = judge(before, after)
-    assert bool(verdict.boxes) == (verdict.change is not Change.SAME)
+    verdict = compare_frames(before, after)
+    assert bool(verdict.boxes) == (verdict.change is not ChangeKind.SAME)
     for index, box in enumerate(verdict.boxes):
         assert 0 <= box.left < box.right <= 1
         assert 0 <= box.top < box.bottom <= 1
-        assert joined([box, *verdict.boxes[index + 1 :]]) == verdict.boxes[index:]
-    assert judge(after, after).change is Change.SAME
+        assert merge_boxes([box, *verdict.boxes[index + 1 :]]) == verdict.boxes[index:]
+    assert compare_frames(after, after).change is ChangeKind.SAME
 
 
 def test_overlapping_boxes_become_one() -> None:
     """Also when joining two makes them touch a third."""
     left, right, across = Box(0, 0, 0.3, 0.3), Box(0.6, 0, 0.9, 0.3), Box(0.2, 0.1, 0.7, 0.2)
-    assert joined([left, right]) == (left, right)
-    assert joined([left, right, across]) == (Box(0, 0, 0.9, 0.3),)
+    assert merge_boxes([left, right]) == (left, right)
+    assert merge_boxes([left, right, across]) == (Box(0, 0, 0.9, 0.3),)

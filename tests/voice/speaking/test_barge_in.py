@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.speaking.backchannel import Meaning
-from voice.speaking.bargein import BURST_GAP_S, LONGEST_PAUSE_S, Act, BargeIn, Stance
+from voice.speaking.backchannel import OverlapIntent
+from voice.speaking.barge_in import BURST_GAP_S, LONGEST_PAUSE_S, BargeInAction, BargeInDetector, PlaybackLevel
 
 ADA, BO = 1, 2
 WINDOW_S = 0.032
@@ -20,13 +20,13 @@ class Table:
     """People around a bot that speaks, moved on window by window; `acts` has what was decided, with the time."""
 
     audible: bool = True
-    machine: BargeIn = field(default_factory=lambda: BargeIn(duck_after_s=DUCK_S, stop_after_s=STOP_S))
+    machine: BargeInDetector = field(default_factory=lambda: BargeInDetector(duck_after_s=DUCK_S, stop_after_s=STOP_S))
     now: float = 100.0
     voiced: dict[int, float] = field(default_factory=dict)
-    acts: list[tuple[float, Act]] = field(default_factory=list)
+    acts: list[tuple[float, BargeInAction]] = field(default_factory=list)
 
     @property
-    def done(self) -> list[Act]:
+    def done(self) -> list[BargeInAction]:
         return [act for _, act in self.acts]
 
     def speak(self, *people: int, s: float) -> None:
@@ -42,7 +42,7 @@ class Table:
         self.voiced.clear()
 
     def means(
-        self, user_id: int, meaning: Meaning, *, started_at: float = 100.0, ended_at: float | None = None
+        self, user_id: int, meaning: OverlapIntent, *, started_at: float = 100.0, ended_at: float | None = None
     ) -> None:
         self.keep(
             self.machine.judged(
@@ -55,10 +55,10 @@ class Table:
             )
         )
 
-    def keep(self, act: Act | None) -> None:
+    def keep(self, act: BargeInAction | None) -> None:
         if act is not None:
             self.acts.append((self.now, act))
-        if act is Act.STOP:
+        if act is BargeInAction.STOP:
             self.audible = False
 
 
@@ -66,15 +66,15 @@ def test_speech_over_the_bot_ducks_pauses_and_then_stops_it() -> None:
     """Softer after 200 ms, silent at 700 ms, and not resumed when the words were real."""
     table = Table()
     table.speak(ADA, s=1.5)
-    assert table.done == [Act.DUCK, Act.PAUSE]
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
     (ducked_at, _), (paused_at, _) = table.acts
     assert DUCK_S <= ducked_at - 100.0 <= DUCK_S + 2 * WINDOW_S
     assert STOP_S <= paused_at - 100.0 <= STOP_S + 2 * WINDOW_S
     table.speak(s=1.0)
     table.end_speech()
-    table.means(ADA, Meaning.MAKE_ROOM)
-    assert table.done == [Act.DUCK, Act.PAUSE, Act.STOP]
-    assert table.machine.stance is Stance.FULL
+    table.means(ADA, OverlapIntent.MAKE_ROOM)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
+    assert table.machine.stance is PlaybackLevel.FULL
 
 
 def test_a_backchannel_only_ducks_it() -> None:
@@ -82,9 +82,9 @@ def test_a_backchannel_only_ducks_it() -> None:
     table = Table()
     table.speak(ADA, s=0.4)
     table.speak(s=0.5)
-    table.means(ADA, Meaning.GO_ON)
-    table.means(ADA, Meaning.MAKE_ROOM)
-    assert table.done == [Act.DUCK, Act.RESUME]
+    table.means(ADA, OverlapIntent.GO_ON)
+    table.means(ADA, OverlapIntent.MAKE_ROOM)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.RESUME]
 
 
 def test_a_cough_does_nothing() -> None:
@@ -101,24 +101,24 @@ def test_a_long_laugh_is_a_false_interruption_and_the_reply_goes_on() -> None:
     table.speak(ADA, s=1.2)
     table.speak(s=1.0)
     table.end_speech()
-    table.means(ADA, Meaning.GO_ON)
-    assert table.done == [Act.DUCK, Act.PAUSE, Act.RESUME]
+    table.means(ADA, OverlapIntent.GO_ON)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME]
 
 
 def test_stop_is_obeyed_however_short_it_is() -> None:
     """'Stop!' lasts 300 ms."""
     table = Table()
     table.speak(ADA, s=0.3)
-    table.means(ADA, Meaning.BE_SILENT)
-    assert table.done == [Act.DUCK, Act.STOP]
+    table.means(ADA, OverlapIntent.BE_SILENT)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.STOP]
 
 
 def test_while_the_bot_is_silent_nothing_is_interrupted() -> None:
     """People talk for minutes; words about stopping are theirs."""
     table = Table(audible=False)
     table.speak(ADA, BO, s=5.0)
-    table.means(ADA, Meaning.BE_SILENT)
-    table.means(BO, Meaning.MAKE_ROOM)
+    table.means(ADA, OverlapIntent.BE_SILENT)
+    table.means(BO, OverlapIntent.MAKE_ROOM)
     assert table.done == []
 
 
@@ -128,17 +128,17 @@ def test_what_was_said_before_the_bot_began_is_not_said_over_it() -> None:
     table.speak(ADA, s=3.0)
     table.audible = True
     table.speak(ADA, s=0.6)
-    assert table.done == [Act.DUCK]
+    assert table.done == [BargeInAction.DUCK]
     table.speak(ADA, s=0.2)
-    assert table.done == [Act.DUCK, Act.PAUSE]
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
 
 
 def test_the_words_of_an_earlier_sentence_judge_nothing() -> None:
     """The text of what somebody said before the reply comes while they speak over it."""
     table = Table()
     table.speak(ADA, s=1.0)
-    table.means(ADA, Meaning.MAKE_ROOM, ended_at=99.0)
-    assert table.done == [Act.DUCK, Act.PAUSE]
+    table.means(ADA, OverlapIntent.MAKE_ROOM, ended_at=99.0)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
 
 
 def test_a_click_after_an_objection_does_not_give_the_floor_back() -> None:
@@ -151,10 +151,10 @@ def test_a_click_after_an_objection_does_not_give_the_floor_back() -> None:
     table.speak(ADA, s=0.1)
     table.speak(s=0.3)
     table.end_speech()
-    table.means(ADA, Meaning.GO_ON, started_at=clicked_at)
-    assert table.done == [Act.DUCK, Act.PAUSE]
-    table.means(ADA, Meaning.MAKE_ROOM, ended_at=101.5)
-    assert table.done == [Act.DUCK, Act.PAUSE, Act.STOP]
+    table.means(ADA, OverlapIntent.GO_ON, started_at=clicked_at)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
+    table.means(ADA, OverlapIntent.MAKE_ROOM, ended_at=101.5)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
 
 
 def test_a_click_after_a_laugh_does_not_silence_it_for_longer() -> None:
@@ -165,15 +165,15 @@ def test_a_click_after_a_laugh_does_not_silence_it_for_longer() -> None:
     table.end_speech()
     clicked_at = table.now
     table.speak(ADA, s=0.1)
-    table.means(ADA, Meaning.GO_ON, started_at=clicked_at)
-    table.means(ADA, Meaning.GO_ON, ended_at=101.2)
-    assert table.done == [Act.DUCK, Act.PAUSE, Act.RESUME]
+    table.means(ADA, OverlapIntent.GO_ON, started_at=clicked_at)
+    table.means(ADA, OverlapIntent.GO_ON, ended_at=101.2)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME]
     table.speak(s=0.6)
     table.end_speech()
     laughed_at = table.now
     table.speak(ADA, s=1.2)
-    table.means(ADA, Meaning.GO_ON, started_at=laughed_at)
-    assert table.done == [Act.DUCK, Act.PAUSE, Act.RESUME] * 2
+    table.means(ADA, OverlapIntent.GO_ON, started_at=laughed_at)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME] * 2
 
 
 def test_several_speakers_are_counted_each_for_themselves() -> None:
@@ -182,13 +182,13 @@ def test_several_speakers_are_counted_each_for_themselves() -> None:
     table.speak(ADA, BO, s=0.5)
     table.speak(s=0.5)
     table.end_speech()
-    assert table.done == [Act.DUCK, Act.RESUME]
+    assert table.done == [BargeInAction.DUCK, BargeInAction.RESUME]
     table.acts.clear()
     table.speak(ADA, BO, s=0.9)
-    table.means(ADA, Meaning.GO_ON)
-    assert table.done == [Act.DUCK, Act.PAUSE]
-    table.means(BO, Meaning.MAKE_ROOM)
-    assert table.done == [Act.DUCK, Act.PAUSE, Act.STOP]
+    table.means(ADA, OverlapIntent.GO_ON)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
+    table.means(BO, OverlapIntent.MAKE_ROOM)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
 
 
 def test_who_comes_in_during_the_pause_is_heard_too() -> None:
@@ -196,8 +196,8 @@ def test_who_comes_in_during_the_pause_is_heard_too() -> None:
     table = Table()
     table.speak(ADA, s=0.8)
     table.speak(BO, s=0.8)
-    table.means(ADA, Meaning.GO_ON)
-    assert table.done == [Act.DUCK, Act.PAUSE]
+    table.means(ADA, OverlapIntent.GO_ON)
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
 
 
 def test_a_verdict_that_never_comes_does_not_leave_it_hanging() -> None:
@@ -206,7 +206,7 @@ def test_a_verdict_that_never_comes_does_not_leave_it_hanging() -> None:
     table.speak(ADA, s=0.8)
     table.end_speech()
     table.speak(s=LONGEST_PAUSE_S + 0.5)
-    assert table.done == [Act.DUCK, Act.PAUSE, Act.STOP]
+    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
 
 
 def test_a_reply_that_ends_by_itself_leaves_nothing_ducked() -> None:
@@ -215,10 +215,10 @@ def test_a_reply_that_ends_by_itself_leaves_nothing_ducked() -> None:
     table.speak(ADA, s=0.4)
     table.audible = False
     table.speak(ADA, s=0.1)
-    assert table.done == [Act.DUCK, Act.RESUME]
+    assert table.done == [BargeInAction.DUCK, BargeInAction.RESUME]
     table.audible = True
     table.speak(s=0.1)
-    assert table.machine.stance is Stance.FULL
+    assert table.machine.stance is PlaybackLevel.FULL
 
 
 BURSTS = st.lists(
@@ -234,14 +234,14 @@ def test_short_bursts_never_silence_it(bursts: list[tuple[int, int, int]]) -> No
         table.speak(user_id, s=voiced * WINDOW_S)
         table.speak(s=silent * WINDOW_S)
     assert 12 * WINDOW_S > BURST_GAP_S
-    assert not {Act.PAUSE, Act.STOP} & set(table.done)
-    assert table.machine.stance is Stance.FULL
+    assert not {BargeInAction.PAUSE, BargeInAction.STOP} & set(table.done)
+    assert table.machine.stance is PlaybackLevel.FULL
 
 
 EVENTS = st.lists(
     st.one_of(
         st.tuples(st.just("speak"), st.sets(st.sampled_from([ADA, BO])), st.integers(1, 40)),
-        st.tuples(st.just("mean"), st.sampled_from([ADA, BO]), st.sampled_from(Meaning)),
+        st.tuples(st.just("mean"), st.sampled_from([ADA, BO]), st.sampled_from(OverlapIntent)),
         st.tuples(st.just("audible"), st.booleans(), st.none()),
         st.tuples(st.just("end"), st.none(), st.none()),
     ),
@@ -253,8 +253,13 @@ EVENTS = st.lists(
 def test_whatever_happens_the_acts_fit_together(script: list[tuple[str, object, object]]) -> None:
     """Nothing happens to a silent bot but that it gets its volume back; a pause ends; only real changes are told."""
     table = Table()
-    stance = Stance.FULL
-    after = {Act.DUCK: Stance.DUCKED, Act.PAUSE: Stance.PAUSED, Act.RESUME: Stance.FULL, Act.STOP: Stance.FULL}
+    stance = PlaybackLevel.FULL
+    after = {
+        BargeInAction.DUCK: PlaybackLevel.DUCKED,
+        BargeInAction.PAUSE: PlaybackLevel.PAUSED,
+        BargeInAction.RESUME: PlaybackLevel.FULL,
+        BargeInAction.STOP: PlaybackLevel.FULL,
+    }
     for what, first, second in script:
         audible = table.audible if what != "audible" else bool(first)
         before = len(table.acts)
@@ -265,17 +270,17 @@ def test_whatever_happens_the_acts_fit_together(script: list[tuple[str, object, 
                 table.speak(*first, s=second * WINDOW_S)
             case "mean":
                 assert isinstance(first, int)
-                assert isinstance(second, Meaning)
+                assert isinstance(second, OverlapIntent)
                 table.means(first, second)
             case "audible":
                 table.audible = bool(first)
             case _:
                 table.end_speech()
         for act in table.done[before:]:
-            assert after[act] is not stance or act is Act.STOP
-            assert audible or act is Act.RESUME
+            assert after[act] is not stance or act is BargeInAction.STOP
+            assert audible or act is BargeInAction.RESUME
             stance = after[act]
         assert table.machine.stance is stance
     table.audible = False
     table.speak(s=0.1)
-    assert table.machine.stance is Stance.FULL
+    assert table.machine.stance is PlaybackLevel.FULL

@@ -10,19 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from voice.screen.gate import Change, joined
-from voice.screen.notes import Why
+from voice.screen.frame_diff import ChangeKind, merge_boxes
+from voice.screen.notes import ScreenNoteReason
 
 if TYPE_CHECKING:
-    from voice.screen.gate import Box, Verdict
+    from voice.screen.frame_diff import Box, FrameChange
 
 # Cuts may follow each other faster than a model answers: a film, a menu that is leafed through.
 CUT_SPACING_S: Final = 3.0
-_WEIGHT: Final = {Change.SAME: 0, Change.TEXT: 1, Change.VISUAL: 2, Change.CUT: 3, Change.FIRST: 4}
+_WEIGHT: Final = {ChangeKind.SAME: 0, ChangeKind.TEXT: 1, ChangeKind.VISUAL: 2, ChangeKind.CUT: 3, ChangeKind.FIRST: 4}
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class LookIntervals:
     """How often a model looks: seconds between looks while much changes, and while little does."""
 
     active_s: float
@@ -30,41 +30,41 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingChange:
     """What has changed since the last look: the most of it, and where."""
 
-    change: Change = Change.SAME
+    change: ChangeKind = ChangeKind.SAME
     boxes: tuple[Box, ...] = ()
 
-    def with_verdict(self, verdict: Verdict) -> Pending:
+    def with_verdict(self, verdict: FrameChange) -> PendingChange:
         """Return it with one more picture's change."""
-        return self.together(Pending(verdict.change, verdict.boxes))
+        return self.together(PendingChange(verdict.change, verdict.boxes))
 
-    def together(self, other: Pending) -> Pending:
+    def together(self, other: PendingChange) -> PendingChange:
         """Return both as one."""
         change = max(self.change, other.change, key=_WEIGHT.__getitem__)
-        return Pending(change, joined([*self.boxes, *other.boxes]))
+        return PendingChange(change, merge_boxes([*self.boxes, *other.boxes]))
 
-    def why(self, pace: Pace | None) -> Why:
+    def why(self, pace: LookIntervals | None) -> ScreenNoteReason:
         """Return what a look at it is taken for."""
         match self.change:
-            case Change.FIRST:
-                return Why.SHARE_START
-            case Change.CUT:
-                return Why.CUT
+            case ChangeKind.FIRST:
+                return ScreenNoteReason.SHARE_START
+            case ChangeKind.CUT:
+                return ScreenNoteReason.CUT
             case _:
-                return Why.TEXT if pace is None else Why.INTERVAL
+                return ScreenNoteReason.TEXT if pace is None else ScreenNoteReason.INTERVAL
 
-    def due_at(self, looked_at: float, pace: Pace | None) -> float | None:
+    def due_at(self, looked_at: float, pace: LookIntervals | None) -> float | None:
         """Return when to look, or None for never. `looked_at`: the last look; both on the same clock."""
-        if self.change is Change.SAME:
+        if self.change is ChangeKind.SAME:
             return None
-        if pace is None or self.change is Change.FIRST:
+        if pace is None or self.change is ChangeKind.FIRST:
             return looked_at
         match self.change:
-            case Change.CUT:
+            case ChangeKind.CUT:
                 return looked_at + CUT_SPACING_S
-            case Change.VISUAL:
+            case ChangeKind.VISUAL:
                 return looked_at + pace.active_s
             case _:
                 return looked_at + pace.idle_s

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from voice.speaking.backchannel import Meaning
+from voice.speaking.backchannel import OverlapIntent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ LONGEST_PAUSE_S = 6.0
 _EPSILON_S = 1e-6
 
 
-class Act(Enum):
+class BargeInAction(Enum):
     """What is to become of the bot's voice."""
 
     DUCK = auto()  # speak more softly
@@ -35,7 +35,7 @@ class Act(Enum):
     STOP = auto()  # the rest is not said
 
 
-class Stance(Enum):
+class PlaybackLevel(Enum):
     """How the bot speaks now."""
 
     FULL = auto()
@@ -55,7 +55,7 @@ class _Voice:
     claimed_at: float = 0.0
 
 
-class BargeIn:
+class BargeInDetector:
     """Decides for one room. Owned by the room's task; not thread-safe.
 
     `duck_after_s`, `stop_after_s`: seconds of somebody's voiced sound over the bot's.
@@ -65,15 +65,15 @@ class BargeIn:
         self._duck_after_s = duck_after_s
         self._stop_after_s = stop_after_s
         self._voices: dict[int, _Voice] = {}
-        self._stance = Stance.FULL
+        self._stance = PlaybackLevel.FULL
         self._paused_at = 0.0
 
     @property
-    def stance(self) -> Stance:
+    def stance(self) -> PlaybackLevel:
         """How the bot speaks now."""
         return self._stance
 
-    def hear(self, voiced: Mapping[int, float], *, audible: bool, now: float) -> Act | None:
+    def hear(self, voiced: Mapping[int, float], *, audible: bool, now: float) -> BargeInAction | None:
         """Take how many seconds of voiced sound each person has made in their present speech; who is silent may lack.
 
         `audible`: the bot is in the midst of a reply that sounds. Call it whenever sound came and a few times a
@@ -81,25 +81,25 @@ class BargeIn:
         """
         if not audible:
             self._note_while_silent(voiced, now)
-            return self._take(Stance.FULL, now)
+            return self._take(PlaybackLevel.FULL, now)
         for user_id in voiced.keys() | self._voices.keys():
             self._advance(user_id, voiced.get(user_id, 0.0), now)
-        if self._stance is Stance.PAUSED and now - self._paused_at >= LONGEST_PAUSE_S:
+        if self._stance is PlaybackLevel.PAUSED and now - self._paused_at >= LONGEST_PAUSE_S:
             return self._stop()
         return self._take(self._wanted(), now)
 
     def judged(
-        self, user_id: int, meaning: Meaning, *, started_at: float, ended_at: float, audible: bool, now: float
-    ) -> Act | None:
+        self, user_id: int, meaning: OverlapIntent, *, started_at: float, ended_at: float, audible: bool, now: float
+    ) -> BargeInAction | None:
         """Take what somebody's words mean, once they are recognised. Times: when they began and ended, acoustically."""
         if not audible:
             return None
-        if meaning is Meaning.BE_SILENT:
+        if meaning is OverlapIntent.BE_SILENT:
             return self._stop()
         voice = self._voices.get(user_id)
         if voice is None or not voice.claims or ended_at < voice.since:
             return None
-        if meaning is Meaning.MAKE_ROOM:
+        if meaning is OverlapIntent.MAKE_ROOM:
             return self._stop()
         if started_at > voice.claimed_at:
             # A breath or a click after the words that claimed the floor, and known sooner: those are still to come.
@@ -126,28 +126,28 @@ class BargeIn:
         elif burst_over and told_s == 0.0:
             del self._voices[user_id]
 
-    def _wanted(self) -> Stance:
+    def _wanted(self) -> PlaybackLevel:
         if any(voice.claims for voice in self._voices.values()):
-            return Stance.PAUSED
+            return PlaybackLevel.PAUSED
         if any(voice.over_s >= self._duck_after_s - _EPSILON_S for voice in self._voices.values()):
-            return Stance.DUCKED
-        return Stance.FULL
+            return PlaybackLevel.DUCKED
+        return PlaybackLevel.FULL
 
-    def _take(self, stance: Stance, now: float) -> Act | None:
+    def _take(self, stance: PlaybackLevel, now: float) -> BargeInAction | None:
         before, self._stance = self._stance, stance
         if stance is before:
             return None
         match stance:
-            case Stance.PAUSED:
+            case PlaybackLevel.PAUSED:
                 self._paused_at = now
-                return Act.PAUSE
-            case Stance.DUCKED:
-                return Act.DUCK
-            case Stance.FULL:
-                return Act.RESUME
+                return BargeInAction.PAUSE
+            case PlaybackLevel.DUCKED:
+                return BargeInAction.DUCK
+            case PlaybackLevel.FULL:
+                return BargeInAction.RESUME
 
-    def _stop(self) -> Act:
-        self._stance = Stance.FULL
+    def _stop(self) -> BargeInAction:
+        self._stance = PlaybackLevel.FULL
         for voice in self._voices.values():
             voice.claims, voice.over_s = False, 0.0
-        return Act.STOP
+        return BargeInAction.STOP

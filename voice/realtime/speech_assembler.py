@@ -26,7 +26,7 @@ LEAST_S = 0.2
 WORDS_A_SECOND = 2.8
 
 
-class SpokenStream:
+class SpeechAssembler:
     """One answer on its way to the room."""
 
     def __init__(self) -> None:

@@ -7,9 +7,9 @@ import asyncio
 import numpy as np
 import pytest
 
-from voice.realtime.effects import Ended, Ending
-from voice.realtime.pieces import MOST_AT_ONCE, REPLY_PIECES, Pieces
+from voice.realtime.effects import ResponseEnded, ResponseStatus
 from voice.realtime.port import ReplyPiece
+from voice.realtime.reply_queue import MOST_AT_ONCE, REPLY_PIECES, ReplyQueue
 
 
 def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:
@@ -20,10 +20,10 @@ def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:
 @pytest.mark.asyncio
 async def test_what_has_come_of_one_item_is_taken_at_once() -> None:
     """Its sound and its words; another item, or the end, is taken by itself."""
-    pieces = Pieces()
+    pieces = ReplyQueue()
     for piece in (sound("a", 10, "It "), ReplyPiece("a", words="was"), sound("a", 5), sound("b", 3, "Yes.")):
         pieces.put(piece)
-    pieces.put(Ended(Ending.COMPLETE))
+    pieces.put(ResponseEnded(ResponseStatus.COMPLETE))
     first = await pieces.take()
     assert isinstance(first, ReplyPiece)
     assert first.pcm is not None
@@ -31,13 +31,13 @@ async def test_what_has_come_of_one_item_is_taken_at_once() -> None:
     second = await pieces.take()
     assert isinstance(second, ReplyPiece)
     assert (second.item_id, second.words) == ("b", "Yes.")
-    assert await pieces.take() == Ended(Ending.COMPLETE)
+    assert await pieces.take() == ResponseEnded(ResponseStatus.COMPLETE)
 
 
 @pytest.mark.asyncio
 async def test_not_more_is_taken_than_playback_wants() -> None:
     """A long answer comes in parts of a few seconds, so that it can be broken off."""
-    pieces = Pieces()
+    pieces = ReplyQueue()
     for _ in range(10):
         pieces.put(sound("a", MOST_AT_ONCE // 2))
     first = await pieces.take()
@@ -49,7 +49,7 @@ async def test_not_more_is_taken_than_playback_wants() -> None:
 @pytest.mark.asyncio
 async def test_who_takes_waits_for_what_comes() -> None:
     """And an answer that nobody takes ends where there is no more room."""
-    pieces = Pieces()
+    pieces = ReplyQueue()
     taking = asyncio.create_task(pieces.take())
     await asyncio.sleep(0)
     assert not taking.done()
@@ -58,4 +58,4 @@ async def test_who_takes_waits_for_what_comes() -> None:
     for number in range(REPLY_PIECES + 3):
         pieces.put(ReplyPiece(f"item {number}", words="x"))
     taken = [await pieces.take() for _ in range(REPLY_PIECES)]
-    assert taken[-1] == Ended(Ending.COMPLETE)
+    assert taken[-1] == ResponseEnded(ResponseStatus.COMPLETE)

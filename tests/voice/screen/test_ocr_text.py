@@ -9,13 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
 
-import voice.screen.text as text_module
-from voice.screen.gate import WHOLE, Box
-from voice.screen.text import MAX_LINE_CHARS, MAX_LINES, Line, cleaned, merged, news, says_the_same, to_read
+import voice.screen.ocr_text as text_module
+from voice.screen.frame_diff import WHOLE, Box
+from voice.screen.ocr_text import (
+    MAX_LINE_CHARS,
+    MAX_LINES,
+    OcrLine,
+    areas_to_read,
+    clean_lines,
+    is_same_content,
+    merge_lines,
+    new_lines,
+)
 
 
-def line(text: str, top: float = 0.1, left: float = 0.1, score: float = 0.9) -> Line:
-    return Line(text, Box(left, top, left + 0.2, top + 0.04), score)
+def line(text: str, top: float = 0.1, left: float = 0.1, score: float = 0.9) -> OcrLine:
+    return OcrLine(text, Box(left, top, left + 0.2, top + 0.04), score)
 
 
 @pytest.mark.parametrize(
@@ -40,35 +49,35 @@ def line(text: str, top: float = 0.1, left: float = 0.1, score: float = 0.9) -> 
 )
 def test_lines_are_compared_as_people_would(new: str, old: str, same: bool) -> None:
     """A misread letter, a ticking counter and a clock are no news; another word or a jumping figure is."""
-    assert says_the_same(new, old) is same
+    assert is_same_content(new, old) is same
 
 
 def test_only_new_lines_are_news() -> None:
     """Whatever stands still is not."""
     before = (line("Tokyo 2099"), line("HP 87", 0.5))
     after = (line("Tokyo 2099"), line("HP 87", 0.5), line("Healer is down", 0.7))
-    assert [each.text for each in news(before, after)] == ["Healer is down"]
+    assert [each.text for each in new_lines(before, after)] == ["Healer is down"]
 
 
 def test_guesses_and_stray_marks_are_left_out() -> None:
     """And control characters, and more than anybody could read."""
-    kept = cleaned([line("sure"), line("unsure", score=0.3), line("|"), line("-"), line("a\x00b\nc")])
+    kept = clean_lines([line("sure"), line("unsure", score=0.3), line("|"), line("-"), line("a\x00b\nc")])
     assert [each.text for each in kept] == ["sure", "a b c"]
-    flood = cleaned([line("word " * 200) for _ in range(1000)])
+    flood = clean_lines([line("word " * 200) for _ in range(1000)])
     assert len(flood) == MAX_LINES
     assert all(len(each.text) <= MAX_LINE_CHARS for each in flood)
 
 
 def test_lines_stand_in_reading_order() -> None:
     """Top to bottom, left to right."""
-    kept = cleaned([line("low", 0.8), line("right", 0.1, 0.6), line("left", 0.101, 0.1)])
+    kept = clean_lines([line("low", 0.8), line("right", 0.1, 0.6), line("left", 0.101, 0.1)])
     assert [each.text for each in kept] == ["left", "right", "low"]
 
 
 def test_a_line_that_is_touched_is_read_whole() -> None:
     """Half a line would look like a new one."""
-    known = Line("Score 12", Box(0.1, 0.1, 0.4, 0.15))
-    (box,) = to_read([Box(0.35, 0.08, 0.5, 0.16)], [known, line("far away", 0.8)])
+    known = OcrLine("Score 12", Box(0.1, 0.1, 0.4, 0.15))
+    (box,) = areas_to_read([Box(0.35, 0.08, 0.5, 0.16)], [known, line("far away", 0.8)])
     assert box.left < 0.1
     assert box.right == 0.5
     assert box.bottom < 0.2
@@ -77,9 +86,9 @@ def test_a_line_that_is_touched_is_read_whole() -> None:
 def test_what_was_read_anew_replaces_what_stood_there() -> None:
     """The rest stays."""
     known = (line("old chat", 0.5), line("title", 0.1))
-    after = merged(known, [line("new chat", 0.5)], [Box(0, 0.45, 1, 0.6)])
+    after = merge_lines(known, [line("new chat", 0.5)], [Box(0, 0.45, 1, 0.6)])
     assert [each.text for each in after] == ["title", "new chat"]
-    assert merged(known, [], [WHOLE]) == ()
+    assert merge_lines(known, [], [WHOLE]) == ()
 
 
 def pages(alphabet: str, *, lines: int, length: int) -> tuple[list[str], list[str]]:
@@ -93,7 +102,7 @@ def test_a_page_that_is_read_a_little_differently_is_no_news() -> None:
     """Each line has a misread letter and another place; one of them is new."""
     before, (new, *_) = pages("etaoinshrdlu ", lines=60, length=70)
     misread = [f"{text[:30]}Z{text[31:]}" for text in reversed(before)]
-    fresh = news([line(text) for text in before], [line(text) for text in (*misread, new)])
+    fresh = new_lines([line(text) for text in before], [line(text) for text in (*misread, new)])
     assert [each.text for each in fresh] == [new]
 
 
@@ -115,7 +124,7 @@ def test_comparing_is_bounded_whatever_the_lines_are(
 
     monkeypatch.setattr(text_module, "Indel", Counted)
     before, after = pages(alphabet, lines=lines, length=length)
-    fresh = news([line(text) for text in before], [line(text) for text in after])
+    fresh = new_lines([line(text) for text in before], [line(text) for text in after])
     assert len(fresh) == (0 if alphabet == "a" else lines)
     assert steps <= text_module._MOST_COMPARED
 
@@ -123,6 +132,6 @@ def test_comparing_is_bounded_whatever_the_lines_are(
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_two_texts_can_be_compared(new: str, old: str) -> None:
     """Without an error, whatever figures they hold."""
-    says_the_same(new, old)
+    is_same_content(new, old)
     if any(sign.isalpha() for sign in new):
-        assert says_the_same(new, new)
+        assert is_same_content(new, new)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from rapidfuzz.distance import Indel
 
-from voice.screen.gate import Box, joined
+from voice.screen.frame_diff import Box, merge_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ _NO_SIGN = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OcrLine:
     """One line of text. `box`: where, in shares of the picture; `score`: how sure the reader is (0-1)."""
 
     text: str
@@ -58,33 +58,33 @@ class Line:
     score: float = 1.0
 
 
-def cleaned(lines: Iterable[Line]) -> tuple[Line, ...]:
+def clean_lines(lines: Iterable[OcrLine]) -> tuple[OcrLine, ...]:
     """Return the lines worth believing: sure, with something in them, without control characters, top to bottom."""
-    kept: list[Line] = []
+    kept: list[OcrLine] = []
     for line in lines:
         text = " ".join("".join(sign if sign.isprintable() else " " for sign in line.text).split())[:MAX_LINE_CHARS]
         if line.score >= MIN_SCORE and len(_SIGN.findall(text)) >= _MIN_SIGNS:
-            kept.append(Line(text, line.box, line.score))
+            kept.append(OcrLine(text, line.box, line.score))
     kept.sort(key=lambda line: (round(line.box.top, 2), line.box.left))
     return tuple(kept[:MAX_LINES])
 
 
-def to_read(changed: Sequence[Box], known: Sequence[Line]) -> tuple[Box, ...]:
+def areas_to_read(changed: Sequence[Box], known: Sequence[OcrLine]) -> tuple[Box, ...]:
     """Return the parts to read where `changed` changed: those, with the known lines they touch whole.
 
     Half a line would be read as a new one.
     """
     lines = [line.box for line in known if any(_touch(line.box, box) for box in changed)]
-    return joined([*changed, *(_widened(box) for box in lines)])
+    return merge_boxes([*changed, *(_widened(box) for box in lines)])
 
 
-def merged(known: Sequence[Line], read: Sequence[Line], boxes: Sequence[Box]) -> tuple[Line, ...]:
+def merge_lines(known: Sequence[OcrLine], read: Sequence[OcrLine], boxes: Sequence[Box]) -> tuple[OcrLine, ...]:
     """Return all that stands on the screen after its parts `boxes` were read anew."""
     elsewhere = [line for line in known if not any(_inside(line.box, box) for box in boxes)]
-    return cleaned((*elsewhere, *read))
+    return clean_lines((*elsewhere, *read))
 
 
-def news(before: Sequence[Line], after: Sequence[Line]) -> tuple[Line, ...]:
+def new_lines(before: Sequence[OcrLine], after: Sequence[OcrLine]) -> tuple[OcrLine, ...]:
     """Return the lines of `after` that say something `before` did not.
 
     Some 4 ms for a full page, tens for the most that a hostile one can hold.
@@ -93,7 +93,7 @@ def news(before: Sequence[Line], after: Sequence[Line]) -> tuple[Line, ...]:
     return tuple(line for line in after if not known.say(line.text))
 
 
-def says_the_same(line: str, old: str) -> bool:
+def is_same_content(line: str, old: str) -> bool:
     """Return whether a line is no news beside an old one: alike, a part of it, or the same with a figure that only
     ticks."""
     return _Known([old]).say(line)

@@ -41,4 +41,4 @@ class SpeakerLeft:
     at: float
 
 
-Heard: TypeAlias = SpeechFrames | TalkspurtEnded | SpeakerLeft
+AudioEvent: TypeAlias = SpeechFrames | TalkspurtEnded | SpeakerLeft

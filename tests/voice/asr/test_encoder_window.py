@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.asr.window import MAX_TOKENS, EncoderWindow, encoder_window
+from voice.asr.encoder_window import MAX_TOKENS, EncoderWindow, encoder_window
 
 
 @pytest.mark.parametrize(

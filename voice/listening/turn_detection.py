@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
 
-HEARD_S = 8
+CONTEXT_S = 8
 INT16_FULL_SCALE = 32_768.0
 # Added to the variance before the root, as in the model's training.
 VARIANCE_FLOOR = 1e-7
@@ -43,7 +43,7 @@ class TurnModelError(VoiceError):
     """The end-of-turn model is missing or not the one we know: the operator brings it, or does without."""
 
 
-class TurnJudge(Protocol):
+class TurnEndDetector(Protocol):
     """Says whether a turn sounds finished. Safe to call from many tasks."""
 
     async def judge(self, pcm: Pcm) -> float | None:
@@ -79,9 +79,9 @@ class SmartTurn:
 
     def probability(self, pcm: Pcm) -> float:
         """Return how likely (0-1) the turn is over at the end of `pcm`, of which the last 8 s are heard."""
-        sound = pcm[-HEARD_S * LISTEN_RATE_HZ :].astype(np.float32) / INT16_FULL_SCALE
+        sound = pcm[-CONTEXT_S * LISTEN_RATE_HZ :].astype(np.float32) / INT16_FULL_SCALE
         # What is missing goes before: the end of the sound is always in the same place.
-        whole = np.pad(sound, (HEARD_S * LISTEN_RATE_HZ - len(sound), 0))
+        whole = np.pad(sound, (CONTEXT_S * LISTEN_RATE_HZ - len(sound), 0))
         level = (whole - whole.mean()) / np.sqrt(whole.var() + VARIANCE_FLOOR)
         try:
             answer = self._session.run(None, {"input_features": log_mel(level)[None]})
@@ -91,7 +91,7 @@ class SmartTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeFigures:
+class TurnDetectorFigures:
     """What became of the questions so far. `unanswered`: shed or too late. `failed`: the model's own failures."""
 
     answered: int = 0
@@ -99,8 +99,8 @@ class JudgeFigures:
     failed: int = 0
 
 
-class SmartTurnJudge:
-    """`TurnJudge` over a model in a thread of its own, for all rooms. An async context manager.
+class SmartTurnDetector:
+    """`TurnEndDetector` over a model in a thread of its own, for all rooms. An async context manager.
 
     *Ownership*: the thread. *Cancellation*: a cancelled question leaves the queue; one in the model is answered
     to nobody.
@@ -111,7 +111,7 @@ class SmartTurnJudge:
         self._model: SmartTurn | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="turn-model")
         self._waiting = 0
-        self.figures = JudgeFigures()
+        self.figures = TurnDetectorFigures()
 
     async def __aenter__(self) -> Self:
         """Load the model. Raises `TurnModelError`."""
@@ -125,7 +125,7 @@ class SmartTurnJudge:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def judge(self, pcm: Pcm) -> float | None:
-        """See `TurnJudge.judge`."""
+        """See `TurnEndDetector.judge`."""
         assert self._model is not None, "entered before it is asked"
         if self._waiting >= MOST_WAITING:
             self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 # However often it fails right after it came back, it is tried twice an hour.
-MOST_REST_S: Final = 1_800.0
+MAX_RETRY_DELAY_S: Final = 1_800.0
 
 
-class Patience:
+class FailureBudget:
     """One session's. `failures_in_a_row`: so many are too many. `rest_s`: the time until it is tried again, doubled
     whenever it fails before a first answer."""
 
@@ -39,7 +39,7 @@ class Patience:
     @property
     def rest_s(self) -> float:
         """Return how long it is to be left alone."""
-        return min(self._first_rest_s * float(2**self._relapses), max(MOST_REST_S, self._first_rest_s))
+        return min(self._first_rest_s * float(2**self._relapses), max(MAX_RETRY_DELAY_S, self._first_rest_s))
 
     def lost(self) -> None:
         """A connection could not be made, or broke soon."""

@@ -28,7 +28,7 @@ _HEAD, _TAGS = b"OpusHead", b"OpusTags"
 _HEAD_BYTES = 19
 
 
-class OggOpus:
+class OggOpusDecoder:
     """One stream, decoded to mono at 48 kHz. Damage costs the packets in it; what is no Ogg Opus raises at once."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.realtime.port import ReplyPiece
-from voice.realtime.speech import WORDS_A_SECOND, SpokenStream
+from voice.realtime.speech_assembler import WORDS_A_SECOND, SpeechAssembler
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
@@ -25,7 +25,7 @@ def _sound(seconds: float) -> Pcm:
 @given(st.lists(st.tuples(st.floats(0, 1.5), st.text("ab c", max_size=30)), max_size=12))
 def test_no_word_and_no_sound_is_lost(pieces: list[tuple[float, str]]) -> None:
     """All words in order, all sound in whole frames but for the last piece."""
-    stream = SpokenStream()
+    stream = SpeechAssembler()
     spoken = [stream.feed(ReplyPiece("item", _sound(seconds), words)) for seconds, words in pieces]
     made = [each for each in spoken if each is not None]
     assert all(len(each.pcm) % DISCORD_FRAME_SAMPLES == 0 for each in made)
@@ -38,7 +38,7 @@ def test_no_word_and_no_sound_is_lost(pieces: list[tuple[float, str]]) -> None:
 
 def test_words_are_dealt_out_at_a_speakers_pace() -> None:
     """All of them came at once; after two seconds about six were heard."""
-    stream = SpokenStream()
+    stream = SpeechAssembler()
     speech = stream.feed(ReplyPiece("item", _sound(2.0), "one two three four five six seven eight nine ten"))
     assert speech is not None
     assert len(speech.text.split()) == pytest.approx(2.0 * WORDS_A_SECOND, abs=1)
@@ -46,7 +46,7 @@ def test_words_are_dealt_out_at_a_speakers_pace() -> None:
 
 def test_a_word_may_come_in_halves_but_not_over_items() -> None:
     """Deltas cut anywhere; another item begins another word."""
-    stream = SpokenStream()
+    stream = SpeechAssembler()
     stream.feed(ReplyPiece("one", None, "Hel"))
     stream.feed(ReplyPiece("one", None, "lo"))
     stream.feed(ReplyPiece("two", None, "there"))

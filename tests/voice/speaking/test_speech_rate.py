@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.speaking.pace import CHARS_A_SECOND, Pace, words_after, words_until
+from voice.speaking.speech_rate import CHARS_A_SECOND, SpeechRate, words_after, words_until
 
 
 def test_a_pace_is_learned_from_what_was_said() -> None:
     """A voice of ten characters a second is known as one after some sentences; clicks teach nothing."""
-    pace = Pace()
+    pace = SpeechRate()
     assert pace.duration_s("x" * 30) == pytest.approx(30 / CHARS_A_SECOND)
     for _ in range(20):
         pace.learn("x" * 40, 4.0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.realtime.patience import MOST_REST_S, Patience
+from voice.realtime.failure_budget import MAX_RETRY_DELAY_S, FailureBudget
 
 
-def _patience(failures_in_a_row: int = 3, rest_s: float = 60.0) -> Patience:
-    return Patience(failures_in_a_row=failures_in_a_row, rest_s=rest_s)
+def _patience(failures_in_a_row: int = 3, rest_s: float = 60.0) -> FailureBudget:
+    return FailureBudget(failures_in_a_row=failures_in_a_row, rest_s=rest_s)
 
 
 def test_failures_in_a_row_are_counted_whatever_failed() -> None:
@@ -76,7 +76,7 @@ def test_it_is_left_alone_longer_each_time_it_fails_at_once() -> None:
         rests.append(patience.rest_s)
         patience.came_back()
         patience.failed()
-    assert rests == [60.0, 60.0, 120.0, 240.0, 480.0, 960.0, MOST_REST_S, MOST_REST_S]
+    assert rests == [60.0, 60.0, 120.0, 240.0, 480.0, 960.0, MAX_RETRY_DELAY_S, MAX_RETRY_DELAY_S]
 
 
 @given(
@@ -91,7 +91,7 @@ def test_it_rests_within_bounds_and_an_answer_ends_all(most: int, rest_s: float,
     patience = _patience(most, rest_s)
     for what in happened:
         getattr(patience, what)()
-        assert rest_s <= patience.rest_s <= max(rest_s, MOST_REST_S)
+        assert rest_s <= patience.rest_s <= max(rest_s, MAX_RETRY_DELAY_S)
         assert patience.exhausted or patience.failures < most
     patience.wrote()
     patience.answered()

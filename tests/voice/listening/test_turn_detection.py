@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.voice.recordings import bicycle, silence
-from voice.listening.turn import MOST_WAITING, SmartTurn, SmartTurnJudge, TurnModelError
+from voice.listening.turn_detection import MOST_WAITING, SmartTurn, SmartTurnDetector, TurnModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ class _Model(SmartTurn):
 @pytest.mark.asyncio
 async def test_a_question_is_answered() -> None:
     """With the model's probability, and counted."""
-    async with SmartTurnJudge(_Model) as judge:
+    async with SmartTurnDetector(_Model) as judge:
         assert await judge.judge(silence(1)) == 0.7
         assert judge.figures.answered == 1
 
@@ -73,7 +73,7 @@ async def test_too_many_questions_are_shed() -> None:
     """Under load there is no answer at once instead of a late one; the others are answered."""
     model = _Model()
     model.gate.clear()
-    async with SmartTurnJudge(lambda: model) as judge, asyncio.TaskGroup() as tasks:
+    async with SmartTurnDetector(lambda: model) as judge, asyncio.TaskGroup() as tasks:
         asked = [tasks.create_task(judge.judge(silence(1))) for _ in range(MOST_WAITING)]
         await asyncio.sleep(0)
         assert await judge.judge(silence(1)) is None
@@ -86,7 +86,7 @@ async def test_too_many_questions_are_shed() -> None:
 async def test_a_failing_model_is_told_once() -> None:
     """Turns end by silence then, so one line is enough."""
     with capture_logs() as logs:
-        async with SmartTurnJudge(lambda: _Model(TurnModelError("It broke."))) as judge:
+        async with SmartTurnDetector(lambda: _Model(TurnModelError("It broke."))) as judge:
             assert [await judge.judge(silence(1)) for _ in range(3)] == [None] * 3
     assert [line["event"] for line in logs] == ["turn_model_failed"]
     assert judge.figures.failed == 3

@@ -9,76 +9,76 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.screen.token import (
+from voice.screen.share_link import (
     MAX_OPEN_LINKS,
     MAX_TOKEN_CHARS,
-    Claim,
+    LinkClaim,
+    LinkRefusal,
     LinkRefusedError,
-    Links,
-    Refusal,
+    ShareLinks,
     new_key,
-    read,
-    sign,
+    sign_claim,
+    verify_token,
 )
 
 KEY = b"k" * 32
 NOW = 1_760_000_000.0
-CLAIM = Claim(guild_id=7, user_id=11, session_id="evening", nonce="n1", expires_at=NOW + 300)
+CLAIM = LinkClaim(guild_id=7, user_id=11, session_id="evening", nonce="n1", expires_at=NOW + 300)
 
 
-def refusal(token: str, *, key: bytes = KEY, now: float = NOW) -> Refusal:
+def refusal(token: str, *, key: bytes = KEY, now: float = NOW) -> LinkRefusal:
     with pytest.raises(LinkRefusedError) as caught:
-        read(token, key, now=now)
+        verify_token(token, key, now=now)
     return caught.value.reason
 
 
-def links() -> Links:
-    return Links(KEY, valid_s=300)
+def links() -> ShareLinks:
+    return ShareLinks(KEY, valid_s=300)
 
 
-def give(given: Links, now: float = NOW, user_id: int = 11) -> str:
+def give(given: ShareLinks, now: float = NOW, user_id: int = 11) -> str:
     return given.give(guild_id=7, user_id=user_id, session_id="evening", now=now)
 
 
 def test_a_token_says_what_was_signed() -> None:
     """And is short and plain enough for a URL's fragment."""
-    token = sign(CLAIM, KEY)
-    assert read(token, KEY, now=NOW) == CLAIM
+    token = sign_claim(CLAIM, KEY)
+    assert verify_token(token, KEY, now=NOW) == CLAIM
     assert len(token) < MAX_TOKEN_CHARS
-    assert all(sign.isalnum() or sign in "-_." for sign in token)
+    assert all(char.isalnum() or char in "-_." for char in token)
 
 
 @pytest.mark.parametrize(
     ("token", "reason"),
     [
-        ("", Refusal.MALFORMED),
-        (".", Refusal.FORGED),
-        ("a.b.c", Refusal.MALFORMED),
-        ("!!.??", Refusal.MALFORMED),
-        ("x" * (MAX_TOKEN_CHARS + 1), Refusal.MALFORMED),
-        (sign(CLAIM, b"another key" * 3), Refusal.FORGED),
-        (sign(CLAIM, KEY).partition(".")[0] + ".", Refusal.FORGED),
+        ("", LinkRefusal.MALFORMED),
+        (".", LinkRefusal.FORGED),
+        ("a.b.c", LinkRefusal.MALFORMED),
+        ("!!.??", LinkRefusal.MALFORMED),
+        ("x" * (MAX_TOKEN_CHARS + 1), LinkRefusal.MALFORMED),
+        (sign_claim(CLAIM, b"another key" * 3), LinkRefusal.FORGED),
+        (sign_claim(CLAIM, KEY).partition(".")[0] + ".", LinkRefusal.FORGED),
     ],
 )
-def test_what_is_no_token_of_ours_is_refused(token: str, reason: Refusal) -> None:
+def test_what_is_no_token_of_ours_is_refused(token: str, reason: LinkRefusal) -> None:
     """Each with its reason; none of it is parsed before its signature holds."""
     assert refusal(token) is reason
 
 
 def test_a_token_ends() -> None:
     """At its last second it is over."""
-    assert read(sign(CLAIM, KEY), KEY, now=CLAIM.expires_at - 0.001) == CLAIM
-    assert refusal(sign(CLAIM, KEY), now=CLAIM.expires_at) is Refusal.EXPIRED
+    assert verify_token(sign_claim(CLAIM, KEY), KEY, now=CLAIM.expires_at - 0.001) == CLAIM
+    assert refusal(sign_claim(CLAIM, KEY), now=CLAIM.expires_at) is LinkRefusal.EXPIRED
 
 
 @given(place=st.integers(min_value=0), char=st.sampled_from("ABCxyz019-_"))
 def test_no_letter_of_a_token_can_be_changed(place: int, char: str) -> None:
     """Whichever it is, except that base64's last sign may hold bits that mean nothing."""
-    token = sign(CLAIM, KEY)
+    token = sign_claim(CLAIM, KEY)
     place %= len(token)
     changed = token[:place] + char + token[place + 1 :]
     try:
-        assert read(changed, KEY, now=NOW) == CLAIM
+        assert verify_token(changed, KEY, now=NOW) == CLAIM
     except LinkRefusedError:
         return
     body, _, mac = changed.partition(".")
@@ -91,16 +91,16 @@ def test_no_letter_of_a_token_can_be_changed(place: int, char: str) -> None:
 def test_no_text_breaks_the_reader(token: str) -> None:
     """It is refused, whatever it is."""
     with pytest.raises(LinkRefusedError):
-        read(token, KEY, now=NOW)
+        verify_token(token, KEY, now=NOW)
 
 
 def test_signed_nonsense_is_refused() -> None:
     """Another version's token, say."""
-    from voice.screen.token import _armoured, _mac
+    from voice.screen.share_link import _armoured, _mac
 
     for said in ({"guild": 7}, [1, 2], "text", [7, 11, "evening", "n1", NOW + 300, "more"]):
         body = json.dumps(said).encode()
-        assert refusal(f"{_armoured(body)}.{_armoured(_mac(body, KEY))}") is Refusal.MALFORMED
+        assert refusal(f"{_armoured(body)}.{_armoured(_mac(body, KEY))}") is LinkRefusal.MALFORMED
 
 
 def test_a_link_is_good_once() -> None:
@@ -111,7 +111,7 @@ def test_a_link_is_good_once() -> None:
     assert (admission.claim.guild_id, admission.claim.user_id, admission.claim.session_id) == (7, 11, "evening")
     with pytest.raises(LinkRefusedError) as caught:
         given.redeem(token, now=NOW + 2)
-    assert caught.value.reason is Refusal.USED
+    assert caught.value.reason is LinkRefusal.USED
 
 
 def test_a_page_comes_back_with_its_secret_until_the_share_ends() -> None:
@@ -124,16 +124,16 @@ def test_a_page_comes_back_with_its_secret_until_the_share_ends() -> None:
     for secret in (admission.resume_secret, "", "guess", "\ud800", "x" * 10_000):
         with pytest.raises(LinkRefusedError) as caught:
             given.resume(secret)
-        assert caught.value.reason is Refusal.ENDED
+        assert caught.value.reason is LinkRefusal.ENDED
     assert given.resume(other.resume_secret) == other.claim
 
 
 def test_another_process_accepts_no_old_link() -> None:
     """Its key is another."""
-    token = give(Links(new_key(), valid_s=300))
+    token = give(ShareLinks(new_key(), valid_s=300))
     with pytest.raises(LinkRefusedError) as caught:
-        Links(new_key(), valid_s=300).redeem(token, now=NOW)
-    assert caught.value.reason is Refusal.FORGED
+        ShareLinks(new_key(), valid_s=300).redeem(token, now=NOW)
+    assert caught.value.reason is LinkRefusal.FORGED
 
 
 def test_forgotten_links_do_not_pile_up() -> None:

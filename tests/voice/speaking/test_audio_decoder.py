@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rehearsal.people.clip import encode_ogg
-from voice.speaking.soundstream import PCM_RATE_HZ, NoSoundError, SoundStream, rate_of
+from voice.speaking.audio_decoder import PCM_RATE_HZ, SpeechAudioDecoder, UndecodableAudioError, sample_rate_of
 
 if TYPE_CHECKING:
-    from voice.speaking.port import Sound
+    from voice.speaking.port import AudioChunk
 
 TONE = (8_000 * np.sin(2 * np.pi * 440 * np.arange(48_000) / 48_000)).astype(np.int16)
 
@@ -45,14 +45,14 @@ BODIES = {
 }
 
 
-def heard(content_type: str, pieces: list[bytes]) -> tuple[list[Sound], list[Sound]]:
+def heard(content_type: str, pieces: list[bytes]) -> tuple[list[AudioChunk], list[AudioChunk]]:
     """Return what sounds while the pieces come, and all of it."""
-    stream = SoundStream(content_type, pcm_expected=True)
+    stream = SpeechAudioDecoder(content_type, pcm_expected=True)
     early = [sound for piece in pieces for sound in stream.feed(piece)]
     return early, early + stream.end()
 
 
-def joined(sounds: list[Sound]) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+def joined(sounds: list[AudioChunk]) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
     return np.concatenate([sound.pcm for sound in sounds])
 
 
@@ -99,7 +99,7 @@ def test_opus_is_cut_at_its_pre_skip() -> None:
     ],
 )
 def test_no_sound_is_said(content_type: str, body: bytes) -> None:
-    with pytest.raises(NoSoundError):
+    with pytest.raises(UndecodableAudioError):
         heard(content_type, [body])
 
 
@@ -121,10 +121,12 @@ def test_any_bytes_end_as_sound_or_as_no_sound(body: bytes) -> None:
     for content_type in ("audio/pcm", "audio/ogg", ""):
         try:
             heard(content_type, [body[:7], body[7:]])
-        except NoSoundError:
+        except UndecodableAudioError:
             continue
 
 
 def test_a_rate_that_is_told_is_taken() -> None:
-    assert rate_of("audio/pcm; rate=22050") == 22_050
-    assert rate_of("audio/pcm; rate=7") == rate_of("audio/pcm; rate=x") == rate_of("") == PCM_RATE_HZ
+    assert sample_rate_of("audio/pcm; rate=22050") == 22_050
+    assert (
+        sample_rate_of("audio/pcm; rate=7") == sample_rate_of("audio/pcm; rate=x") == sample_rate_of("") == PCM_RATE_HZ
+    )

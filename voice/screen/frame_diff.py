@@ -35,13 +35,13 @@ CELLS_X: Final = 64
 CELLS_Y: Final = 36
 
 
-class Change(StrEnum):
+class ChangeKind(StrEnum):
     """What a picture is, beside the one that was read last."""
 
     # There is no other.
     FIRST = "first"
     SAME = "same"
-    # Here and there; `Verdict.boxes` says where.
+    # Here and there; `FrameChange.boxes` says where.
     TEXT = "text"
     # Much of it moved: a map, a walk, a video.
     VISUAL = "visual"
@@ -63,34 +63,34 @@ WHOLE: Final = Box(0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FrameChange:
     """What changed, where, and by how much. `boxes` is what to read; empty for `SAME`."""
 
-    change: Change
+    change: ChangeKind
     boxes: tuple[Box, ...]
     max_tile: float
     mean: float
     cut_share: float
 
 
-class Gate:
+class ChangeDetector:
     """Compares each picture with the one that was last worth reading, so that slow changes add up. Not thread-safe."""
 
     def __init__(self) -> None:
         self._before: NDArray[np.uint8] | None = None
 
-    def look(self, luma: NDArray[np.uint8]) -> Verdict:
+    def look(self, luma: NDArray[np.uint8]) -> FrameChange:
         """Judge a picture, and remember it when it was worth reading. `luma`: uint8, (180, 320)."""
-        verdict = judge(self._before, luma)
-        if verdict.change is not Change.SAME:
+        verdict = compare_frames(self._before, luma)
+        if verdict.change is not ChangeKind.SAME:
             self._before = luma
         return verdict
 
 
-def judge(before: NDArray[np.uint8] | None, now: NDArray[np.uint8]) -> Verdict:
+def compare_frames(before: NDArray[np.uint8] | None, now: NDArray[np.uint8]) -> FrameChange:
     """Return how `now` differs from `before`; both uint8, (180, 320)."""
     if before is None:
-        return Verdict(Change.FIRST, (WHOLE,), 255.0, 1.0, 1.0)
+        return FrameChange(ChangeKind.FIRST, (WHOLE,), 255.0, 1.0, 1.0)
     difference = np.abs(now.astype(np.int16) - before.astype(np.int16))
     tiles = difference.reshape(TILES_Y, _TILE_H, TILES_X, _TILE_W).mean(axis=(1, 3))
     cells = np.abs(_cells(now) - _cells(before))
@@ -99,14 +99,14 @@ def judge(before: NDArray[np.uint8] | None, now: NDArray[np.uint8]) -> Verdict:
     cut_share = float((cells > CUT_CELL).mean())
     boxes: tuple[Box, ...] = ()
     if cut_share >= CUT_SHARE:
-        change, boxes = Change.CUT, (WHOLE,)
+        change, boxes = ChangeKind.CUT, (WHOLE,)
     elif mean >= VISUAL_MEAN:
-        change, boxes = Change.VISUAL, _boxes(tiles >= TEXT_TILE) or (WHOLE,)
+        change, boxes = ChangeKind.VISUAL, _boxes(tiles >= TEXT_TILE) or (WHOLE,)
     elif max_tile >= TEXT_TILE:
-        change, boxes = Change.TEXT, _boxes(tiles >= TEXT_TILE)
+        change, boxes = ChangeKind.TEXT, _boxes(tiles >= TEXT_TILE)
     else:
-        change = Change.SAME
-    return Verdict(change, boxes, round(max_tile, 2), round(mean, 4), round(cut_share, 3))
+        change = ChangeKind.SAME
+    return FrameChange(change, boxes, round(max_tile, 2), round(mean, 4), round(cut_share, 3))
 
 
 def _cells(luma: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -134,7 +134,7 @@ def _boxes(changed: NDArray[np.bool_]) -> tuple[Box, ...]:
     for y, x in zip(*np.nonzero(changed), strict=True):
         if not seen[y, x]:
             found.append(_grown(_group(changed, seen, int(y), int(x))))
-    return joined(found)
+    return merge_boxes(found)
 
 
 def _group(changed: NDArray[np.bool_], seen: NDArray[np.bool_], y: int, x: int) -> tuple[int, int, int, int]:
@@ -163,7 +163,7 @@ def _grown(bounds: tuple[int, int, int, int]) -> Box:
     )
 
 
-def joined(boxes: list[Box]) -> tuple[Box, ...]:
+def merge_boxes(boxes: list[Box]) -> tuple[Box, ...]:
     """Return the boxes with those that overlap made one, until none do: no word is read twice."""
     apart = list(boxes)
     while (pair := _overlapping(apart)) is not None:

@@ -17,7 +17,7 @@ _NEARLY = 0.25
 _SLOWEST, _FASTEST = 5.0, 40.0
 
 
-class Pace:
+class SpeechRate:
     """One voice's pace, learned from what it has said."""
 
     def __init__(self, chars_a_second: float = CHARS_A_SECOND) -> None:

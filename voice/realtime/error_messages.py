@@ -15,7 +15,7 @@ _LASTING = {
 }
 
 
-def translated(error: BaseException, *, model: str, where: str) -> RealtimeError:
+def translate_error(error: BaseException, *, model: str, where: str) -> RealtimeError:
     """Return a failure to connect, or of a connection, as a sentence with the remedy."""
     match error:
         case RealtimeError():
@@ -40,7 +40,7 @@ def translated(error: BaseException, *, model: str, where: str) -> RealtimeError
             return RealtimeError(f"{where} sent something that is not the Realtime protocol. Check realtime.base_url.")
 
 
-def told(code: str, *, model: str, where: str) -> RealtimeError:
+def error_for_code(code: str, *, model: str, where: str) -> RealtimeError:
     """Return an error that the endpoint told by its code."""
     lasting = _LASTING.get(code)
     if lasting is not None:
@@ -50,9 +50,9 @@ def told(code: str, *, model: str, where: str) -> RealtimeError:
 
 def _refused(status: int, *, model: str, where: str) -> RealtimeError:
     if status in {401, 403}:
-        return told("invalid_api_key", model=model, where=where)
+        return error_for_code("invalid_api_key", model=model, where=where)
     if status == 404:
-        return told("model_not_found", model=model, where=where)
+        return error_for_code("model_not_found", model=model, where=where)
     if status == 429:
         return RealtimeError(f"{where} is over its rate limit or quota. Wait a little, or look at the account.")
     return RealtimeError(

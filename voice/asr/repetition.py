@@ -22,7 +22,7 @@ def compression_ratio(text: str) -> float:
     return len(raw) / len(zlib.compress(raw))
 
 
-def without_loop(text: str) -> str:
+def remove_repetition(text: str) -> str:
     """Return `text` with the phrase that it ends in said once; the last repetition may be broken off.
 
     'Lobsters and lobsters Lobsters and lobsters Lobsters and lob' gives 'Lobsters and lobsters'.

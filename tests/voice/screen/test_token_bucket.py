@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.screen.bucket import BURST, FRAMES_PER_S, TokenBucket
+from voice.screen.token_bucket import BURST, FRAMES_PER_S, TokenBucket
 
 
 def test_a_burst_passes_then_the_rate() -> None:

@@ -26,7 +26,7 @@ _SECRET_BYTES = 32
 MAX_OPEN_LINKS = 1_000
 
 
-class Refusal(StrEnum):
+class LinkRefusal(StrEnum):
     """Why a link or a resume secret is not accepted."""
 
     MALFORMED = "malformed"
@@ -40,13 +40,13 @@ class Refusal(StrEnum):
 class LinkRefusedError(Exception):
     """A link or resume secret was not accepted; `reason` says why. Never holds the token."""
 
-    def __init__(self, reason: Refusal) -> None:
+    def __init__(self, reason: LinkRefusal) -> None:
         super().__init__(reason.value)
         self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LinkClaim:
     """What a link says. `session_id` is the voice session; `expires_at` UTC epoch seconds."""
 
     guild_id: int
@@ -57,10 +57,10 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class LinkAdmission:
     """A redeemed link. `resume_secret` lets the page come back; show it to nobody else."""
 
-    claim: Claim
+    claim: LinkClaim
     resume_secret: str
 
 
@@ -69,31 +69,31 @@ def new_key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-def sign(claim: Claim, key: bytes) -> str:
+def sign_claim(claim: LinkClaim, key: bytes) -> str:
     """Return the token that says `claim`, fit for a URL's fragment."""
     said = [claim.guild_id, claim.user_id, claim.session_id, claim.nonce, claim.expires_at]
     body = json.dumps(said, separators=(",", ":")).encode()
     return f"{_armoured(body)}.{_armoured(_mac(body, key))}"
 
 
-def read(token: str, key: bytes, *, now: float) -> Claim:
+def verify_token(token: str, key: bytes, *, now: float) -> LinkClaim:
     """Return what a token says. `now`: UTC epoch seconds. Raises `LinkRefusedError`; the signature is judged first."""
     if len(token) > MAX_TOKEN_CHARS or token.count(".") != 1:
-        raise LinkRefusedError(Refusal.MALFORMED)
+        raise LinkRefusedError(LinkRefusal.MALFORMED)
     body, mac = (_bare(part) for part in token.split("."))
     if not hmac.compare_digest(mac, _mac(body, key)):
-        raise LinkRefusedError(Refusal.FORGED)
+        raise LinkRefusedError(LinkRefusal.FORGED)
     try:
-        claim = Claim(*json.loads(body))
+        claim = LinkClaim(*json.loads(body))
     except (ValueError, TypeError) as error:
         # Signed by us and unreadable: another version's.
-        raise LinkRefusedError(Refusal.MALFORMED) from error
+        raise LinkRefusedError(LinkRefusal.MALFORMED) from error
     if now >= claim.expires_at:
-        raise LinkRefusedError(Refusal.EXPIRED)
+        raise LinkRefusedError(LinkRefusal.EXPIRED)
     return claim
 
 
-class Links:
+class ShareLinks:
     """The links of one process: what was given out, and what has been redeemed. Not thread-safe.
 
     Times are UTC epoch seconds, handed in.
@@ -105,33 +105,33 @@ class Links:
         # Nonce -> when it ends, of links that nobody has redeemed yet; in the order in which they were given out.
         self._open: dict[str, float] = {}
         # Hash of a resume secret -> whose it is. The secrets themselves are not kept.
-        self._admitted: dict[bytes, Claim] = {}
+        self._admitted: dict[bytes, LinkClaim] = {}
 
     def give(self, *, guild_id: int, user_id: int, session_id: str, now: float) -> str:
         """Return a new link's token. A link that the same person hasn't used yet stays good until it expires."""
-        claim = Claim(guild_id, user_id, session_id, secrets.token_urlsafe(_NONCE_BYTES), now + self._valid_s)
+        claim = LinkClaim(guild_id, user_id, session_id, secrets.token_urlsafe(_NONCE_BYTES), now + self._valid_s)
         self._forget_expired(now)
         while len(self._open) >= MAX_OPEN_LINKS:
             del self._open[next(iter(self._open))]
         self._open[claim.nonce] = claim.expires_at
-        return sign(claim, self._key)
+        return sign_claim(claim, self._key)
 
-    def redeem(self, token: str, *, now: float) -> Admission:
+    def redeem(self, token: str, *, now: float) -> LinkAdmission:
         """Use a link up. Raises `LinkRefusedError`."""
-        claim = read(token, self._key, now=now)
+        claim = verify_token(token, self._key, now=now)
         if self._open.pop(claim.nonce, None) is None:
-            raise LinkRefusedError(Refusal.USED)
+            raise LinkRefusedError(LinkRefusal.USED)
         secret = secrets.token_urlsafe(_SECRET_BYTES)
         while len(self._admitted) >= MAX_OPEN_LINKS:
             del self._admitted[next(iter(self._admitted))]
         self._admitted[_digest(secret)] = claim
-        return Admission(claim, secret)
+        return LinkAdmission(claim, secret)
 
-    def resume(self, secret: str) -> Claim:
+    def resume(self, secret: str) -> LinkClaim:
         """Return whose resume secret that is. Raises `LinkRefusedError`."""
         claim = self._admitted.get(_digest(secret)) if len(secret) <= MAX_TOKEN_CHARS else None
         if claim is None:
-            raise LinkRefusedError(Refusal.ENDED)
+            raise LinkRefusedError(LinkRefusal.ENDED)
         return claim
 
     def end(self, nonce: str) -> None:
@@ -160,4 +160,4 @@ def _bare(armoured: str) -> bytes:
     try:
         return base64.b64decode(armoured + "=" * (-len(armoured) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise LinkRefusedError(Refusal.MALFORMED) from error
+        raise LinkRefusedError(LinkRefusal.MALFORMED) from error

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.asr.loops import compression_ratio, without_loop
+from voice.asr.repetition import compression_ratio, remove_repetition
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ from voice.asr.loops import compression_ratio, without_loop
 )
 def test_loops(text: str, kept: str) -> None:
     """The phrase stays, its repetitions and a broken-off last one go; what is no loop stays whole."""
-    assert without_loop(text) == kept
+    assert remove_repetition(text) == kept
 
 
 @given(st.lists(st.sampled_from(["yes", "no", "nine", "we"]), max_size=40).map(" ".join))
 def test_what_is_kept_is_the_beginning(text: str) -> None:
     """Nothing is ever reordered or invented, and something remains of something."""
-    kept = without_loop(text)
+    kept = remove_repetition(text)
     assert text.startswith(kept)
     assert bool(kept) == bool(text)
 

@@ -16,8 +16,8 @@ from av import open as open_container
 from av.error import FFmpegError
 
 from voice.audio import DISCORD_RATE_HZ
-from voice.speaking.ogg import OggOpus
-from voice.speaking.port import Sound
+from voice.speaking.ogg_opus import OggOpusDecoder
+from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
@@ -37,25 +37,25 @@ _LONGEST_HEADER_BYTES = 65_536
 _PCM_FORMATS = (1, 0xFFFE)
 
 
-class NoSoundError(ValueError):
+class UndecodableAudioError(ValueError):
     """What came is no sound that could be read."""
 
 
-class SoundStream:
+class SpeechAudioDecoder:
     """One answer's body. `content_type`: as the server told it; `pcm_expected`: whether bare PCM was asked for."""
 
     def __init__(self, content_type: str, *, pcm_expected: bool) -> None:
         self._kind = content_type.partition(";")[0].strip().lower()
-        self._rate_hz = rate_of(content_type)
+        self._rate_hz = sample_rate_of(content_type)
         self._pcm_expected = pcm_expected
         self._bytes = bytearray()
         self._channels = 1
         # None until the first bytes have told what it is.
         self._form: str | None = None
-        self._ogg = OggOpus()
+        self._ogg = OggOpusDecoder()
 
-    def feed(self, piece: bytes) -> list[Sound]:
-        """Take bytes in; return the sound that can be had of them now. Raises `NoSoundError`."""
+    def feed(self, piece: bytes) -> list[AudioChunk]:
+        """Take bytes in; return the sound that can be had of them now. Raises `UndecodableAudioError`."""
         self._bytes += piece
         if self._form is None:
             if len(self._bytes) < _MAGIC_BYTES:
@@ -63,21 +63,21 @@ class SoundStream:
             self._form = self._recognised()
         return self._sounds()
 
-    def end(self) -> list[Sound]:
-        """Return the rest; the body is over. Raises `NoSoundError`."""
+    def end(self) -> list[AudioChunk]:
+        """Return the rest; the body is over. Raises `UndecodableAudioError`."""
         if self._form is None:
             if not self._bytes:
                 return []
             self._form = self._recognised()
         if self._form == "wav header" or (self._form == "ogg" and not self._bytes and not self._ogg.begun):
-            raise NoSoundError
+            raise UndecodableAudioError
         if self._form != "file":
             return self._sounds()
         try:
             pcm = _decoded(bytes(self._bytes))
         except (FFmpegError, ValueError, IndexError) as error:
-            raise NoSoundError from error
-        return [Sound(pcm, DISCORD_RATE_HZ)] if len(pcm) else []
+            raise UndecodableAudioError from error
+        return [AudioChunk(pcm, DISCORD_RATE_HZ)] if len(pcm) else []
 
     def _recognised(self) -> str:
         start = bytes(self._bytes[:_MAGIC_BYTES])
@@ -89,18 +89,18 @@ class SoundStream:
         if start.startswith(_WHOLE_FILES) or (start.startswith(_MPEG) and not told_pcm):
             return "file"
         if self._kind.startswith("text/") or "json" in self._kind or "html" in self._kind or not self._pcm_expected:
-            raise NoSoundError
+            raise UndecodableAudioError
         return "pcm"
 
-    def _sounds(self) -> list[Sound]:
+    def _sounds(self) -> list[AudioChunk]:
         if self._form == "wav header" and not self._read_wav_header():
             return []
         if self._form == "ogg":
             piece, self._bytes = bytes(self._bytes), bytearray()
             try:
-                return [Sound(pcm, DISCORD_RATE_HZ) for pcm in self._ogg.feed(piece)]
+                return [AudioChunk(pcm, DISCORD_RATE_HZ) for pcm in self._ogg.feed(piece)]
             except ValueError as error:
-                raise NoSoundError from error
+                raise UndecodableAudioError from error
         if self._form == "file":
             return []
         frame_bytes = 2 * self._channels
@@ -110,7 +110,7 @@ class SoundStream:
         pcm = np.frombuffer(piece, dtype="<i2").astype(np.int16)
         if self._channels > 1 and len(pcm):
             pcm = np.rint(pcm.reshape(-1, self._channels).mean(axis=1)).astype(np.int16)
-        return [Sound(pcm, self._rate_hz)] if len(pcm) else []
+        return [AudioChunk(pcm, self._rate_hz)] if len(pcm) else []
 
     def _read_wav_header(self) -> bool:
         """Take the header off if it is all here; return whether samples follow now. Other codecs become a file."""
@@ -123,20 +123,20 @@ class SoundStream:
                 self._form = "pcm"
                 return True
             if body + length > _LONGEST_HEADER_BYTES:
-                raise NoSoundError
+                raise UndecodableAudioError
             if name == b"fmt " and len(self._bytes) >= body + 16:
                 form, channels, rate_hz, _, _, bits = struct.unpack_from("<HHIIHH", self._bytes, body)
                 if form not in _PCM_FORMATS or bits != 16:
                     self._form = "file"
                     return False
                 if not (1 <= channels <= 8 and 4_000 <= rate_hz <= 192_000):
-                    raise NoSoundError
+                    raise UndecodableAudioError
                 self._channels, self._rate_hz = channels, rate_hz
             at = body + length + length % 2
         return False
 
 
-def rate_of(content_type: str) -> int:
+def sample_rate_of(content_type: str) -> int:
     """Return the rate that `audio/pcm; rate=22050` tells, or what OpenAI's is."""
     for parameter in content_type.split(";")[1:]:
         name, _, value = parameter.partition("=")
