@@ -16,7 +16,7 @@ from bot.brain.lexicon import (
 from bot.brain.wakeword import calls_name
 from compaction.language.lexicon import STOPWORDS
 from compaction.language.wording import QUESTION_MARKS
-from voice.speaking.backchannel import Meaning, meaning_of
+from voice.speaking.backchannel import OverlapIntent, classify_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,7 @@ def needs_no_reply(text: str) -> bool:
     if any(mark in text for mark in QUESTION_MARKS):
         return False
     words = " ".join(word.group().casefold() for word in _WORD.finditer(text))
-    return words in _CLOSINGS or meaning_of(text) is Meaning.GO_ON
+    return words in _CLOSINGS or classify_overlap(text) is OverlapIntent.GO_ON
 
 
 def word_count(text: str) -> int:

@@ -19,7 +19,7 @@ from voice.asr.fallback import FallbackRecognizer
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
 from voice.errors import RecogniserError, SynthesisError
-from voice.listening.turn import SmartTurn, SmartTurnJudge, TurnModelError
+from voice.listening.turn_detection import SmartTurn, SmartTurnDetector, TurnModelError
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.piper import PiperSynthesizer
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognizer
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
-    from voice.listening.turn import TurnJudge
+    from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
-    from voice.speaking.port import Sound, Synthesizer
+    from voice.speaking.port import AudioChunk, Synthesizer
     from voice.speaking.settings import SpeakingSettings
 
 log = structlog.get_logger()
 
 # What happens instead of speaking when there is no voice.
 IN_WRITING = "I write what I want to say"
-_NO_SOUND: tuple[Sound, ...] = ()
+_NO_SOUND: tuple[AudioChunk, ...] = ()
 
 
 def open_vad(models: ModelsSettings) -> SpeechProbability:
@@ -57,7 +57,7 @@ def open_vad(models: ModelsSettings) -> SpeechProbability:
 
 async def open_turn_model(
     stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings
-) -> TurnJudge | None:
+) -> TurnEndDetector | None:
     """Load the end-of-turn model onto `stack`. Returns None if it is switched off, missing or unreadable."""
     shelf = ModelDirectory(models.directory)
     if listening.turn_model == "off" or not shelf.holds(TURN_SMART):
@@ -65,7 +65,7 @@ async def open_turn_model(
         return None
     file = shelf.path(TURN_SMART) / TURN_SMART.main_file.name
     try:
-        return await stack.enter_async_context(SmartTurnJudge(lambda: SmartTurn(file)))
+        return await stack.enter_async_context(SmartTurnDetector(lambda: SmartTurn(file)))
     except TurnModelError as error:
         log.warning("no_turn_model", setting=listening.turn_model, problem=str(error))
         return None
@@ -174,7 +174,7 @@ class _NoVoice:
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
-    async def stream(self, _text: str) -> AsyncGenerator[Sound, None]:
+    async def stream(self, _text: str) -> AsyncGenerator[AudioChunk, None]:
         for sound in _NO_SOUND:
             yield sound
         raise SynthesisError(self.reason)

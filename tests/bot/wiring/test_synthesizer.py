@@ -16,7 +16,7 @@ from bot.wiring.speech_models import open_synthesizer
 from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
 from voice.errors import SynthesisError
 from voice.speaking.piper import PiperSynthesizer
-from voice.speaking.port import whole
+from voice.speaking.port import synthesize_all
 from voice.speaking.settings import SpeakingSettings
 
 MODELS = ModelsSettings(directory=Path(__file__).parents[3] / "data" / "models")
@@ -42,9 +42,9 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
     async with LocalSpeechServer(SpeechConduct(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url)
         async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
-            assert (await whole(voice, "Hello there.")).rate_hz == 24_000
+            assert (await synthesize_all(voice, "Hello there.")).rate_hz == 24_000
             server.conduct.mode = SpeechMode.BROKEN
-            assert (await whole(voice, "Hello there.")).rate_hz == 22_050
+            assert (await synthesize_all(voice, "Hello there.")).rate_hz == 22_050
 
 
 @pytest.mark.asyncio
@@ -60,7 +60,7 @@ async def test_an_endpoint_that_is_left_alone_is_told(stand_in: str, instead: st
             for _ in range(2):
                 assert health.summary() == ""
                 with suppress(SynthesisError):
-                    await whole(voice, "Hello there.")
+                    await synthesize_all(voice, "Hello there.")
             told = health.summary()
     assert told.startswith("The voice kokoro has not worked for ")
     assert f"; {instead}" in told
@@ -74,11 +74,11 @@ async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> 
     async with LocalSpeechServer(SpeechConduct(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url, stand_in="none")
         async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
-            assert (await whole(voice, "Hello there.")).rate_hz == 24_000
+            assert (await synthesize_all(voice, "Hello there.")).rate_hz == 24_000
             server.conduct.mode = SpeechMode.WRONG_KEY
             for _ in range(3):
                 with pytest.raises(SynthesisError, match=r"refused the key\. Set speaking\.api_key[^.]*\.$"):
-                    await whole(voice, "Hello there.")
+                    await synthesize_all(voice, "Hello there.")
     assert len(server.calls) == 3
 
 
@@ -88,7 +88,7 @@ async def test_without_any_voice_every_sentence_says_why(tmp_path: Path) -> None
     health, models = Health(SystemClock()), ModelsSettings(directory=tmp_path)
     async with open_synthesizer(SpeakingSettings(), models=models, llm=LlmSettings(), health=health) as voice:
         with pytest.raises(SynthesisError, match="roomtone models pull voice"):
-            await whole(voice, "Hello.")
+            await synthesize_all(voice, "Hello.")
     assert health.summary().startswith(
         "My voice has not worked for 1 second; I write what I want to say. There is no voice in "
     )
@@ -101,5 +101,5 @@ async def test_twice_the_pace_is_half_as_long() -> None:
     lengths = []
     for speed in (1.0, 2.0):
         async with open_synthesizer(SpeakingSettings(speed=speed), models=MODELS, llm=LlmSettings()) as voice:
-            lengths.append(len((await whole(voice, "The blue canoe leaves on Friday.")).pcm))
+            lengths.append(len((await synthesize_all(voice, "The blue canoe leaves on Friday.")).pcm))
     assert 0.35 < lengths[1] / lengths[0] < 0.7

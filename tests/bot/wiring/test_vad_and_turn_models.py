@@ -12,7 +12,7 @@ from bot.models.catalogue import TURN_SMART, VAD_SILERO
 from bot.settings import ModelsSettings
 from bot.wiring.speech_models import open_turn_model, open_vad
 from voice.listening.settings import ListeningSettings
-from voice.listening.turn import SmartTurnJudge
+from voice.listening.turn_detection import SmartTurnDetector
 from voice.listening.vad import SileroVad, StackedSileroVad
 
 if TYPE_CHECKING:
@@ -50,4 +50,4 @@ async def test_the_judge_is_optional(tmp_path: Path, turn_model: Path) -> None:
         assert [line["log_level"] for line in logs] == ["warning"]
         whole = _shelf(tmp_path / "whole", TURN_SMART, turn_model)
         assert await open_turn_model(stack, whole, ListeningSettings(turn_model="off")) is None
-        assert isinstance(await open_turn_model(stack, whole, listening), SmartTurnJudge)
+        assert isinstance(await open_turn_model(stack, whole, listening), SmartTurnDetector)
