@@ -13,7 +13,7 @@ from bot.brain.addressing import calls_any, is_follow_up, needs_no_reply, word_c
 from bot.brain.lexicon import is_question
 from bot.brain.wakeword import calls_name, mentions_name
 from bot.guild import VoiceMode
-from voice.listening.coalesce import is_effect
+from voice.listening.coalesce import is_sound_effect
 
 # Shorter questions ('What?', 'Why not?') are for whoever spoke last, not for the room.
 ROOM_QUESTION_WORDS = 4
@@ -144,7 +144,7 @@ def _reason_to_ignore(heard: HeardText, situation: Situation) -> Reason | None:
         return Reason.OPTED_OUT
     if not any(letter.isalnum() for letter in heard.text):
         return Reason.NOTHING_SAID
-    return Reason.EFFECT if is_effect(heard.text) else None
+    return Reason.EFFECT if is_sound_effect(heard.text) else None
 
 
 def _decide_unasked(situation: Situation) -> Decision:

@@ -10,7 +10,7 @@ import structlog
 if TYPE_CHECKING:
     import asyncio
 
-    from voice.speaking.playback import Played
+    from voice.speaking.playback import PlaybackResult
 
 log = structlog.get_logger()
 
@@ -20,7 +20,7 @@ class ReplyProgress:
     """How far one reply has come. `started_at`: monotonic seconds. `audio_s`: sound handed to playback so far."""
 
     started_at: float
-    pieces: list[asyncio.Future[Played]] = field(default_factory=list)
+    pieces: list[asyncio.Future[PlaybackResult]] = field(default_factory=list)
     audio_s: float = 0.0
     # Text for which synthesis failed.
     unsaid: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class ReplyProgress:
         self.skipped = True
 
     @property
-    def played(self) -> list[Played]:
+    def played(self) -> list[PlaybackResult]:
         """Return the pieces that were played, or cut off while they played."""
         return [piece.result() for piece in self.pieces if piece.done() and not piece.cancelled()]
 

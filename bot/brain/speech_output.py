@@ -15,7 +15,7 @@ from bot.brain.reply_progress import elapsed_ms
 from compaction.errors import ContextOverflowError
 from voice.errors import SynthesisError
 from voice.speaking.moderation import ModerationError, WordList
-from voice.speaking.pace import Pace, words_after, words_until
+from voice.speaking.speech_rate import SpeechRate, words_after, words_until
 from voice.speaking.text_normalizer import TextNormalizer
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.brain.reply_progress import ReplyProgress
     from bot.clock import Clock
     from voice.speaking.moderation import Moderator
-    from voice.speaking.playback import Piece, Playback
+    from voice.speaking.playback import Playback, QueuedSpeech
     from voice.speaking.port import Speech, Synthesizer
     from voice.speaking.text_normalizer import SpeakableText
 
@@ -65,7 +65,7 @@ class SpeechOutput:
         self._own_names = own_names
         self._pronunciations = pronunciations
         self._blocked_words = WordList(blocked_words)
-        self._pace = Pace()
+        self._pace = SpeechRate()
         self._moderator = moderator
 
     async def speak(self, sentences: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
@@ -111,7 +111,7 @@ class SpeechOutput:
             self._pace.learn(sentence.aloud, spoken_s)
         return True
 
-    async def _open_piece(self, sentence: SpeakableText, progress: ReplyProgress) -> Piece | None:
+    async def _open_piece(self, sentence: SpeakableText, progress: ReplyProgress) -> QueuedSpeech | None:
         """Return a piece in the playback queue for a sentence, or None if playback stands still."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
