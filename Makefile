@@ -1,6 +1,7 @@
 # Roomtone: every command sets up what it needs by itself.
 #
 #   make run     set up, then start the bot (with DISCORD_TOKEN) or play the rehearsal (without)
+#   make quick   format, lint, types, and the tests that need no sound, browser, Node or real time: under a minute
 #   make test    set up, then everything CI runs: format, lint, types, tests
 #   make setup   .venv, locked dependencies, models: what run and test do first
 #   make models  only the model files
@@ -15,15 +16,25 @@ UV := $(shell command -v uv 2>/dev/null || echo $(UV_HOME)/bin/uv)
 SYNCED := $(VENV)/.synced
 SOURCES := benchmarks bot compaction config rehearsal tests voice
 
-.PHONY: run test setup models lint types browser test-models clean
+# A test run starts Python hundreds of times, and compiling anew each time would take half of it. Containers often
+# forbid bytecode by this variable.
+unexport PYTHONDONTWRITEBYTECODE
+
+# The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
+QUICK := not (browser or discord or models or node or process or rehearsal or slow)
+
+.PHONY: run quick test setup models lint types browser test-models clean
 .DEFAULT_GOAL := run
 
 run: setup
 	$(BIN)/roomtone run
 
+quick: lint types
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(QUICK)"
+
 # Whole evenings are played in real time, so nothing else may keep the machine busy meanwhile.
 test: setup browser test-models lint types
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not rehearsal"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal"
 	$(BIN)/python -m pytest -m rehearsal
 
 setup: $(SYNCED) models

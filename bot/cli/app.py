@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import typer
+from typer.main import get_command
 
 from bot.cli.failures import INTERRUPTED, MISUSED, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 app = typer.Typer(
     name="roomtone",
@@ -24,15 +26,19 @@ app = typer.Typer(
 )
 
 
-def _assemble() -> typer.Typer:
-    """Put every command on `app`. Their modules are light: what is slow to import they import when they run."""
+@cache
+def _assemble() -> Callable[..., object]:
+    """Return the program with every command. Their modules are light: what is slow to import they import when they run.
+
+    Built once: `app` keeps what is added, so a second time would add every command again.
+    """
     for name in ("run", "rehearse", "replay", "tail", "explain", "doctor"):
         module = import_module(f"bot.cli.{name}")
         app.command(name=name)(module.command)
     app.add_typer(import_module("bot.cli.memory").app, name="memory")
     app.add_typer(import_module("bot.cli.models").app, name="models")
     app.add_typer(import_module("bot.cli.bench").app, name="bench")
-    return app
+    return get_command(app)
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
