@@ -65,7 +65,7 @@ class NoteBuffer:
         return tuple(note.id for note in self.pending if note.id in were_live)
 
 
-def condensed(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) -> tuple[Note, ...]:
+def condense_notes(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) -> tuple[Note, ...]:
     """Return the notes that a fold tells of: from the newest back, those that add something, while their texts
     stay within `max_chars` together; oldest first. All of them count as folded, and all stay stored whole."""
     chosen: list[Note] = []

@@ -70,7 +70,7 @@ class Coverage:
     missing: tuple[tuple[int, int], ...]
 
 
-def part(
+def make_part(
     role: str,
     kind: PartKind,
     content: str,
@@ -86,12 +86,12 @@ def part(
     return PayloadPart(role, kind, seq_from, seq_to, tokens, content, timestamp, refs)
 
 
-def as_sent(each: PayloadPart) -> PayloadPart:
+def keep_as_sent(each: PayloadPart) -> PayloadPart:
     """Return a part that is to be kept as it was sent: it can't be made again from what it is of."""
     return replace(each, refs=(f"{_TEXT_REF}{text_digest(each.content)}",))
 
 
-def kept_as_sent(each: PayloadPart) -> bool:
+def is_kept_as_sent(each: PayloadPart) -> bool:
     """Return whether a part is to be kept as it was sent."""
     return any(ref.startswith(_TEXT_REF) for ref in each.refs)
 
@@ -163,7 +163,7 @@ def context_built_fields(
         "note_ids": _refs(payload, PartKind.NOTE),
         "participants": _refs(payload, PartKind.PARTICIPANTS),
         "recall": _refs(payload, PartKind.RECALL),
-        "as_sent": [f"{each.kind.value}:{text_digest(each.content)}" for each in payload if kept_as_sent(each)],
+        "as_sent": [f"{each.kind.value}:{text_digest(each.content)}" for each in payload if is_kept_as_sent(each)],
         "utc_offset_s": utc_offset_s,
         "digest": payload_digest(payload),
     }
@@ -188,7 +188,7 @@ def _of_kind(payload: Iterable[PayloadPart], kind: PartKind) -> list[PayloadPart
 
 
 def _refs(payload: Iterable[PayloadPart], kind: PartKind) -> list[str]:
-    return [ref for each in _of_kind(payload, kind) if not kept_as_sent(each) for ref in each.refs]
+    return [ref for each in _of_kind(payload, kind) if not is_kept_as_sent(each) for ref in each.refs]
 
 
 def _ranges(seqs: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.budget.rolling import RollingPolicy
-from compaction.context.build import SessionContext, evicted_after, evicted_turns
+from compaction.context.build import SessionContext, evict_unsent_turns, summarize_eviction
 from compaction.context.turn_text import TurnPartCache
 from compaction.errors import SessionEndedError, StoreError
 from compaction.folding.compactor import Compactor, SessionClock
@@ -239,7 +239,7 @@ class SessionMemory:
         what it left out. `zone`: whose clock its times are told in. `answer_to`: the turn that is answered, where the
         context has no current one."""
         if context.mode is Mode.ROLLING and self._mode is Mode.ROLLING:
-            self._evict(evicted_after(context, payload))
+            self._evict(evict_unsent_turns(context, payload))
         offset = None
         newest = context.current or (context.window[-1] if context.window else None)
         if newest is not None:
@@ -306,7 +306,7 @@ class SessionMemory:
         """Evict half of the window when it is longer than any that would be sent."""
         window = self.window
         if len(window) > ROLLING_TURNS:
-            gone = evicted_turns(window[: len(window) - ROLLING_TURNS // 2])
+            gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
             self._evict(gone if self._evicted is None else self._evicted.joined(gone))
 
     # -- the run in flight and the end -----------------------------------------------------------------------

@@ -14,9 +14,9 @@ from bot.llm.budget import MEMORY_SEARCH, offers_tokens
 from bot.llm.port import ChatMessage, ChatRole
 from compaction.budget.messages import Message
 from compaction.budget.summarize import SummarizeOptions, summarize_by_rules
-from compaction.context.build import build_payload, left_out_turns, turn_text
+from compaction.context.build import build_payload, format_turn, left_out_turns
 from compaction.model import Mode
-from compaction.payload import PartKind, as_sent, part
+from compaction.payload import PartKind, keep_as_sent, make_part
 from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _exchange_part(messages: Sequence[ChatMessage], count: Callable[[str], int])
     """Return the tool calls of one earlier question and their results as one part. It is recorded, not sent."""
     lines = [f"{each.name}({each.arguments})" for message in messages for each in message.tool_calls]
     lines += [f"{message.name}: {message.content}" for message in messages if message.role is ChatRole.TOOL]
-    made = as_sent(part("tool", PartKind.TOOL, "\n".join(lines)))
+    made = keep_as_sent(make_part("tool", PartKind.TOOL, "\n".join(lines)))
     return replace(made, tokens=sum(message_tokens(message, count) for message in messages))
 
 
@@ -165,8 +165,12 @@ def _turn_in(part: PayloadPart) -> Seq | None:
 
 def _excerpt(turns: Sequence[Turn], zone: tzinfo, policy: PromptPolicy) -> tuple[PayloadPart, ...]:
     """Return an excerpt of turns that have no room, as one part; empty if it says nothing."""
-    lines = [Message("user", turn_text(turn, zone), timestamp=turn.started_at) for turn in turns]
+    lines = [Message("user", format_turn(turn, zone), timestamp=turn.started_at) for turn in turns]
     text = summarize_by_rules(lines, SummarizeOptions(max_summary_chars=EXCERPT_CHARS)) if lines else ""
     if not text:
         return ()
-    return (as_sent(part("system", PartKind.SUMMARY, f"Of what is left out below: {text}", count=policy.count_tokens)),)
+    return (
+        keep_as_sent(
+            make_part("system", PartKind.SUMMARY, f"Of what is left out below: {text}", count=policy.count_tokens)
+        ),
+    )

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from compaction.context.build import clock_text
+from compaction.context.build import format_clock_time
 from compaction.language.wording import plain, whole_sentences
 from compaction.model import Seq
-from compaction.payload import PartKind, PayloadPart, as_sent, part
+from compaction.payload import PartKind, PayloadPart, keep_as_sent, make_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +131,7 @@ def build_realtime_instructions(
         _Priority.SERVER_RULES: [plain(server_rules)] if plain(server_rules) else [],
         _Priority.PARTICIPANTS: [plain(each) for each in participants],
         _Priority.NOTES: [
-            f"[{clock_text(note.at, zone)}] {plain(note.who)}: {plain(note.what)}"
+            f"[{format_clock_time(note.at, zone)}] {plain(note.who)}: {plain(note.what)}"
             for note in reversed(session.live_notes)
         ],
         _Priority.RECALL: [plain(each) for each in recall],
@@ -174,10 +174,10 @@ def _section(priority: _Priority, lines: Sequence[str], room: int) -> str:
 def _part(priority: _Priority, text: str, session: SessionContext) -> PayloadPart:
     kind = _KINDS[priority]
     if kind is PartKind.SYSTEM:
-        return part("system", kind, text)
+        return make_part("system", kind, text)
     if priority is _Priority.SUMMARY and session.cursor > 0:
-        return as_sent(
-            part(
+        return keep_as_sent(
+            make_part(
                 "system",
                 kind,
                 text,
@@ -186,4 +186,4 @@ def _part(priority: _Priority, text: str, session: SessionContext) -> PayloadPar
                 timestamp=session.summary_started_at,
             )
         )
-    return as_sent(part("system", kind, text))
+    return keep_as_sent(make_part("system", kind, text))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.errors import StoreError
-from compaction.memory.query import ask
-from compaction.memory.quotes import quotes_for
+from compaction.memory.query import parse_query
+from compaction.memory.quotes import select_quotes
 from compaction.model import TurnKind
 from compaction.tokens import estimate_text_tokens
 
@@ -117,9 +117,9 @@ class QuoteFinder:
         except StoreError as error:
             log.warning("recall_failed", problem=str(error))
             return ()
-        quotes = quotes_for(
+        quotes = select_quotes(
             found,
-            asked=ask(text),
+            asked=parse_query(text),
             session_id=self._room.place.session_id,
             asked_at=question.started_at,
             in_view=_texts_in_view(memory, (*sent, question)),

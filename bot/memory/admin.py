@@ -16,11 +16,11 @@ from bot.store.tier_rows import StoredTier, with_accesses
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.context.build import SessionContext, build_payload
-from compaction.memory.export_format import CompressionQueue, queue_of
-from compaction.memory.segment_record import record_of
-from compaction.memory.tiers import SegmentTopics, Tier, TierChanges, TieredSegment, check, mentions
+from compaction.memory.export_format import CompressionQueue, build_queue
+from compaction.memory.segment_record import make_record
+from compaction.memory.tiers import SegmentTopics, Tier, TierChanges, TieredSegment, check_tiers, last_mentions
 from compaction.model import Mode, Seq, SessionId
-from compaction.summary.ledger import render
+from compaction.summary.ledger import render_summary
 
 if TYPE_CHECKING:
     from bot.clock import Clock
@@ -46,14 +46,14 @@ class Overview:
     def record(self, standing: StoredTier) -> SegmentRecord:
         """Return a segment's record: the one it was compressed to, or what it would be."""
         kept = standing.kept
-        made = kept.record or record_of(
+        made = kept.record or make_record(
             kept.segment, superseded=self.subjects.superseded, at=kept.segment.created_at or kept.segment.ended_at
         )
         return with_accesses(standing, made)
 
     def queue(self) -> CompressionQueue:
         """Return the queue, as its file has it."""
-        return queue_of(
+        return build_queue(
             [each.kept for each in self.standings],
             topics={each.kept.segment.id: self.record(each).topic for each in self.standings},
             total_turns=self.total_turns,
@@ -115,10 +115,10 @@ class MemoryAdmin:
             )
         before = await self.overview(session_id)
         unheard = await self._turns.turns(session_id, Seq(before.last_check_turn), Seq(before.total_turns))
-        heard = mentions(before.subjects, unheard)
+        heard = last_mentions(before.subjects, unheard)
         kept = [_heard(each.kept, heard) for each in before.standings]
         now = self._clock.now()
-        done = check(
+        done = check_tiers(
             kept,
             before.subjects,
             total_turns=before.total_turns,
@@ -161,7 +161,7 @@ class MemoryAdmin:
                 mode=Mode.SUMMARY,
                 total_turns=stored.total_turns,
                 cursor=stored.state.cursor,
-                summary=render(folded),
+                summary=render_summary(folded),
                 summary_revision=stored.state.revision,
                 summary_started_at=None,
                 summary_ended_at=None,

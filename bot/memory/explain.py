@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
-from compaction.context.provenance import StoredSources, rebuild, sources
-from compaction.context.record import note_ids, quoted_from
+from compaction.context.provenance import StoredSources, rebuild_payload, trace_sentences
+from compaction.context.record import cited_passages, note_ids
 from compaction.memory.passage import PassageKind
 from compaction.model import Note, Seq, Turn
 from compaction.payload import text_digest
@@ -72,7 +72,7 @@ class Explainer:
             quoted=await self._quoted(record),
             texts=await self._prompts.sent(record.session_id, [digest for _, digest in record.texts]),
         )
-        rebuilt = rebuild(record, kept)
+        rebuilt = rebuild_payload(record, kept)
         traced = (
             () if moment.summary is None else await self._traced(record.session_id, moment.summary, moment.segments)
         )
@@ -85,7 +85,7 @@ class Explainer:
 
     async def _traced(self, session_id: SessionId, summary: str, folded: tuple[Segment, ...]) -> tuple[Traced, ...]:
         by_id = {segment.id: segment for segment in folded}
-        found = sources(summary, folded)
+        found = trace_sentences(summary, folded)
         wanted = [seq for each in found if each.sentence is not None for seq in each.sentence.turn_seqs]
         said: dict[int, Turn] = {}
         if wanted:
@@ -115,7 +115,7 @@ class Explainer:
 
     async def _quoted(self, record: ContextRecord) -> Mapping[str, Turn | Note]:
         found: dict[str, Turn | Note] = {}
-        for ref, kind, session_id, key in quoted_from(record.recall):
+        for ref, kind, session_id, key in cited_passages(record.recall):
             stored: Iterable[Turn | Note] = ()
             if kind is PassageKind.NOTE:
                 stored = (await self._history.notes(session_id, [key])).values()

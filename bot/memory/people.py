@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from compaction.language.sentence_cache import empty_sentence_caches
-from compaction.memory.people import draw, participants_part
+from compaction.language.sentence_cache import clear_sentence_caches
+from compaction.memory.people import extract_person_facts, participants_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -74,7 +74,7 @@ class PeopleBook:
 
     async def draw(self, session_id: SessionId, guild_id: int | None, turns: Sequence[Turn], *, through: int) -> None:
         """Draw what people said of themselves in these turns of a folded batch. Raises `StoreError`."""
-        found = draw(turns, session_id=session_id)
+        found = extract_person_facts(turns, session_id=session_id)
         added = await self._store.keep(session_id, found, through=through)
         if added or found.retractions:
             await self.prime(guild_id, found.people)
@@ -94,6 +94,6 @@ class PeopleBook:
         """Delete everything that is kept about a person in a guild; return how much. Raises `StoreError`."""
         count = await self._store.forget(person_id, guild_id)
         self._known.pop((guild_id, person_id), None)
-        empty_sentence_caches()
+        clear_sentence_caches()
         log.info("person_facts_forgotten", guild_id=guild_id, person_id=person_id, count=count)
         return count

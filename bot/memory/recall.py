@@ -19,13 +19,13 @@ from compaction.memory.query import (
     LIKENESS_WEIGHT,
     SearchQuery,
     SearchTerms,
-    ask,
-    best,
-    choose,
-    fuse,
-    probes,
+    choose_terms,
+    correction_probes,
+    fuse_rankings,
+    parse_query,
+    top_passages,
 )
-from compaction.memory.recall import RecallHit, arrange
+from compaction.memory.recall import RecallHit, rank_hits
 from compaction.model import Seq, Turn
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Recall:
         A query without a searchable word finds what was said last in the scope. Raises `StoreError`.
         """
         limit = max(1, min(limit, MOST_RECALLED))
-        asked = ask(query)
+        asked = parse_query(query)
         # Beside the full text, and ended with it whatever happens.
         liking = asyncio.create_task(self._alike(query, scope, within_s=embed_within_s), name="recall-likeness")
         try:
@@ -92,12 +92,12 @@ class Recall:
             liking.cancel()
         if not asked.terms and not alike:
             return await self._last(asked, scope, limit)
-        scores = fuse([(FULL_TEXT_WEIGHT, worded), (LIKENESS_WEIGHT, [passage_id for passage_id, _ in alike])])
-        found = await self._index.passages(best(scores, JUDGED))
+        scores = fuse_rankings([(FULL_TEXT_WEIGHT, worded), (LIKENESS_WEIGHT, [passage_id for passage_id, _ in alike])])
+        found = await self._index.passages(top_passages(scores, JUDGED))
         # Embeddings know nothing of the archive.
         found = [each for each in found if scope.archived or not each.archived]
         found = [*found, *await self._possible_corrections(choice, found, scores, scope)]
-        recalled = arrange(asked, choice, found, scores, likeness=dict(alike), limit=limit)
+        recalled = rank_hits(asked, choice, found, scores, likeness=dict(alike), limit=limit)
         if self._on_found is not None:
             self._on_found(recalled)
         return recalled
@@ -113,7 +113,7 @@ class Recall:
         if not asked.terms:
             return SearchTerms((), {}), ()
         counts = await self._index.count(asked.terms)
-        choice = choose(asked, counts.passages, counts.total)
+        choice = choose_terms(asked, counts.passages, counts.total)
         if not choice.terms:
             return choice, ()
         return choice, await self._index.full_text(choice.terms, scope, limit=RANKED, newest=choice.newest)
@@ -136,8 +136,8 @@ class Recall:
     async def _last(self, asked: SearchQuery, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
         newest = await self._index.newest(scope, limit=limit)
         found = await self._index.passages(newest)
-        scores = fuse([(FULL_TEXT_WEIGHT, [each.id for each in found])])
-        return arrange(asked, SearchTerms((), {}), found, scores, limit=limit)
+        scores = fuse_rankings([(FULL_TEXT_WEIGHT, [each.id for each in found])])
+        return rank_hits(asked, SearchTerms((), {}), found, scores, limit=limit)
 
     async def _possible_corrections(
         self, choice: SearchTerms, found: Sequence[Passage], scores: dict[PassageId, float], scope: Scope
@@ -151,7 +151,7 @@ class Recall:
         asked = [self._index.find_turns(session_id, seqs) for session_id, seqs in named.items()]
         asked += [
             self._index.newest(replace(wider, since=probe.after), limit=PROBED, terms=probe.terms, announcing=True)
-            for probe in probes(choice, found, scores)
+            for probe in correction_probes(choice, found, scores)
         ]
         # They don't need each other's answers.
         ids = dict.fromkeys(each for some in await asyncio.gather(*asked) for each in some)

@@ -21,12 +21,12 @@ from compaction.memory.tiers import (
     Tier,
     TierChanges,
     TieredSegment,
-    check,
-    due,
-    mentions,
+    check_tiers,
+    is_due,
+    last_mentions,
 )
 from compaction.model import Seq
-from compaction.payload import PartKind, kept_as_sent, text_digest
+from compaction.payload import PartKind, is_kept_as_sent, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -121,7 +121,7 @@ class MemoryUpkeep:
             if part.kind is PartKind.SYSTEM and (digest := text_digest(part.content)) not in self._kept_prompts:
                 self._new_prompts[digest] = part.content
                 self._wanted.set()
-            elif kept_as_sent(part) and (digest := text_digest(part.content)) not in self._kept_texts:
+            elif is_kept_as_sent(part) and (digest := text_digest(part.content)) not in self._kept_texts:
                 self._new_texts[digest] = part.content
                 self._wanted.set()
 
@@ -226,17 +226,17 @@ class MemoryUpkeep:
         if self._last_check is None:
             self._last_check = await self._shelf.last_check(self._session_id)
         total = self._memory.total_turns
-        if not due(total, self._last_check):
+        if not is_due(total, self._last_check):
             return
         if await self._shelf.opted_out(self._session_id):
             self._last_check = total
             return
         begun = self._clock.monotonic()
         await self._read_new_segments()
-        heard = mentions(self._subjects, self._unheard())
+        heard = last_mentions(self._subjects, self._unheard())
         standings = await self._shelf.standings(self._session_id, self._memory.segments)
         kept = [_heard(standing, heard) for standing in standings]
-        done = check(
+        done = check_tiers(
             kept,
             self._subjects,
             total_turns=total,
@@ -284,7 +284,7 @@ class MemoryUpkeep:
 
     async def _prune_if_due(self) -> None:
         total = self._memory.total_turns
-        if not self._settings.enabled or not due(total, self._last_prune, every=PRUNE_EVERY_TURNS):
+        if not self._settings.enabled or not is_due(total, self._last_prune, every=PRUNE_EVERY_TURNS):
             return
         self._last_prune = total
         begun = self._clock.monotonic()

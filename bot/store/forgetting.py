@@ -24,10 +24,10 @@ from bot.store.tiers import mark_archived
 from bot.store.vector_store import VectorStore
 from compaction.language.elliptic import REACH_TURNS
 from compaction.language.quotations import names_any, repeats, runs_of
-from compaction.language.sentence_cache import empty_sentence_caches
+from compaction.language.sentence_cache import clear_sentence_caches
 from compaction.language.wording import plain
-from compaction.memory.forgetting import cleaned, retold_anew
-from compaction.memory.segment_record import record_of
+from compaction.memory.forgetting import forget_in_segment, remake_paragraph
+from compaction.memory.segment_record import make_record
 from compaction.model import Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class SpeechForgetter:
                 (*total.sessions, *done.sessions),
             )
         await self._tell_open_rooms(total.sessions)
-        empty_sentence_caches()
+        clear_sentence_caches()
         await self._wipe()
         return total
 
@@ -175,9 +175,9 @@ class SpeechForgetter:
                 continue
             heard = await _turns(connection, _said(session_id, heard_from, segment.end))
             said = [turn for turn in heard if turn.seq >= segment.start]
-            left, went = cleaned(segment, said, heard, seqs, names, gone_notes, runs)
+            left, went = forget_in_segment(segment, said, heard, seqs, names, gone_notes, runs)
             if segment.retells:
-                left = retold_anew(left, stored[:place], said)
+                left = remake_paragraph(left, stored[:place], said)
             stored[place] = left
             count += went
             await _store_segment(connection, left)
@@ -194,7 +194,7 @@ class SpeechForgetter:
         if row.compressed_at is None:
             return
         blank = {f"{segment.id}#{index}" for index, fact in enumerate(segment.facts) if not fact.text}
-        record = record_of(
+        record = make_record(
             segment,
             superseded=superseded | blank,
             task_completed=bool(row.task_completed),

@@ -14,7 +14,7 @@ from sqlalchemy import select, update
 from bot.store import rows
 from bot.store.tables import add_once, landings, notes, segments, sessions, turns
 from compaction.model import SegmentId
-from compaction.summary.ledger import render
+from compaction.summary.ledger import render_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,7 +97,7 @@ async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *
     )
     stored = [rows.segment_from_row(row) for row in found]
     # A long session's takes half a second, and the voices of other rooms go through the loop meanwhile.
-    rendered = await asyncio.to_thread(render, stored)
+    rendered = await asyncio.to_thread(render_summary, stored)
     summary = None if rendered is None else rendered.text
     revision = session.revision + 1
     await connection.execute(

@@ -15,7 +15,7 @@ from bot.store import rows
 from bot.store.prompts import forget_sent_texts
 from bot.store.tables import add_once, person_draws, person_facts, person_forgets, sessions, turns
 from compaction.language.statements import weight_of
-from compaction.memory.people import PersonFact, settle
+from compaction.memory.people import PersonFact, merge_facts
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class PeopleStore:
                 return ()
             drawn = await _still_said(connection, session_id, drawn)
             theirs = _of_people(drawn.people, await _guild(connection, session_id))
-            settled = settle(drawn, await _known(connection, theirs))
+            settled = merge_facts(drawn, await _known(connection, theirs))
             for fact in settled.superseded:
                 await connection.execute(
                     update(person_facts)

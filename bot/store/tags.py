@@ -10,7 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING, TypeAlias
 
 from compaction.language.correction import announces
-from compaction.language.terms import folded
+from compaction.language.terms import normalized_words
 from compaction.memory.passage import PassageKind, source_kind, source_speakers, source_text
 from compaction.model import SessionId, Turn
 
@@ -42,7 +42,7 @@ def passage_tags(source: PassageSource, session_id: SessionId, guild_id: int | N
     if isinstance(source, Turn) and announces(source_text(source)):
         tags.append(CHANGE_TAG)
     for speaker_id, name in source_speakers(source):
-        tags += [name_tag(word) for word in folded(name)]
+        tags += [name_tag(word) for word in normalized_words(name)]
         if speaker_id:
             tags.append(speaker_tag(speaker_id))
     return " ".join(dict.fromkeys(tags))
@@ -84,7 +84,7 @@ def tag_clauses(scope: Scope, *, announcing: bool = False) -> Clauses:
     if scope.kinds is not None:
         clauses.append(tuple(frozenset({kind_tag(kind)}) for kind in sorted(scope.kinds)))
     if scope.speaker is not None:
-        named = frozenset(name_tag(word) for word in folded(scope.speaker))
+        named = frozenset(name_tag(word) for word in normalized_words(scope.speaker))
         clauses.append((named, frozenset({speaker_tag(scope.speaker.strip())})))
     if announcing:
         clauses.append((frozenset({CHANGE_TAG}),))

@@ -16,7 +16,7 @@ from bot.store import rows
 from bot.store.tables import notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from bot.store.tags import tag_clauses
 from bot.store.vectors import StoredVector, VectorFilter, VectorSet, quantize
-from compaction.memory.passage import PassageId, PassageKind, embedded_text
+from compaction.memory.passage import PassageId, PassageKind, text_to_embed
 
 if TYPE_CHECKING:
     import sqlite3
@@ -212,7 +212,7 @@ async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
         if found is None:
             return None
         source = rows.segment_from_row(found)
-    return embedded_text(source)
+    return text_to_embed(source)
 
 
 def _standing(connection: sqlite3.Connection) -> tuple[int, int]:

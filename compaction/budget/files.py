@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.budget.messages import steps
+from compaction.budget.messages import message_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def get_active_files(
 ) -> tuple[FileReference, ...]:
     """Return what is active at `current_step`, in the order in which it first came up."""
     known: dict[str, FileReference] = {}
-    for message, step, read in zip(messages, steps(messages), paths_read(messages), strict=True):
+    for message, step, read in zip(messages, message_steps(messages), paths_read(messages), strict=True):
         called = {path for call in message.tool_calls for path in _paths_in(call.arguments)}
         for path in sorted(read | called):
             before = known.get(path)

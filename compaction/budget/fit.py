@@ -159,7 +159,7 @@ class _Payload(Generic[_P]):
         return self._note
 
 
-def fit(
+def fit_parts(
     offered: PartCandidates[_P],
     *,
     max_input_tokens: int,

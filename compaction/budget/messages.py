@@ -56,7 +56,7 @@ class Message:
         return self.role == "tool"
 
 
-def bundles(messages: Sequence[Message]) -> list[tuple[int, ...]]:
+def group_messages(messages: Sequence[Message]) -> list[tuple[int, ...]]:
     """Return the positions of messages that belong together, in the order of their first ones.
 
     A tool's answer belongs to the latest call of its id before it. One without a call stands alone.
@@ -74,7 +74,7 @@ def bundles(messages: Sequence[Message]) -> list[tuple[int, ...]]:
     return [tuple(bundle) for bundle in found]
 
 
-def steps(messages: Sequence[Message]) -> list[int]:
+def message_steps(messages: Sequence[Message]) -> list[int]:
     """Return at which step each message came up: its own word, or how many answers of the model stand before it."""
     found: list[int] = []
     answers = 0

@@ -19,11 +19,11 @@ from compaction.language.wording import plain, sentences, whole_sentences
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.ports import CompletionRequest
-from compaction.summary.extractive import extract, gist_of
+from compaction.summary.extractive import extract_facts, make_gist
 from compaction.summary.grounding import ground_of, ungrounded
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import Fold, FoldRequest
-from compaction.summary.segments import folded_segment
+from compaction.summary.segments import make_segment
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
@@ -133,12 +133,12 @@ def _ledger(messages: Sequence[Message]) -> SegmentLedger:
     for start in range(0, len(turns), _BATCH_TURNS):
         batch = tuple(turns[start : start + _BATCH_TURNS])
         known = ledger.known_facts()
-        facts = extract(batch, start=Seq(start), known=known)
+        facts = extract_facts(batch, start=Seq(start), known=known)
         if facts:
             ledger.add(
-                folded_segment(
+                make_segment(
                     FoldRequest(Seq(start), batch, (), None, known),
-                    Fold(gist_of(facts, batch), facts),
+                    Fold(make_gist(facts, batch), facts),
                     session_id=SessionId("truncated"),
                     revision=0,
                     summariser="extractive",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.budget.files import get_active_files, paths_read, should_preserve_file_content
-from compaction.budget.messages import steps
+from compaction.budget.messages import message_steps
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def truncate_old_tool_outputs(
     options = options or ToolOutputOptions()
     if not any(message.is_tool_output for message in messages):
         return list(messages)
-    at_step = steps(messages)
+    at_step = message_steps(messages)
     now = _next_step(messages, at_step) if current_step is None else current_step
     active = get_active_files(messages, now, max_age=options.max_tool_output_age)
     read = paths_read(messages)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, assert_never
 
-from compaction.budget.messages import Message, bundles, steps
+from compaction.budget.messages import Message, group_messages, message_steps
 from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE
 from compaction.payload import PartKind
 from compaction.tokens import estimate_text_tokens, message_tokens
@@ -118,7 +118,7 @@ class TrimResult:
         cls, messages: Sequence[Message], costs: Sequence[int], out: set[int], options: TrimOptions
     ) -> TrimResult:
         dropped = tuple(messages[at] for at in sorted(out))
-        note = eviction_note(dropped, tokens=sum(costs[at] for at in out), searchable=options.searchable)
+        note = make_eviction_note(dropped, tokens=sum(costs[at] for at in out), searchable=options.searchable)
         kept = [message for at, message in enumerate(messages) if at not in out]
         tokens = sum(cost for at, cost in enumerate(costs) if at not in out)
         place = next((at for at, message in enumerate(kept) if message.kind is PartKind.EVICTION_NOTE), None)
@@ -133,7 +133,7 @@ class TrimResult:
         return cls(kept, dropped, tokens + message_tokens(note, options.count))
 
 
-def eviction_note(dropped: Sequence[Message], *, tokens: int, searchable: bool) -> Message:
+def make_eviction_note(dropped: Sequence[Message], *, tokens: int, searchable: bool) -> Message:
     """Return the one note for messages that are not sent: how many, how much, from when to when."""
     times = [message.timestamp for message in dropped if message.timestamp is not None]
     said = f", said from {_clock(min(times))} to {_clock(max(times))} UTC" if times else ""
@@ -148,7 +148,7 @@ def _clock(at: float) -> str:
 
 def _leaving(messages: Sequence[Message], options: TrimOptions) -> Iterable[tuple[int, ...]]:
     """Return the bundles that may leave, in the order in which they do."""
-    found = bundles(messages)
+    found = group_messages(messages)
     worths = _worths(messages, found, options)
     leaving = [(worth, at, bundle) for at, (bundle, worth) in enumerate(zip(found, worths, strict=True))]
     leaving = [each for each in leaving if each[0] is not _Worth.NEVER_LEAVES]
@@ -165,7 +165,7 @@ def _leaving(messages: Sequence[Message], options: TrimOptions) -> Iterable[tupl
 
 def _worths(messages: Sequence[Message], found: Sequence[tuple[int, ...]], options: TrimOptions) -> list[_Worth]:
     current = _current(messages)
-    at_step = steps(messages)
+    at_step = message_steps(messages)
     now = options.current_step
     if now is None:
         now = max(

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from compaction.budget.fit import LeftOut, PartCandidates, fit
+from compaction.budget.fit import LeftOut, PartCandidates, fit_parts
 from compaction.budget.rolling import EvictedTurns, RollingPolicy
 
 # Named here too: whoever builds a payload finds all of it in one place.
 from compaction.context.turn_text import FORGOTTEN as FORGOTTEN
 from compaction.context.turn_text import MAX_TURN_CHARS as MAX_TURN_CHARS
 from compaction.context.turn_text import TurnPartCache, turn_part
-from compaction.context.turn_text import clock_text as clock_text
-from compaction.context.turn_text import turn_text as turn_text
+from compaction.context.turn_text import format_clock_time as format_clock_time
+from compaction.context.turn_text import format_turn as format_turn
 from compaction.language.wording import plain
 from compaction.model import Mode, Seq, Turn
-from compaction.payload import PartKind, PayloadPart, part
+from compaction.payload import PartKind, PayloadPart, make_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,9 +86,9 @@ def build_payload(
     """
     limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
     tell = _Teller(context, zone, searchable=searchable, count=count)
-    return fit(
+    return fit_parts(
         PartCandidates(
-            fixed=tuple(part("system", PartKind.SYSTEM, text, count=count) for text in system),
+            fixed=tuple(make_part("system", PartKind.SYSTEM, text, count=count) for text in system),
             continuity=tuple(continuity),
             summary=(*tell.summary(), *condensed),
             participants=tuple(participants),
@@ -112,16 +112,16 @@ def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> t
     return tuple(turn for turn in context.window if turn.seq not in sent)
 
 
-def evicted_after(context: SessionContext, payload: Sequence[PayloadPart]) -> EvictedTurns | None:
+def evict_unsent_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> EvictedTurns | None:
     """Return what a rolling session has evicted once `payload`, made of `context`, is sent."""
     gone = left_out_turns(context, payload)
     if not gone:
         return context.evicted
-    now = evicted_turns(gone)
+    now = summarize_eviction(gone)
     return now if context.evicted is None else context.evicted.joined(now)
 
 
-def evicted_turns(turns: Sequence[Turn]) -> EvictedTurns:
+def summarize_eviction(turns: Sequence[Turn]) -> EvictedTurns:
     """Return what these turns, one after the other, come to as an eviction, their tokens guessed."""
     return _evicted([turn_part(turn, PartKind.TURN) for turn in turns])
 
@@ -150,12 +150,12 @@ class _Teller:
         text = f"Earlier in this session: {context.summary.text}"
         if context.cursor == 0:
             # Notes alone can be folded before any turn is; they stand for no turn.
-            return (part("system", PartKind.SUMMARY, text, count=self._count),)
+            return (make_part("system", PartKind.SUMMARY, text, count=self._count),)
         said = ""
         if context.summary_started_at is not None and context.summary_ended_at is not None:
             said = f", said {self._times(context.summary_started_at, context.summary_ended_at)}"
         return (
-            part(
+            make_part(
                 "system",
                 PartKind.SUMMARY,
                 f"{text}\n(turns 0 to {context.cursor - 1}{said})",
@@ -168,8 +168,8 @@ class _Teller:
 
     def note(self, note: Note) -> PayloadPart:
         """Return one note of a shared screen."""
-        text = f"[{clock_text(note.at, self._zone)}] On {plain(note.who)}'s screen: {plain(note.what)}"
-        return part("system", PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
+        text = f"[{format_clock_time(note.at, self._zone)}] On {plain(note.who)}'s screen: {plain(note.what)}"
+        return make_part("system", PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
 
     def left_out(self, cut: LeftOut[PayloadPart]) -> PayloadPart | None:
         """Return the one note for everything that is not sent, now and before; None when that is nothing."""
@@ -206,7 +206,7 @@ class _Teller:
         stands_for = [(each.seq_from, each.seq_to, each.timestamp) for each in cut.summary if each.seq_from is not None]
         if evicted is not None:
             stands_for.append((evicted.start, Seq(evicted.until - 1), evicted.first_at))
-        return part(
+        return make_part(
             "system",
             PartKind.EVICTION_NOTE,
             f"[Context rolled: left out for want of room: {'; '.join(told)}.{hint}]",
@@ -217,7 +217,7 @@ class _Teller:
         )
 
     def _times(self, first: float, last: float) -> str:
-        return f"from {clock_text(first, self._zone)} to {clock_text(last, self._zone)}"
+        return f"from {format_clock_time(first, self._zone)} to {format_clock_time(last, self._zone)}"
 
 
 def _evicted(turns: Sequence[PayloadPart]) -> EvictedTurns:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from compaction.context.build import SessionContext, build_payload
 from compaction.memory.passage import source_text
-from compaction.memory.people import told_part
-from compaction.memory.quotes import Citation, quote_part, read_ref
+from compaction.memory.people import person_facts_part
+from compaction.memory.quotes import Citation, parse_citation, quote_part
 from compaction.model import Mode, Note, RenderedSentence, RenderedSummary, Seq, Turn
-from compaction.payload import PartKind, PayloadPart, as_sent, part, payload_digest
-from compaction.summary.ledger import SegmentLedger, sentences_of
+from compaction.payload import PartKind, PayloadPart, keep_as_sent, make_part, payload_digest
+from compaction.summary.ledger import SegmentLedger, segment_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,7 +73,7 @@ class RebuiltPayload:
     lost: tuple[str, ...]
 
 
-def rebuild(record: ContextRecord, kept: StoredSources) -> RebuiltPayload:
+def rebuild_payload(record: ContextRecord, kept: StoredSources) -> RebuiltPayload:
     """Return what a model was sent, made again of what is stored. Deterministic."""
     lost: list[str] = []
     gone = sorted({kind for kind, digest in record.texts if digest not in kept.texts})
@@ -118,7 +118,7 @@ def _written(record: ContextRecord, kept: StoredSources, lost: list[str]) -> lis
 def _spoken(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[PayloadPart]:
     """Return a spoken conversation's instructions, and its items in writing: heard ones were sent as sound."""
     told = build_payload(_context(record, _window(record, kept, lost)), zone=record.zone)
-    prompts = [part("system", PartKind.SYSTEM, text) for text in _prompts(record, kept, lost)]
+    prompts = [make_part("system", PartKind.SYSTEM, text) for text in _prompts(record, kept, lost)]
     return [*prompts, *_as_sent(record, kept), *told]
 
 
@@ -143,7 +143,7 @@ def _context(record: ContextRecord, window: tuple[Turn, ...]) -> SessionContext:
 def _as_sent(record: ContextRecord, kept: StoredSources, *, tools: bool = False) -> tuple[PayloadPart, ...]:
     """Return the parts that were kept as they were sent: of tools, or all others."""
     return tuple(
-        as_sent(part("tool" if tools else "system", PartKind(kind), kept.texts[digest]))
+        keep_as_sent(make_part("tool" if tools else "system", PartKind(kind), kept.texts[digest]))
         for kind, digest in record.texts
         if digest in kept.texts and kind in set(PartKind) and (kind == PartKind.TOOL) is tools
     )
@@ -158,7 +158,7 @@ class SentenceSource:
     sentence: RenderedSentence | None
 
 
-def sources(summary: str, segments: Sequence[Segment]) -> tuple[SentenceSource, ...]:
+def trace_sentences(summary: str, segments: Sequence[Segment]) -> tuple[SentenceSource, ...]:
     """Return the sentences of a summary in order, each with where it comes from.
 
     `segments`: those it was made of, or more. Where they still give the very summary, every sentence has its source;
@@ -168,7 +168,9 @@ def sources(summary: str, segments: Sequence[Segment]) -> tuple[SentenceSource, 
     if rendered is not None and rendered.text == summary:
         return tuple(SentenceSource(each.text, each) for each in rendered.sentences)
     known = sorted(
-        (each for segment in segments for each in sentences_of(segment)), key=lambda each: len(each.text), reverse=True
+        (each for segment in segments for each in segment_sentences(segment)),
+        key=lambda each: len(each.text),
+        reverse=True,
     )
     if rendered is not None:
         known = [*rendered.sentences, *known]
@@ -248,14 +250,14 @@ def _participants(record: ContextRecord, kept: StoredSources, lost: list[str]) -
     if gone:
         lost.append(f"{len(gone)} things that people had said of themselves were deleted since.")
     facts = [kept.people[fact_id] for fact_id in record.participants if fact_id in kept.people]
-    return (told_part(facts, kept.names),) if facts else ()
+    return (person_facts_part(facts, kept.names),) if facts else ()
 
 
 def _recalled(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[PayloadPart]:
     made: list[PayloadPart] = []
     gone = 0
     for ref in record.recall:
-        cited = read_ref(ref)
+        cited = parse_citation(ref)
         source = kept.quoted.get(ref)
         if cited is None or source is None or (isinstance(source, Turn) and source.tombstone):
             gone += 1
@@ -283,7 +285,7 @@ def _speaker(source: Turn | Note) -> str:
 
 def _eviction(record: ContextRecord) -> PayloadPart:
     first, last = (None, None) if record.evicted is None else record.evicted
-    return part(
+    return make_part(
         "system",
         PartKind.EVICTION_NOTE,
         record.eviction or "",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
-from compaction.memory.quotes import read_ref
+from compaction.memory.quotes import parse_citation
 from compaction.model import Mode, NoteId, SessionId
 from compaction.payload import PartKind
 
@@ -97,9 +97,11 @@ def read_record(event: Mapping[str, object]) -> ContextRecord | None:
     )
 
 
-def quoted_from(refs: Iterable[str]) -> tuple[tuple[str, PassageKind, SessionId, str], ...]:
+def cited_passages(refs: Iterable[str]) -> tuple[tuple[str, PassageKind, SessionId, str], ...]:
     """Return (ref, kind, session, seq or note id) of the quotes of a record: what to read from the store."""
-    return tuple((ref, cited.kind, cited.session_id, cited.key) for ref in refs if (cited := read_ref(ref)) is not None)
+    return tuple(
+        (ref, cited.kind, cited.session_id, cited.key) for ref in refs if (cited := parse_citation(ref)) is not None
+    )
 
 
 def note_ids(record: ContextRecord) -> tuple[NoteId, ...]:

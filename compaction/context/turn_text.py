@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.wording import plain
 from compaction.model import TurnKind
-from compaction.payload import PartKind, part
+from compaction.payload import PartKind, make_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ MAX_TURN_CHARS = 1_200
 FORGOTTEN = "(forgotten at somebody's wish)"
 
 
-def turn_text(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHARS) -> str:
+def format_turn(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHARS) -> str:
     """Return a turn as a model reads it: `[21:04] Ada: …`, one line a speaker, at most `max_chars`.
 
     A longer one is cut in its longest parts, and says which turn to recall for the whole.
     """
-    head = f"[{clock_text(turn.started_at, zone)}] "
+    head = f"[{format_clock_time(turn.started_at, zone)}] "
     if turn.tombstone:
         return f"{head}{FORGOTTEN}"
     lines = [_line(turn.kind, plain(part.speaker), plain(part.text)) for part in turn.parts]
@@ -42,7 +42,7 @@ def turn_text(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHARS
     return head + "\n".join(_shortened(lines, room)) + mark
 
 
-def clock_text(at: float, zone: tzinfo = UTC) -> str:
+def format_clock_time(at: float, zone: tzinfo = UTC) -> str:
     """Return a time of day, like 21:04. `at`: UTC epoch seconds."""
     return datetime.fromtimestamp(at, zone).strftime("%H:%M")
 
@@ -106,5 +106,5 @@ class TurnPartCache:
 def turn_part(turn: Turn, kind: PartKind, zone: tzinfo = UTC, count: Callable[[str], int] | None = None) -> PayloadPart:
     """Return a turn as a part of a payload."""
     role = "assistant" if turn.kind is TurnKind.ASSISTANT else "user"
-    text = turn_text(turn, zone)
-    return part(role, kind, text, seq_from=turn.seq, seq_to=turn.seq, timestamp=turn.started_at, count=count)
+    text = format_turn(turn, zone)
+    return make_part(role, kind, text, seq_from=turn.seq, seq_to=turn.seq, timestamp=turn.started_at, count=count)

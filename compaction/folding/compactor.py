@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from compaction.errors import CompletionError, StoreError, SummaryRefusedError
 from compaction.folding.events import FoldFailed, FoldStarted, log_fields
-from compaction.folding.fold_requests import batch_again, context_before, due_batch, just_before
+from compaction.folding.fold_requests import first_context_turn, request_for_batch, request_for_repair, turns_before
 from compaction.folding.signals import (
     AwaitRun,
     CancelRun,
@@ -33,10 +33,10 @@ from compaction.folding.signals import (
     StorePendingNotes,
     WriteLanding,
 )
-from compaction.language.sentence_cache import empty_sentence_caches
+from compaction.language.sentence_cache import clear_sentence_caches
 from compaction.model import Strategy
 from compaction.summary.ledger import SegmentLedger
-from compaction.summary.segments import closing_segment, folded_segment, repaired_segment
+from compaction.summary.segments import make_closing_segment, make_repaired_segment, make_segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -277,9 +277,9 @@ class Compactor:
         if run.repairs is not None:
             old = next(each for each in self._ledger.degraded if each.id == run.repairs)
             later = self._ledger.claims_after(old.id)
-            repaired = repaired_segment(old, fold, later=later, summariser=summariser, at=at)
+            repaired = make_repaired_segment(old, fold, later=later, summariser=summariser, at=at)
             return repaired, self._ledger.with_repaired(repaired)
-        segment = folded_segment(
+        segment = make_segment(
             request,
             fold,
             session_id=self._session_id,
@@ -297,17 +297,17 @@ class Compactor:
         """Return the batch as it was when it was folded without the model; None after a failure that has been told.
         Its turns may have left memory, so they are read back."""
         try:
-            stored = await self._outbox.turns(just_before(run.start), run.end)
+            stored = await self._outbox.turns(first_context_turn(run.start), run.end)
             there = sum(turn.seq >= run.start for turn in stored)
             if there != run.batch_size:
                 raise StoreError(f"Of turns {run.start} to {run.end - 1} only {there} are stored.")
         except StoreError as exc:
             self._fail(run, FailureSource.STORE, exc, str(exc), timeout=False, retryable=True)
             return None
-        return batch_again(run, segment_id, stored, self._ledger, strategy=self._settings.strategy)
+        return request_for_repair(run, segment_id, stored, self._ledger, strategy=self._settings.strategy)
 
     def _request(self, run: Run) -> FoldRequest:
-        return due_batch(
+        return request_for_batch(
             run,
             self._timeline,
             self._ledger,
@@ -380,7 +380,7 @@ class Compactor:
     def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId]) -> None:
         """Go on from what the store says. Words may have been forgotten: no copy of them stays."""
         self._handle(StoreAhead(stored.state, ended=stored.ended, gone=gone))
-        empty_sentence_caches()
+        clear_sentence_caches()
         self.overtaken += 1
         if self.state.memory.revision == stored.state.revision:
             self._ledger = SegmentLedger(stored.segments)
@@ -421,12 +421,12 @@ class Compactor:
     def _closing_segment(self) -> Segment | None:
         notes = self.state.notes
         start = max(self.state.memory.cursor, self._timeline.first)
-        return closing_segment(
+        return make_closing_segment(
             self._timeline.since(start),
             (*notes.pending, *notes.live),
             session_id=self._session_id,
             known=self._ledger.known_facts(),
-            before=context_before(self._timeline, start),
+            before=turns_before(self._timeline, start),
             degraded=self._summariser.name != self._fallback.name,
             at=self._clock.now(),
         )

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from compaction.timeline import Timeline
 
 
-def just_before(start: Seq) -> Seq:
+def first_context_turn(start: Seq) -> Seq:
     """Return from where on turns before a batch may be what its bare corrections are about."""
     return Seq(max(0, start - REACH_TURNS))
 
 
-def context_before(timeline: Timeline, start: Seq) -> tuple[Turn, ...]:
+def turns_before(timeline: Timeline, start: Seq) -> tuple[Turn, ...]:
     """Return the turns just before `start`, as far as they are in memory."""
-    return timeline.between(max(timeline.first, just_before(start)), start)
+    return timeline.between(max(timeline.first, first_context_turn(start)), start)
 
 
-def due_batch(
+def request_for_batch(
     run: Run,
     timeline: Timeline,
     ledger: SegmentLedger,
@@ -45,13 +45,13 @@ def due_batch(
         notes=tuple(note for note in pending if note.id in carried),
         previous=None if rendered is None else rendered.text,
         known=ledger.known_facts(),
-        before=context_before(timeline, run.start),
+        before=turns_before(timeline, run.start),
         roster=ledger.roster | {part.speaker for turn in window for part in turn.parts},
         strategy=strategy,
     )
 
 
-def batch_again(
+def request_for_repair(
     run: Run, segment_id: SegmentId, stored: Sequence[Turn], ledger: SegmentLedger, *, strategy: Strategy
 ) -> FoldRequest:
     """Return a batch as it was when it was folded without the model. `stored`: its turns and those just before."""

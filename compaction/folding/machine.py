@@ -87,7 +87,7 @@ class FoldingMachine:
             case LandingWritten():
                 return self._written(event, now)
             case StoreAhead():
-                self._state = transitions.adopted(self._state, event.stored, ended=event.ended, gone=event.gone)
+                self._state = transitions.adopt_stored(self._state, event.stored, ended=event.ended, gone=event.gone)
                 return ()
             case RunFailed():
                 return self._failed(event, now)
@@ -100,7 +100,7 @@ class FoldingMachine:
             case DeadlinePassed():
                 return self._deadline_passed(event, now)
             case EndingStored():
-                self._state = transitions.ended(self._state)
+                self._state = transitions.finish_ending(self._state)
                 return ()
             case _:
                 assert_never(event)
@@ -130,7 +130,7 @@ class FoldingMachine:
         return self._begun(run)
 
     def _begun(self, run: Run) -> tuple[Effect, ...]:
-        self._state = transitions.begun(self._state, run)
+        self._state = transitions.begin_run(self._state, run)
         return (*self._told_repeats(), StartRun(run))
 
     def _repair_due(self, event: CheckRequested, reason: SkipReason) -> DegradedSegment | None:
@@ -225,14 +225,14 @@ class FoldingMachine:
             folded_note_ids=run.note_ids,
             repairs=run.repairs is not None,
         )
-        self._state = transitions.made(state, run.id, landing)
+        self._state = transitions.await_landing(state, run.id, landing)
         return (WriteLanding(run.id, landing),)
 
     def _written(self, event: LandingWritten, now: float) -> tuple[Effect, ...]:
         run = self._state.flies(event.run_id)
         if run is None or run.landing is None:
             return ()
-        self._state = transitions.landed(self._state, run.id)
+        self._state = transitions.land_run(self._state, run.id)
         landing = run.landing
         summary = landing.state.summary or ""
         return (
@@ -260,7 +260,7 @@ class FoldingMachine:
         if run is None:
             return ()
         if run.repairs is not None:
-            self._state = transitions.repair_failed(state, run.id)
+            self._state = transitions.fail_repair(state, run.id)
             return (EmitEvent(_failure(event, run, state, now, None)),)
         settings = self._settings
         model_failures = state.model_failures
@@ -278,7 +278,7 @@ class FoldingMachine:
         else:
             next_retry_s = self._pause_s(state.failures + 1)
             hold_until = now + next_retry_s
-        self._state = transitions.failed(
+        self._state = transitions.fail_run(
             state, run.id, model_failures=model_failures, hold_until=hold_until, model_rest_until=rest_until
         )
         return (EmitEvent(_failure(event, run, state, now, None if state.ending else next_retry_s)),)
@@ -302,7 +302,7 @@ class FoldingMachine:
         after = before.added(note)
         if after is before:
             return ()
-        self._state = transitions.with_notes(self._state, after)
+        self._state = transitions.replace_notes(self._state, after)
         stored: tuple[Effect, ...] = (StoreNote(note),)
         moved = after.newly_pending(before)
         return (*stored, StorePendingNotes(moved)) if moved else stored
@@ -310,14 +310,14 @@ class FoldingMachine:
     def _notes_retired(self) -> tuple[Effect, ...]:
         before = self._state.notes
         after = before.retired()
-        self._state = transitions.with_notes(self._state, after)
+        self._state = transitions.replace_notes(self._state, after)
         moved = after.newly_pending(before)
         return (StorePendingNotes(moved),) if moved else ()
 
     # -- the end ---------------------------------------------------------------------------------------------
 
     def _end_asked(self) -> tuple[Effect, ...]:
-        self._state = transitions.ending(self._state)
+        self._state = transitions.start_ending(self._state)
         run = self._state.run
         return () if run is None else (AwaitRun(run.id, self._settings.ending_deadline_s),)
 
@@ -326,7 +326,7 @@ class FoldingMachine:
         run = state.run
         if run is None:
             return ()
-        self._state = transitions.dropped(state)
+        self._state = transitions.drop_run(state)
         late = RunFailed(
             run_id=run.id,
             culprit=FailureSource.MODEL,

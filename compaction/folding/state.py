@@ -1,7 +1,7 @@
 """The state of one session's folding, and each way in which it may change: a run begins, lands, fails; the end.
 
 Values and pure functions. An answer that belongs to another run than the one in flight changes nothing, here
-and nowhere else. The cursor moves in `landed` and `adopted` alone.
+and nowhere else. The cursor moves in `land_run` and `adopt_stored` alone.
 """
 
 from __future__ import annotations
@@ -84,19 +84,19 @@ class SessionState:
         return self.run if self.run is not None and self.run.id == run_id else None
 
 
-def begun(state: SessionState, run: Run) -> SessionState:
+def begin_run(state: SessionState, run: Run) -> SessionState:
     """Return the state with `run` in flight."""
     assert state.run is None, "two runs in flight"
     return replace(state, run=run)
 
 
-def made(state: SessionState, run_id: RunId, landing: Landing) -> SessionState:
+def await_landing(state: SessionState, run_id: RunId, landing: Landing) -> SessionState:
     """Return the state once the segment of the run in flight is made and goes to the store."""
     run = state.flies(run_id)
     return state if run is None else replace(state, run=replace(run, landing=landing))
 
 
-def landed(state: SessionState, run_id: RunId) -> SessionState:
+def land_run(state: SessionState, run_id: RunId) -> SessionState:
     """Return the state after the store took the run in flight: cursor, summary, notes and revision move at once.
 
     Notes that became pending meanwhile stay pending. A model that made its segment is well again.
@@ -117,7 +117,7 @@ def landed(state: SessionState, run_id: RunId) -> SessionState:
     )
 
 
-def failed(
+def fail_run(
     state: SessionState,
     run_id: RunId,
     *,
@@ -140,7 +140,7 @@ def failed(
     )
 
 
-def repair_failed(state: SessionState, run_id: RunId) -> SessionState:
+def fail_repair(state: SessionState, run_id: RunId) -> SessionState:
     """Return the state after a repair failed: new batches are held up by nothing, and the next repair waits for the
     model to make a segment again."""
     run = state.flies(run_id)
@@ -150,7 +150,7 @@ def repair_failed(state: SessionState, run_id: RunId) -> SessionState:
     return replace(state, run=None, model_well=False, failed_repairs=failures)
 
 
-def adopted(
+def adopt_stored(
     state: SessionState, stored: CompactionState, *, ended: bool, gone: Collection[NoteId] = ()
 ) -> SessionState:
     """Return the state after the store was found to know more: its cursor, summary and revision hold, and notes that
@@ -168,21 +168,21 @@ def adopted(
     )
 
 
-def dropped(state: SessionState) -> SessionState:
+def drop_run(state: SessionState) -> SessionState:
     """Return the state without its run in flight, whose answer will find nobody."""
     return replace(state, run=None)
 
 
-def with_notes(state: SessionState, notes: NoteBuffer) -> SessionState:
+def replace_notes(state: SessionState, notes: NoteBuffer) -> SessionState:
     """Return the state with other notes."""
     return replace(state, notes=notes)
 
 
-def ending(state: SessionState) -> SessionState:
+def start_ending(state: SessionState) -> SessionState:
     """Return the state of a session that starts no more runs."""
     return replace(state, ending=True)
 
 
-def ended(state: SessionState) -> SessionState:
+def finish_ending(state: SessionState) -> SessionState:
     """Return the state of a session whose ending is stored."""
     return replace(state, run=None, ending=True, ended=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from compaction.language.lexicon import AROUND_A_FACT, SUBJECTLESS
 from compaction.language.sentence_cache import sentence_cache
 from compaction.language.stems import stem
-from compaction.language.values import Kind, Value, alike, is_hour, of_kind, values, without_times
+from compaction.language.values import Kind, Value, is_hour, of_kind, same_value, values, without_times
 from compaction.language.wording import (
     adds_to_something,
     announces_change,
@@ -158,7 +158,7 @@ def _corrects_its_reference(new: FactClaim, old: FactClaim) -> bool:
         if theirs == mine:
             continue
         named = of_kind(of_values, theirs.kind)
-        if any(alike(each, theirs) for each in named):
+        if any(same_value(each, theirs) for each in named):
             # The old value itself was spoken of.
             return True
         if not named and share > _SHARED_WITH_REFERENCE:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from compaction.language.lexicon import AROUND_A_FACT, CALENDAR, OTHERWISE, SUBJECTLESS, TAKING_BACK
 from compaction.language.sentence_cache import sentence_cache
 from compaction.language.stems import stem
-from compaction.language.values import Kind, Value, alike, is_hour, of_kind, values, without_times
+from compaction.language.values import Kind, Value, is_hour, of_kind, same_value, values, without_times
 from compaction.language.wording import (
     answers_barely,
     asks,
@@ -63,7 +63,7 @@ class SpokenSentence:
 
 
 @sentence_cache(most=2_048)
-def corrects_barely(sentence: str) -> bool:
+def is_bare_correction(sentence: str) -> bool:
     """Return whether a sentence says that something is otherwise, and not what: it has a value, and no subject."""
     if asks(sentence) or not (TAKING_BACK.match(sentence) or OTHERWISE.search(sentence)):
         return False
@@ -71,7 +71,7 @@ def corrects_barely(sentence: str) -> bool:
     return clause is not None and not _subject(clause)
 
 
-def reference(said: Sequence[SpokenSentence], position: int) -> int | None:
+def find_reference(said: Sequence[SpokenSentence], position: int) -> int | None:
     """Return the position of what a bare correction or a bare answer is about; None for any other sentence, and where
     nothing before it can be.
 
@@ -79,7 +79,7 @@ def reference(said: Sequence[SpokenSentence], position: int) -> int | None:
     statement; a statement must have a value of that kind, and something lasting to say, the nearer the better.
     """
     bare = said[position]
-    correcting = corrects_barely(bare.text)
+    correcting = is_bare_correction(bare.text)
     if asks(bare.text) or not (correcting or (answers_barely(bare.text) and values(bare.text))):
         return None
     question = _question_before(said, position)
@@ -106,7 +106,7 @@ def _statement_before(said: Sequence[SpokenSentence], position: int) -> int | No
         if bare.seq - each.seq > REACH_TURNS:
             return None
         beside = each.speaker == bare.speaker and bare.seq - each.seq <= _BESIDE_TURNS and not is_passing(each.text)
-        lasting = corrects_barely(each.text) or durability(each.text) > 1.0 or beside
+        lasting = is_bare_correction(each.text) or durability(each.text) > 1.0 or beside
         if lasting and _takes(given, each.text):
             return at
     return None
@@ -145,12 +145,12 @@ def _takes(given: frozenset[Value], text: str) -> bool:
 
 def _agrees(answer: str, given: frozenset[Value], question: str) -> bool:
     """Return whether an answer says yes or no to a question, or repeats a value of it."""
-    repeated = any(alike(mine, theirs) for mine in given for theirs in values(question))
+    repeated = any(same_value(mine, theirs) for mine in given for theirs in values(question))
     return repeated or (_YES_OR_NO.match(answer) is not None and not is_passing(question))
 
 
 def _replaces(mine: Value, theirs: Value) -> bool:
-    if alike(mine, theirs):
+    if same_value(mine, theirs):
         return False
     if mine.kind is Kind.FIGURE and theirs.kind is Kind.TIME:
         return is_hour(mine)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from compaction.language.terms import UNSPACED, bare_words
+from compaction.language.terms import UNSPACED, plain_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -74,7 +74,7 @@ def names_any(text: str, names: Collection[str]) -> bool:
 def _pieces(text: str) -> tuple[str, ...]:
     """Return the words of a text, and one by one the characters of what is written without spaces."""
     found: list[str] = []
-    for word in bare_words(text):
+    for word in plain_words(text):
         # 'Ada's sister' names Ada.
         bare = word.removesuffix("'s")
         start = 0

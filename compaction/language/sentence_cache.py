@@ -25,7 +25,7 @@ def sentence_cache(*, most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return keeping
 
 
-def empty_sentence_caches() -> None:
+def clear_sentence_caches() -> None:
     """Forget every sentence that any of them keeps; the next answers are only slower."""
     for empty in _emptying:
         empty()

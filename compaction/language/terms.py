@@ -45,7 +45,7 @@ def terms_version() -> int:
 def terms(text: str) -> tuple[str, ...]:
     """Return the terms of a text in order, repeated as they are in it; at most `MAX_TERMS`."""
     found: list[str] = []
-    for word in bare_words(text):
+    for word in plain_words(text):
         for term in _terms_of(word):
             found.append(term)
             if len(found) == MAX_TERMS:
@@ -53,12 +53,12 @@ def terms(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def folded(text: str) -> tuple[str, ...]:
+def normalized_words(text: str) -> tuple[str, ...]:
     """Return every word of a name in lower case without accents, empty words included: names are compared by it."""
-    return tuple(word[:MAX_TERM_CHARS] for word in bare_words(text))[:MAX_TERMS]
+    return tuple(word[:MAX_TERM_CHARS] for word in plain_words(text))[:MAX_TERMS]
 
 
-def bare_words(text: str) -> Iterator[str]:
+def plain_words(text: str) -> Iterator[str]:
     """Yield the words of a text in lower case, without accents."""
     decomposed = unicodedata.normalize("NFKD", text[:MAX_CHARS].casefold())
     bare = "".join(char for char in decomposed if not unicodedata.category(char).startswith("M"))

@@ -121,7 +121,7 @@ def is_hour(value: Value) -> bool:
     return value.kind is Kind.FIGURE and value.what.isdigit() and 0 < int(value.what) <= _HOURS_A_TURN
 
 
-def alike(one: Value, other: Value) -> bool:
+def same_value(one: Value, other: Value) -> bool:
     """Return whether two values are the same as far as they go: 'the 9th' and 'the 9th of July'."""
     if one.kind is not Kind.DATE or other.kind is not Kind.DATE:
         return one == other

@@ -61,7 +61,7 @@ class CompressionQueue:
     last_check_turn: int
 
 
-def queue_of(
+def build_queue(
     kept: Iterable[TieredSegment],
     *,
     topics: Mapping[SegmentId, str],

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from compaction.language.claims import reference_of, without_reference
 from compaction.language.quotations import NO_RUNS, Runs, quoted_in, repeats
 from compaction.language.wording import words
-from compaction.summary.extractive import extract, gist_of, retold
-from compaction.summary.ledger import render
+from compaction.summary.extractive import extract_facts, extract_paragraph, make_gist
+from compaction.summary.ledger import render_summary
 from compaction.summary.port import FoldRequest
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from compaction.model import Fact, Segment, Seq, Turn
 
 
-def cleaned(
+def forget_in_segment(
     segment: Segment,
     said: list[Turn],
     heard: list[Turn],
@@ -52,12 +52,12 @@ def cleaned(
             facts.append(replace(fact, text=left_text))
     left = [fact for fact in facts if fact.text]
     if segment.pruned:
-        left = list(extract(said, start=segment.start))
+        left = list(extract_facts(said, start=segment.start))
     return (
         replace(
             segment,
             facts=tuple(facts),
-            gist=gist_of(left, said),
+            gist=make_gist(left, said),
             note_ids=tuple(note_id for note_id in segment.note_ids if note_id not in gone_notes),
         ),
         count,
@@ -77,9 +77,9 @@ def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:
     return text if not told or still_said else without_reference(text)
 
 
-def retold_anew(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
+def remake_paragraph(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
     """Return a paragraph made again, without a model, from what is left of its turns and of what was before it."""
-    rendered = render(before[-1:] if before and before[-1].retells else before)
+    rendered = render_summary(before[-1:] if before and before[-1].retells else before)
     previous = None if rendered is None else rendered.text
-    fold = retold(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))
+    fold = extract_paragraph(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))
     return replace(segment, gist=fold.gist, summariser=f"extractive {fold.form}", degraded=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol, TypeAlias
 
-from compaction.language.terms import folded
+from compaction.language.terms import normalized_words
 from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Scope:
     def impossible(self) -> bool:
         """Return whether nothing can be in it: an empty time, or a speaker without a word in the name."""
         empty_time = self.since is not None and self.until is not None and self.since >= self.until
-        return empty_time or (self.speaker is not None and not folded(self.speaker))
+        return empty_time or (self.speaker is not None and not normalized_words(self.speaker))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,12 @@ def source_kind(source: PassageSource) -> PassageKind:
             return PassageKind.SEGMENT
 
 
-def embedded_text(source: PassageSource) -> str | None:
+def text_to_embed(source: PassageSource) -> str | None:
     """Return what is embedded of it, or None where there is too little in it to be like anything."""
     text = " ".join(source_text(source).split())
     if isinstance(source, Turn) and source.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}:
         return None
-    if len(folded(text)) < _LEAST_WORDS:
+    if len(normalized_words(text)) < _LEAST_WORDS:
         return None
     if isinstance(source, Segment):
         return text
@@ -138,9 +138,9 @@ _LEAST_WORDS = 4
 
 def speaker_matches(wanted: str, speakers: Iterable[tuple[str, str]]) -> bool:
     """Return whether one of (id, name) is meant: by the whole id, or by every word of `wanted` being in the name."""
-    words = set(folded(wanted))
+    words = set(normalized_words(wanted))
     return bool(words) and any(
-        wanted.strip() == speaker_id or words <= set(folded(name)) for speaker_id, name in speakers
+        wanted.strip() == speaker_id or words <= set(normalized_words(name)) for speaker_id, name in speakers
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ANSWERED_WITHIN = 2
 
 
-def claims(passage: Passage, own: Sequence[Statement]) -> tuple[Statement, ...]:
+def statements_in_quote(passage: Passage, own: Sequence[Statement]) -> tuple[Statement, ...]:
     """Return what the quote of a passage states: its turn, and the answers to what it asks."""
     found = [each for each in own if not asks(each.text)]
     for question in own:
@@ -29,13 +29,13 @@ def claims(passage: Passage, own: Sequence[Statement]) -> tuple[Statement, ...]:
                 answer
                 for turn in passage.around
                 if question.seq < turn.seq <= question.seq + _ANSWERED_WITHIN
-                for answer in statements(passage, turn)
+                for answer in statements_in_turn(passage, turn)
             )
             found += [replace(each, answered=question.text) for each in answers if may_answer(each.text)]
     return tuple(found)
 
 
-def statements(passage: Passage, source: object) -> tuple[Statement, ...]:
+def statements_in_turn(passage: Passage, source: object) -> tuple[Statement, ...]:
     """Return what each person says in a turn of the passage, an answer with its question; nothing where it is no turn
     of a person's."""
     if not isinstance(source, Turn) or source.kind is not TurnKind.SPEECH:

@@ -16,7 +16,7 @@ from compaction.language.correction import asks
 from compaction.language.statements import PATTERNS, RETRACTIONS, UNLIKELY_BEFORE, UNLIKELY_VALUE, same_domain
 from compaction.language.wording import as_sentence, base, is_stopword, plain, sentences, words
 from compaction.model import Seq, SessionId, TurnKind
-from compaction.payload import PartKind, PayloadPart, part
+from compaction.payload import PartKind, PayloadPart, make_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,7 +90,9 @@ class FactChanges:
     superseded: tuple[PersonFact, ...] = ()
 
 
-def draw(turns: Iterable[Turn], *, session_id: SessionId, most: int = MAX_FACTS_PER_BATCH) -> ExtractedFacts:
+def extract_person_facts(
+    turns: Iterable[Turn], *, session_id: SessionId, most: int = MAX_FACTS_PER_BATCH
+) -> ExtractedFacts:
     """Return the durable statements of a batch: its `most` weightiest, in the order of talk. Deterministic.
 
     A later statement of the batch about the same thing takes the place of an earlier one.
@@ -133,7 +135,7 @@ def draw(turns: Iterable[Turn], *, session_id: SessionId, most: int = MAX_FACTS_
 PREFERENCE = "preference"
 
 
-def settle(drawn: ExtractedFacts, known: Iterable[PersonFact]) -> FactChanges:
+def merge_facts(drawn: ExtractedFacts, known: Iterable[PersonFact]) -> FactChanges:
     """Return what the drawn facts change. `known`: what is kept of these people already, superseded facts included.
 
     Said again, a fact changes nothing; drawn again, neither.
@@ -221,14 +223,14 @@ def participants_part(
             if rank >= len(of_person[person_id]):
                 continue
             candidate = [*chosen, of_person[person_id][rank]]
-            longer = told_part(candidate, names)
+            longer = person_facts_part(candidate, names)
             if longer.tokens > max_tokens:
                 return made
             chosen, made = candidate, longer
     return made
 
 
-def told_part(facts: Sequence[PersonFact], names: Mapping[str, str]) -> PayloadPart:
+def person_facts_part(facts: Sequence[PersonFact], names: Mapping[str, str]) -> PayloadPart:
     """Return the section that tells these facts, each person's on a line of its own, in this order. `names`: what
     the people are called now, by id; a fact's own name serves for who is missing."""
     lines: dict[str, list[str]] = {}
@@ -236,7 +238,7 @@ def told_part(facts: Sequence[PersonFact], names: Mapping[str, str]) -> PayloadP
         lines.setdefault(fact.person_id, []).append(fact.text)
     own = {fact.person_id: fact.name for fact in facts}
     told = [f"{plain(names.get(person_id, own[person_id]))}: {' '.join(texts)}" for person_id, texts in lines.items()]
-    return part(
+    return make_part(
         "system",
         PartKind.PARTICIPANTS,
         "\n".join([HEAD, *told]),

@@ -1,8 +1,8 @@
-"""What a search looks for, and in which order it finds it: terms of the query, the rarest first, and rankings fused.
+"""What a search asks the index for, and how rankings become one.
 
-The steps that need no words of what was found: `ask` makes terms of the query, `choose` takes those that tell most,
-`fuse` joins the full-text ranking with that of likeness; `probes` says what corrections of the best would speak of.
-What is made of the passages is `recall`'s. Deterministic. Source of the fusion: Cormack, Clarke, Büttcher (SIGIR 2009).
+`parse_query` makes terms of the query, `choose_terms` takes the telling ones, `fuse_rankings` joins the full-text ranking
+with the one by embeddings, and `correction_probes` says which later corrections to look for. `recall` ranks the
+passages themselves. Deterministic. Source of the fusion: Cormack, Clarke, Büttcher (SIGIR 2009).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.correction import asks
-from compaction.language.terms import folded, terms
+from compaction.language.terms import normalized_words, terms
 from compaction.model import Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ class SearchTerms:
         return sum(weight for term, weight in self.weights.items() if term in spoken)
 
 
-def ask(query: str) -> SearchQuery:
+def parse_query(query: str) -> SearchQuery:
     """Return what is searched for; a query without any word has no terms."""
-    return SearchQuery(query, tuple(dict.fromkeys(terms(query)))[:MAX_TERMS_READ], frozenset(folded(query)))
+    return SearchQuery(query, tuple(dict.fromkeys(terms(query)))[:MAX_TERMS_READ], frozenset(normalized_words(query)))
 
 
-def choose(asked: SearchQuery, counts: Mapping[str, int], total: int) -> SearchTerms:
+def choose_terms(asked: SearchQuery, counts: Mapping[str, int], total: int) -> SearchTerms:
     """Return which terms are worth searching. `counts`: how many passages have each term, of `total`.
 
     The rarest first, as long as not too many passages have to be scored for them; terms that nobody used are left
@@ -86,7 +86,7 @@ def choose(asked: SearchQuery, counts: Mapping[str, int], total: int) -> SearchT
     return SearchTerms(tuple(chosen), weights, newest)
 
 
-def fuse(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageId, float]:
+def fuse_rankings(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageId, float]:
     """Return each passage's score from rankings, given with their weights, best first; later repetitions in one
     ranking count for nothing."""
     scores: dict[PassageId, float] = {}
@@ -96,7 +96,7 @@ def fuse(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageI
     return scores
 
 
-def best(scores: Mapping[PassageId, float], limit: int) -> tuple[PassageId, ...]:
+def top_passages(scores: Mapping[PassageId, float], limit: int) -> tuple[PassageId, ...]:
     """Return the best passages, of equal ones the newest first."""
     return tuple(sorted(scores, key=lambda each: (-scores[each], -each))[:limit])
 
@@ -110,7 +110,7 @@ class CorrectionProbe:
     after: float
 
 
-def probes(
+def correction_probes(
     choice: SearchTerms, passages: Sequence[Passage], scores: Mapping[PassageId, float]
 ) -> tuple[CorrectionProbe, ...]:
     """Return what corrections of the best statement would speak of; none when nothing was stated.

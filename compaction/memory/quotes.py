@@ -16,7 +16,7 @@ from compaction.language.terms import terms
 from compaction.language.wording import plain, sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, TurnKind
-from compaction.payload import PartKind, PayloadPart, part
+from compaction.payload import PartKind, PayloadPart, make_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ class CitationRef:
     replaced: bool
 
 
-def read_ref(ref: str) -> CitationRef | None:
+def parse_citation(ref: str) -> CitationRef | None:
     """Return what a `Citation.ref` says, or None when it is none."""
     found = _REF.match(ref)
     if found is None:
@@ -86,7 +86,7 @@ class Quote:
     text: str
 
 
-def quotes_for(
+def select_quotes(
     found: Sequence[RecallHit],
     *,
     asked: SearchQuery,
@@ -180,7 +180,7 @@ def quote_part(cited: Citation, whole: str, *, session_id: SessionId, zone: tzin
     old = " (no longer so: it was corrected later)" if cited.replaced else ""
     where = f", turn {cited.key}" if here and cited.kind is PassageKind.TURN else ""
     # No seqs: a quote is beside the window and covers no turn of it.
-    return part(
+    return make_part(
         "system",
         PartKind.RECALL,
         f"[{when}] From memory{where}, {told}{old}",

@@ -1,6 +1,6 @@
 """What an answer of memory search says: who is asked about first, what holds before what was, nothing twice.
 
-`arrange` makes it of the passages behind a ranking (`asking`): weighs them by how much of the question they speak of,
+`rank_hits` makes it of the passages behind a ranking (`asking`): weighs them by how much of the question they speak of,
 and gives a correction the rank of what it corrects. The waiting between the steps is the shell's (`bot.memory.recall`).
 Deterministic. Source: design note 'summaries and recall', 'So build' 6.
 """
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.correction import AS_MUCH, asks, denies, replaces, takes_back
-from compaction.language.terms import folded, terms
+from compaction.language.terms import normalized_words, terms
 from compaction.memory.passage import PassageKind, source_kind
-from compaction.memory.passage_statements import claims, statements
+from compaction.memory.passage_statements import statements_in_quote, statements_in_turn
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class RecallHit:
     note_id: NoteId | None = None
 
 
-def arrange(
+def rank_hits(
     asked: SearchQuery,
     choice: SearchTerms,
     passages: Iterable[Passage],
@@ -140,12 +140,12 @@ class _Weighed:
         score = scores.get(passage.id, 0.0) * (0.5 + 0.5 * relevance) * _weight(passage)
         if any(_named(name, asked.words) for name in passage.speakers):
             score *= SPEAKER_BOOST
-        own = statements(passage, passage.source)
+        own = statements_in_turn(passage, passage.source)
         told = own[0] if own else None
         if len(own) > 1:
             # Of several people at once: whose words are about the question.
             told = max(own, key=lambda each: choice.held(frozenset(terms(each.text))))
-        return cls(passage, score, relevance, likeness.get(passage.id), told, claims(passage, own))
+        return cls(passage, score, relevance, likeness.get(passage.id), told, statements_in_quote(passage, own))
 
     @property
     def known(self) -> Collection[TurnRef]:
@@ -239,7 +239,7 @@ def _weight(passage: Passage) -> float:
 
 def _named(name: str, words: frozenset[str]) -> bool:
     """Return whether a query names this speaker, by any word of the name that is long enough to be one."""
-    return any(word in words for word in folded(name) if len(word) > 1)
+    return any(word in words for word in normalized_words(name) if len(word) > 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ def _replacement(
         folded_in = by_ref.get(ref)
         found += [_Replacement(folded_in, ref, folded_in.passage.at)] if folded_in is not None else []
     for turn in passage.around:
-        if turn.seq > told.seq and any(takes_back(later, told) for later in statements(passage, turn)):
+        if turn.seq > told.seq and any(takes_back(later, told) for later in statements_in_turn(passage, turn)):
             ref = TurnRef(passage.session_id, turn.seq)
             known = by_ref.get(ref)
             if known is not None:
@@ -353,7 +353,7 @@ class _Shown:
 
     def add(self, recalled: RecallHit) -> bool:
         """Take one more in; return False, and take nothing, where its words are shown already."""
-        words = (recalled.speaker, " ".join(folded(recalled.text)))
+        words = (recalled.speaker, " ".join(normalized_words(recalled.text)))
         if words in self._texts:
             return False
         session = recalled.session_id

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.wording import as_sentence, concepts, durability, plain, sentences
 from compaction.model import Fact, Segment, SegmentId, SessionId, Slot
-from compaction.summary.extractive import gist_of
+from compaction.summary.extractive import make_gist
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class SegmentRecord:
     metadata: RecordMetadata
 
 
-def record_of(
+def make_record(
     segment: Segment, *, superseded: Collection[str] = (), task_completed: bool = False, at: float
 ) -> SegmentRecord:
     """Return the record of a segment as it stands at `at` (UTC epoch seconds).
@@ -87,7 +87,7 @@ def record_of(
     holding = tuple(
         fact for index, fact in enumerate(segment.facts) if fact.text and f"{segment.id}#{index}" not in superseded
     )
-    content = segment.gist if len(holding) == len(segment.facts) or not holding else gist_of(holding, ())
+    content = segment.gist if len(holding) == len(segment.facts) or not holding else make_gist(holding, ())
     texts = [content, *(fact.text for fact in holding)]
     compressed = estimate_text_tokens(content)
     return SegmentRecord(
@@ -114,7 +114,7 @@ def record_of(
     )
 
 
-def accessed(record: SegmentRecord, at: float) -> SegmentRecord:
+def count_access(record: SegmentRecord, at: float) -> SegmentRecord:
     """Return the record after one retrieval at `at` (UTC epoch seconds)."""
     return replace(
         record,
@@ -124,7 +124,7 @@ def accessed(record: SegmentRecord, at: float) -> SegmentRecord:
     )
 
 
-def pruned(record: SegmentRecord) -> SegmentRecord:
+def prune_record(record: SegmentRecord) -> SegmentRecord:
     """Return what is left of a record whose time in the archive is over: its content, and where it is from."""
     return replace(
         record,

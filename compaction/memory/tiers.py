@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compaction.language.wording import concepts
-from compaction.memory.segment_record import SegmentRecord, record_of
+from compaction.memory.segment_record import SegmentRecord, make_record
 from compaction.model import Segment, SegmentId, Slot, TurnKind
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class SegmentTopics:
         return any(count >= needed for count in shared.values())
 
 
-def check(
+def check_tiers(
     kept: Sequence[TieredSegment],
     subjects: SegmentTopics,
     *,
@@ -249,12 +249,14 @@ def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -
     )
 
 
-def due(total_turns: int, last_turn: int, *, every: int = CHECK_EVERY_TURNS) -> bool:
+def is_due(total_turns: int, last_turn: int, *, every: int = CHECK_EVERY_TURNS) -> bool:
     """Return whether so many turns came since `last_turn` that it is time again."""
     return total_turns - last_turn >= every
 
 
-def to_prune(kept: Iterable[TieredSegment], *, now: float, after_s: float = PRUNE_AFTER_S) -> tuple[SegmentId, ...]:
+def segments_to_prune(
+    kept: Iterable[TieredSegment], *, now: float, after_s: float = PRUNE_AFTER_S
+) -> tuple[SegmentId, ...]:
     """Return the archived segments whose time in the archive is over. `now`: UTC epoch seconds."""
     return tuple(
         each.segment.id
@@ -263,7 +265,7 @@ def to_prune(kept: Iterable[TieredSegment], *, now: float, after_s: float = PRUN
     )
 
 
-def mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[SegmentId, int]:
+def last_mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[SegmentId, int]:
     """Return the last of `turns` that speaks of each segment, for those that any speaks of."""
     found: dict[SegmentId, int] = {}
     for turn in turns:
@@ -273,4 +275,4 @@ def mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[SegmentId, 
 
 
 def _record(kept: TieredSegment, subjects: SegmentTopics, now: float) -> SegmentRecord:
-    return record_of(kept.segment, superseded=subjects.superseded, task_completed=True, at=now)
+    return make_record(kept.segment, superseded=subjects.superseded, task_completed=True, at=now)

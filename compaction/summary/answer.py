@@ -74,7 +74,7 @@ class ModelAnswer:
     structured: bool
 
 
-def read_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> ModelAnswer:
+def parse_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> ModelAnswer:
     """Return what the model told of these turns. `labels` of the prompt's sections are taken out of the gist.
 
     Raises SummaryRefusedError for an answer that is blank, cut off, an error, a refusal, part of the conversation,
@@ -102,11 +102,11 @@ def read_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Coll
     return told
 
 
-def read_paragraph(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> str:
+def parse_paragraph(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> str:
     """Return the paragraph that the model told, as whole sentences on one line, without a heading before it and
     without `labels` of the prompt's sections in it.
 
-    Raises SummaryRefusedError as `read_answer` does, but not for an answer that was cut off: the caller has a second
+    Raises SummaryRefusedError as `parse_answer` does, but not for an answer that was cut off: the caller has a second
     pass for it.
     """
     text = _without_labels(_without_heading(answer.text.strip()), labels)

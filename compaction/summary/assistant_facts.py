@@ -58,7 +58,7 @@ def is_definite(text: str, roster: frozenset[str]) -> bool:
     return bool(_without_names(values(text), roster)) or durability(text) > 1.0
 
 
-def correcting_itself(fact: Fact, known: Iterable[KnownFact]) -> Fact:
+def supersede_own_facts(fact: Fact, known: Iterable[KnownFact]) -> Fact:
     """Return a fact in the bot's words that supersedes none but the bot's own."""
     own = {each.ref for each in known if each.claim.fact.speaker == fact.speaker}
     return replace(fact, supersedes=tuple(ref for ref in fact.supersedes if ref in own))

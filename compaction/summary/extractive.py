@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.language.claims import FactClaim, claim_of, corrects, with_reference
-from compaction.language.elliptic import SpokenSentence, reference
+from compaction.language.elliptic import SpokenSentence, find_reference
 from compaction.language.wording import (
     Concepts,
     as_sentence,
@@ -29,8 +29,8 @@ from compaction.language.wording import (
     words,
 )
 from compaction.model import Fact, Segment, SegmentId, SessionId, Slot, Strategy, TurnKind
-from compaction.notes import condensed
-from compaction.summary.assistant_facts import PeopleClaims, correcting_itself
+from compaction.notes import condense_notes
+from compaction.summary.assistant_facts import PeopleClaims, supersede_own_facts
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 
@@ -81,18 +81,22 @@ class ExtractiveSummariser:
     async def fold(self, request: FoldRequest) -> Fold:
         """Return the batch's best sentences as facts, and the very best as its gist. Never fails."""
         if request.strategy is Strategy.RECURSIVE:
-            return retold(request)
-        facts = extract(request.turns, request.notes, start=request.start, known=request.known, before=request.before)
-        return Fold(gist=gist_of(facts, request.turns), facts=facts)
+            return extract_paragraph(request)
+        facts = extract_facts(
+            request.turns, request.notes, start=request.start, known=request.known, before=request.before
+        )
+        return Fold(gist=make_gist(facts, request.turns), facts=facts)
 
 
-def retold(request: FoldRequest) -> Fold:
+def extract_paragraph(request: FoldRequest) -> Fold:
     """Return the paragraph that stands for the previous one and the batch: what the recursive strategy has while the
     model fails. Its sentences and the batch's facts are weighed against each other as a ledger weighs segments."""
     before = [] if request.previous is None else [_passing_segment(request, request.previous, (), form=_PARAGRAPH)]
     known = SegmentLedger(before)
-    facts = extract(request.turns, request.notes, start=request.start, known=known.known_facts(), before=request.before)
-    rendered = known.with_segment(_passing_segment(request, nothing_kept(request.turns), facts)).render()
+    facts = extract_facts(
+        request.turns, request.notes, start=request.start, known=known.known_facts(), before=request.before
+    )
+    rendered = known.with_segment(_passing_segment(request, empty_gist(request.turns), facts)).render()
     assert rendered is not None, "it has a segment"
     return Fold(gist=rendered.text, facts=(), form=_PARAGRAPH)
 
@@ -115,7 +119,7 @@ def _passing_segment(request: FoldRequest, gist: str, facts: tuple[Fact, ...], *
     )
 
 
-def extract(
+def extract_facts(
     turns: Sequence[Turn],
     notes: Sequence[Note] = (),
     *,
@@ -136,7 +140,7 @@ def extract(
     return tuple(_superseding(each, known) for each in chosen)
 
 
-def told_by_people(turns: Sequence[Turn], known: Sequence[KnownFact], before: Sequence[Turn]) -> PeopleClaims:
+def people_claims(turns: Sequence[Turn], known: Sequence[KnownFact], before: Sequence[Turn]) -> PeopleClaims:
     """Return what people said in a batch, and what is known from before it."""
     return _told(tuple(_spoken(turns, before)), known, turns)
 
@@ -144,10 +148,10 @@ def told_by_people(turns: Sequence[Turn], known: Sequence[KnownFact], before: Se
 def _told(spoken: Iterable[_Candidate], known: Iterable[KnownFact], turns: Iterable[Turn]) -> PeopleClaims:
     claims = (*(each.claim for each in known), *(each.claim for each in spoken if not each.by_bot))
     speakers = {claim.fact.speaker for claim in claims} | {part.speaker for turn in turns for part in turn.parts}
-    return PeopleClaims(claims, roster_of(speakers))
+    return PeopleClaims(claims, name_words(speakers))
 
 
-def gist_of(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
+def make_gist(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
     """Return at most 300 characters for the whole batch: its weightiest facts, or who spoke when there are none."""
     ranked = sorted(facts, key=lambda fact: -durability(fact.text) * _worth(concepts(fact.text)) / _cost(fact.text))
     chosen: list[Fact] = []
@@ -159,10 +163,10 @@ def gist_of(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
             room -= length
     if chosen:
         return " ".join(fact.told for fact in facts if fact in chosen)
-    return nothing_kept(turns)
+    return empty_gist(turns)
 
 
-def nothing_kept(turns: Sequence[Turn]) -> str:
+def empty_gist(turns: Sequence[Turn]) -> str:
     """Return what can be said of turns without any fact."""
     speakers = list(dict.fromkeys(part.speaker for turn in turns for part in turn.parts))
     who = ", ".join(speakers[:8])
@@ -174,7 +178,7 @@ def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidat
     ('No, it's Friday now'), and a question then isn't told by itself."""
     earlier = list(_sentences(before))
     said = [*earlier, *_sentences(turns)]
-    roster = roster_of(part.speaker for _, part, _ in said)
+    roster = name_words(part.speaker for _, part, _ in said)
     references = _references(said)
     answered = {position for position in references.values() if asks(said[position][2])}
     for position in range(len(earlier), len(said)):
@@ -193,12 +197,12 @@ def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidat
         yield _Candidate(claim_of(fact), weight, position, by_bot)
 
 
-def roster_of(names: Iterable[str]) -> frozenset[str]:
+def name_words(names: Iterable[str]) -> frozenset[str]:
     """Return the words of these names, without endings."""
     return frozenset(base(word) for name in names for word in words(name))
 
 
-def says_something(text: str, roster: frozenset[str]) -> bool:
+def has_content(text: str, roster: frozenset[str]) -> bool:
     """Return whether any sentence of a text is worth a look. `roster`: words of the names of those who are there."""
     # Some writings have no spaces between words, so none can be counted.
     return (" " not in text and not text.isascii()) or any(
@@ -230,7 +234,7 @@ def _references(said: Sequence[tuple[Turn, TurnPart, str]]) -> dict[int, int]:
     sayings = [SpokenSentence(turn.seq, part.speaker_id, sentence) for turn, part, sentence in said]
     found: dict[int, int] = {}
     for position in range(len(sayings)):
-        about = reference(sayings, position)
+        about = find_reference(sayings, position)
         if about is not None:
             # A correction of a correction is about what that was about.
             found[position] = found.get(about, about)
@@ -238,7 +242,7 @@ def _references(said: Sequence[tuple[Turn, TurnPart, str]]) -> dict[int, int]:
 
 
 def _seen(notes: Sequence[Note], start: Seq) -> Iterable[_Candidate]:
-    for position, note in enumerate(condensed(notes)):
+    for position, note in enumerate(condense_notes(notes)):
         text = as_sentence(f"On {plain(note.who)}'s screen: {plain(note.what)}", MAX_FACT_CHARS)
         fact = Fact(
             turn_seq=start,
@@ -294,4 +298,4 @@ def _superseding(candidate: _Candidate, known: Sequence[KnownFact]) -> Fact:
     if not refs:
         return fact
     superseding = replace(fact, supersedes=refs)
-    return correcting_itself(superseding, known) if candidate.by_bot else superseding
+    return supersede_own_facts(superseding, known) if candidate.by_bot else superseding

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.wording import concepts, plain
 from compaction.model import Slot
-from compaction.notes import condensed
+from compaction.notes import condense_notes
 from compaction.ports import CompletionRequest
 from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS
 from compaction.summary.prompt_texts import LEDGER_VERSION, RECURSIVE_VERSION, PromptTexts
@@ -65,8 +65,8 @@ class LedgerPrompts:
             {
                 "previous": fold.previous or "",
                 "known": "\n".join(numbered),
-                "notes": notes_text(fold.notes),
-                "turns": "\n".join(turn_lines(fold.turns)),
+                "notes": format_notes(fold.notes),
+                "turns": "\n".join(format_turns(fold.turns)),
             }
         )
         return LedgerPrompt(
@@ -94,13 +94,13 @@ class RecursivePrompts:
 
     def write(self, fold: FoldRequest, *, max_output_tokens: int, correction: str = "") -> CompletionRequest:
         """Return the request for one paragraph. `correction` says what was wrong with the last one."""
-        turns = "\n".join(turn_lines(fold.turns))
+        turns = "\n".join(format_turns(fold.turns))
         return CompletionRequest(
             system=self._system.substitute(summary_chars=REQUESTED_CHARS),
             prompt=self._user.told(
                 {
                     "previous": fold.previous or "",
-                    "notes": notes_text(fold.notes),
+                    "notes": format_notes(fold.notes),
                     "turns": turns,
                     "correction": correction,
                     "summary_chars": REQUESTED_CHARS,
@@ -110,7 +110,7 @@ class RecursivePrompts:
         )
 
 
-def turn_lines(turns: Sequence[Turn]) -> list[str]:
+def format_turns(turns: Sequence[Turn]) -> list[str]:
     """Return one line a turn, whole: `[12] 21:04 Ada: … / Bob: …`. Forgotten turns have no words and no line."""
     return [
         f"[{turn.seq}] {_clock(turn.started_at)} "
@@ -120,9 +120,11 @@ def turn_lines(turns: Sequence[Turn]) -> list[str]:
     ]
 
 
-def notes_text(notes: Sequence[Note]) -> str:
+def format_notes(notes: Sequence[Note]) -> str:
     """Return screen notes as text of at most 400 characters, with when and whose screen."""
-    return "; ".join(f"{_clock(note.at)} {plain(note.who)}'s screen: {plain(note.what)}" for note in condensed(notes))
+    return "; ".join(
+        f"{_clock(note.at)} {plain(note.who)}'s screen: {plain(note.what)}" for note in condense_notes(notes)
+    )
 
 
 def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:

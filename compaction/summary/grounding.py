@@ -54,7 +54,7 @@ def ungrounded(text: str, ground: Ground) -> frozenset[str]:
     return (names(text) - ground.words) | (figures(text) - ground.figures)
 
 
-def speaking_part(text: str, turn: Turn) -> TurnPart | None:
+def best_matching_part(text: str, turn: Turn) -> TurnPart | None:
     """Return the part of the turn that a fact is from: the one that shares most of its words (the first of equal
     ones); None in a turn without words."""
     about = {base(word) for word in words(text)}
@@ -62,7 +62,7 @@ def speaking_part(text: str, turn: Turn) -> TurnPart | None:
     return turn.parts[-max(shared)[1]] if shared else None
 
 
-def without_speaker(text: str, part: TurnPart, roster: Collection[str]) -> str | None:
+def strip_speaker(text: str, part: TurnPart, roster: Collection[str]) -> str | None:
     """Return a fact's text without the name of its speaker in front, or None when it puts the words into the mouth
     of somebody who neither said them nor is spoken of in them."""
     text = plain(text)

@@ -17,7 +17,7 @@ from compaction.language.claims import claim_of
 from compaction.language.wording import as_sentence, durability, sentences, slot_of, whole_sentences
 from compaction.model import Fact, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq, Slot
 from compaction.summary.port import MAX_FACT_CHARS, KnownFact
-from compaction.summary.selection import Candidate, SentenceSelection, rank, varied
+from compaction.summary.selection import Candidate, SentenceSelection, limit_similar, rank_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -89,7 +89,7 @@ class SegmentLedger:
         candidates = _candidates(segment, len(self._segments))
         self._candidates.append(candidates)
         for each in candidates:
-            insort(self._ranked, each, key=rank)
+            insort(self._ranked, each, key=rank_key)
             self._told.update(each.all)
         self._segments.append(segment)
         if _can_be_repaired(segment):
@@ -144,7 +144,7 @@ class SegmentLedger:
         other = SegmentLedger()
         other._segments = [*self._segments[:position], segment, *self._segments[position + 1 :]]
         other._candidates = [*self._candidates[:position], made, *self._candidates[position + 1 :]]
-        other._ranked = sorted((*(each for each in self._ranked if each not in gone), *made), key=rank)
+        other._ranked = sorted((*(each for each in self._ranked if each not in gone), *made), key=rank_key)
         other._told = self._told.copy()
         for each in gone:
             other._told.subtract(each.all)
@@ -201,7 +201,7 @@ class SegmentLedger:
         for each in newest:
             if choice.used + each.length <= max_chars * _NEWEST_SHARE:
                 choice.take(each)
-        choice.cover(list(islice(varied(lasting), _SHORTLIST)))
+        choice.cover(list(islice(limit_similar(lasting), _SHORTLIST)))
         choice.cover(newest)
         choice.cover(lasting[:_SHORTLIST])
         if not choice.taken:
@@ -233,7 +233,7 @@ class SegmentLedger:
         return self._superseded.isdisjoint(candidate.sentence.refs)
 
 
-def render(segments: Iterable[Segment], *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
+def render_summary(segments: Iterable[Segment], *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
     """Return the summary of these segments (in order), or None when there are none."""
     return SegmentLedger(segments).render(max_chars=max_chars)
 
@@ -254,7 +254,7 @@ def _candidates(segment: Segment, age_rank: int) -> tuple[Candidate, ...]:
     )
 
 
-def sentences_of(segment: Segment) -> tuple[RenderedSentence, ...]:
+def segment_sentences(segment: Segment) -> tuple[RenderedSentence, ...]:
     """Return every sentence that a summary could say of a segment, in the order of its facts."""
     return tuple(each.sentence for each in _candidates(segment, 0))
 

@@ -14,18 +14,18 @@ from compaction.errors import SummaryRefusedError
 from compaction.language.claims import claim_of, corrects
 from compaction.language.wording import as_sentence, concepts, plain, sentences, whole_sentences, words
 from compaction.model import Fact, Strategy, TurnKind
-from compaction.summary.answer import read_answer
-from compaction.summary.assistant_facts import correcting_itself
+from compaction.summary.answer import parse_answer
+from compaction.summary.assistant_facts import supersede_own_facts
 from compaction.summary.extractive import (
     FACTS_CHARS,
-    extract,
-    gist_of,
-    roster_of,
-    says_something,
-    told_by_people,
+    extract_facts,
+    has_content,
+    make_gist,
+    name_words,
+    people_claims,
 )
 from compaction.summary.fold_prompts import MODEL_FACTS, LedgerPrompts, RecursivePrompts
-from compaction.summary.grounding import Ground, ground_of, speaking_part, turn_ground, ungrounded, without_speaker
+from compaction.summary.grounding import Ground, best_matching_part, ground_of, strip_speaker, turn_ground, ungrounded
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
 from compaction.summary.prompt_texts import PromptTexts
 from compaction.summary.recursive import RecursiveFold, is_transcript
@@ -78,7 +78,7 @@ class LlmSummariser:
         prompt = self._prompts.write(request, structured=self._structured, max_output_tokens=self._max_output_tokens)
         answer = await self._completion.complete(prompt.request)
         try:
-            told = read_answer(answer, request.turns, labels=self._prompts.labels)
+            told = parse_answer(answer, request.turns, labels=self._prompts.labels)
             checked = _checked(told.facts, request, prompt.offered)
             gist = _checked_gist(told.gist, request)
             if not gist and not checked:
@@ -90,7 +90,7 @@ class LlmSummariser:
             raise
         facts = _joined(checked, request)
         return Fold(
-            gist=gist or gist_of(facts, request.turns),
+            gist=gist or make_gist(facts, request.turns),
             facts=facts,
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
@@ -102,7 +102,7 @@ def _checked(told: Iterable[ModelFact], request: FoldRequest, offered: Sequence[
     """Return the model's facts that stand on what was said, with speaker and time from their turns."""
     turns = {turn.seq: turn for turn in request.turns}
     around = _common_ground(request)
-    by_people = told_by_people(request.turns, request.known, request.before)
+    by_people = people_claims(request.turns, request.known, request.before)
     facts: list[Fact] = []
     for each in told:
         turn = next((turn for seq, turn in turns.items() if seq == each.turn_seq), None)
@@ -110,7 +110,7 @@ def _checked(told: Iterable[ModelFact], request: FoldRequest, offered: Sequence[
             continue
         fact = _fact(each, turn, request, around, offered)
         if fact is not None and turn.kind is TurnKind.ASSISTANT:
-            fact = correcting_itself(fact, request.known) if by_people.lacks(fact) else None
+            fact = supersede_own_facts(fact, request.known) if by_people.lacks(fact) else None
         if fact is not None and all(fact.text != known.text for known in facts):
             facts.append(fact)
     return facts[:MODEL_FACTS]
@@ -119,13 +119,13 @@ def _checked(told: Iterable[ModelFact], request: FoldRequest, offered: Sequence[
 def _fact(
     told: ModelFact, turn: Turn, request: FoldRequest, around: Ground, offered: Sequence[KnownFact]
 ) -> Fact | None:
-    part = speaking_part(told.text, turn)
+    part = best_matching_part(told.text, turn)
     if part is None:
         return None
-    bare = without_speaker(told.text, part, request.roster)
+    bare = strip_speaker(told.text, part, request.roster)
     if bare is None:
         return None
-    if not says_something(part.text, roster_of(request.roster)):
+    if not has_content(part.text, name_words(request.roster)):
         # Small models make a fact of every turn, also of 'She was fine, really'.
         return None
     text = as_sentence(bare, MAX_FACT_CHARS)
@@ -175,7 +175,9 @@ def _joined(told: list[Fact], request: FoldRequest) -> tuple[Fact, ...]:
     """Return the model's facts and those of the extractor's that they lack, in the order of talk."""
     chosen = list(told)
     room = FACTS_CHARS - sum(len(fact.told) + 1 for fact in chosen)
-    extracted = extract(request.turns, request.notes, start=request.start, known=request.known, before=request.before)
+    extracted = extract_facts(
+        request.turns, request.notes, start=request.start, known=request.known, before=request.before
+    )
     for fact in extracted:
         length = len(fact.told) + 1
         if len(chosen) < MAX_FACTS and length <= room and not any(_covers(one, fact) for one in told):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
 from compaction.language.wording import as_sentence, sentences, whole_sentences, words
-from compaction.summary.answer import read_paragraph
-from compaction.summary.extractive import extract
+from compaction.summary.answer import parse_paragraph
+from compaction.summary.extractive import extract_facts
 from compaction.summary.fold_prompts import REQUESTED_CHARS
 from compaction.summary.grounding import ground_of, turn_ground, ungrounded
 from compaction.summary.ledger import MAX_SUMMARY_CHARS
@@ -130,14 +130,14 @@ class RecursiveFold:
         self._prompt_tokens = _sum(self._prompt_tokens, answer.prompt_tokens)
         self._completion_tokens = _sum(self._completion_tokens, answer.completion_tokens)
         return _Draft(
-            read_paragraph(answer, request.turns, labels=self._prompts.labels), cut=answer.finish_reason == "length"
+            parse_paragraph(answer, request.turns, labels=self._prompts.labels), cut=answer.finish_reason == "length"
         )
 
     def _refuse_copy(self, paragraph: str) -> None:
         """Refuse the summary so far, word for word, when there was something to add to it."""
         request = self._request
         same = _words(paragraph) == _words(request.previous or "")
-        if same and extract(request.turns, request.notes, start=request.start):
+        if same and extract_facts(request.turns, request.notes, start=request.start):
             raise SummaryRefusedError("The model copied the previous summary.")
 
 

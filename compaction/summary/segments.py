@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.claims import claim_of, corrects
 from compaction.model import Segment, SegmentId, Seq
-from compaction.summary.extractive import extract, gist_of
+from compaction.summary.extractive import extract_facts, make_gist
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from compaction.summary.port import Fold, FoldRequest, KnownFact
 
 
-def folded_segment(
+def make_segment(
     request: FoldRequest,
     fold: Fold,
     *,
@@ -49,7 +49,9 @@ def folded_segment(
     )
 
 
-def repaired_segment(old: Segment, fold: Fold, *, later: Sequence[FactClaim], summariser: str, at: float) -> Segment:
+def make_repaired_segment(
+    old: Segment, fold: Fold, *, later: Sequence[FactClaim], summariser: str, at: float
+) -> Segment:
     """Return the record of a batch that is made again, in the place of `old`; `later` are the claims of all facts
     after it.
 
@@ -98,7 +100,7 @@ def _numbered(kept: Mapping[int, Fact], fresh: Sequence[Fact], old: Segment) -> 
     return tuple(facts)
 
 
-def closing_segment(
+def make_closing_segment(
     turns: Sequence[Turn],
     notes: Sequence[Note],
     *,
@@ -115,14 +117,14 @@ def closing_segment(
     if not turns:
         return None
     start, end = turns[0].seq, Seq(turns[-1].seq + 1)
-    facts = extract(turns, notes, start=start, known=known, before=before)
+    facts = extract_facts(turns, notes, start=start, known=known, before=before)
     return _record(
         SegmentId(f"{session_id}:{start}-{end}-closing"),
         session_id,
         start,
         turns,
         notes,
-        gist=gist_of(facts, turns),
+        gist=make_gist(facts, turns),
         facts=facts,
         summariser="extractive",
         degraded=degraded,

@@ -88,7 +88,7 @@ class SentenceSelection:
         return any(_same(candidate, each) for each in self.taken)
 
 
-def varied(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+def limit_similar(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
     """Yield the candidates without more than a few that have the same words around other names and numbers."""
     yielded: Counter[frozenset[str]] = Counter()
     for each in candidates:
@@ -97,7 +97,7 @@ def varied(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
             yield each
 
 
-def rank(candidate: Candidate) -> tuple[float, int, tuple[str, ...]]:
+def rank_key(candidate: Candidate) -> tuple[float, int, tuple[str, ...]]:
     """Return the key that sorts candidates by how long they last, of equal ones the newest first."""
     return (-candidate.lasting, -candidate.age_rank, candidate.sentence.refs)
 

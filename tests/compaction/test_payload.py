@@ -12,18 +12,18 @@ from compaction.payload import (
     Coverage,
     PartKind,
     PayloadPart,
-    as_sent,
     context_built_fields,
     coverage,
-    kept_as_sent,
-    part,
+    is_kept_as_sent,
+    keep_as_sent,
+    make_part,
     payload_digest,
     text_digest,
 )
 
 
 def holding(kind: PartKind, start: int, end: int) -> PayloadPart:
-    return part("user", kind, "words", seq_from=Seq(start), seq_to=Seq(end))
+    return make_part("user", kind, "words", seq_from=Seq(start), seq_to=Seq(end))
 
 
 def test_ranges_are_inclusive_and_joined() -> None:
@@ -48,7 +48,7 @@ def test_each_turn_counts_once() -> None:
 
 def test_parts_without_turns_cover_none() -> None:
     """Prompts, notes and quotes stand for no turn."""
-    payload = [part("system", kind, "words") for kind in PartKind]
+    payload = [make_part("system", kind, "words") for kind in PartKind]
     assert coverage(payload, 2).missing == ((0, 1),)
     assert coverage([], 0) == Coverage((), (), (), ())
 
@@ -56,7 +56,7 @@ def test_parts_without_turns_cover_none() -> None:
 def test_built_fields_name_ranges_and_costs() -> None:
     """Costs are by kind; an evicted range only where there is one."""
     payload = [
-        part("system", PartKind.SYSTEM, "word"),
+        make_part("system", PartKind.SYSTEM, "word"),
         holding(PartKind.EVICTION_NOTE, 0, 4),
         holding(PartKind.TURN, 5, 5),
         holding(PartKind.CURRENT, 6, 6),
@@ -86,9 +86,9 @@ def test_built_fields_name_ranges_and_costs() -> None:
 def test_what_a_part_was_made_of_is_told_by_its_id_alone() -> None:
     """Notes, facts about people, quotes."""
     payload = [
-        part("system", PartKind.NOTE, "On Ada's screen: a map.", refs=("n1",)),
-        part("system", PartKind.PARTICIPANTS, "Ada: I live in Lisbon.", refs=("e#1.0", "e#4.0")),
-        part("system", PartKind.RECALL, "Ada: The code is 7.", refs=("turn:e#3",)),
+        make_part("system", PartKind.NOTE, "On Ada's screen: a map.", refs=("n1",)),
+        make_part("system", PartKind.PARTICIPANTS, "Ada: I live in Lisbon.", refs=("e#1.0", "e#4.0")),
+        make_part("system", PartKind.RECALL, "Ada: The code is 7.", refs=("turn:e#3",)),
     ]
     fields = context_built_fields(payload, summary_revision=0)
     assert (fields["note_ids"], fields["participants"], fields["recall"]) == (["n1"], ["e#1.0", "e#4.0"], ["turn:e#3"])
@@ -98,11 +98,11 @@ def test_what_a_part_was_made_of_is_told_by_its_id_alone() -> None:
 
 def test_a_digest_tells_payloads_apart() -> None:
     """By a word, a role, a kind; never by where one part ends and the next begins."""
-    one = [part("user", PartKind.TURN, "ab"), part("user", PartKind.TURN, "c")]
+    one = [make_part("user", PartKind.TURN, "ab"), make_part("user", PartKind.TURN, "c")]
     others = [
-        [part("user", PartKind.TURN, "a"), part("user", PartKind.TURN, "bc")],
-        [part("assistant", PartKind.TURN, "ab"), part("user", PartKind.TURN, "c")],
-        [part("user", PartKind.CURRENT, "ab"), part("user", PartKind.TURN, "c")],
+        [make_part("user", PartKind.TURN, "a"), make_part("user", PartKind.TURN, "bc")],
+        [make_part("assistant", PartKind.TURN, "ab"), make_part("user", PartKind.TURN, "c")],
+        [make_part("user", PartKind.CURRENT, "ab"), make_part("user", PartKind.TURN, "c")],
     ]
     assert payload_digest(one) == payload_digest(list(one))
     assert all(payload_digest(one) != payload_digest(other) for other in others)
@@ -133,9 +133,9 @@ def test_every_turn_is_in_exactly_one_place(parts: list[tuple[PartKind, int, int
 
 def test_parts_kept_as_they_were_sent_are_named_by_their_digest() -> None:
     """Beside what else a kind is made of; nothing of their words is in the line."""
-    told = as_sent(part("system", PartKind.RECALL, "Ada lives in Lisbon."))
-    other = replace(part("system", PartKind.RECALL, "A quote."), refs=("turn:evening#3",))
+    told = keep_as_sent(make_part("system", PartKind.RECALL, "Ada lives in Lisbon."))
+    other = replace(make_part("system", PartKind.RECALL, "A quote."), refs=("turn:evening#3",))
     fields = context_built_fields([told, other], summary_revision=0, answer_to=7)
     assert fields["as_sent"] == [f"recall:{text_digest('Ada lives in Lisbon.')}"]
     assert (fields["recall"], fields["answer_to"]) == (["turn:evening#3"], 7)
-    assert (kept_as_sent(told), kept_as_sent(other)) == (True, False)
+    assert (is_kept_as_sent(told), is_kept_as_sent(other)) == (True, False)

@@ -20,7 +20,7 @@ from compaction.model import CompactionState, SessionId, Strategy
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.payload import coverage
 from compaction.settings import CompactionSettings, Trigger
-from compaction.summary.ledger import MAX_SUMMARY_CHARS, render
+from compaction.summary.ledger import MAX_SUMMARY_CHARS, render_summary
 from compaction.timeline import CAPACITY
 from tests.compaction.rooms import Room
 from tests.fakes.completion import INVENTED_NAME, INVENTED_NUMBER, Mood, MoodyModel
@@ -266,7 +266,7 @@ class Evening(RuleBasedStateMachine):
             reached = segment.end
         assert reached == stored.state.cursor
         if stored.state.revision != self.rendered_revision:
-            rendered = render(stored.segments)
+            rendered = render_summary(stored.segments)
             assert stored.state.summary == (None if rendered is None else rendered.text)
             self.rendered_revision = stored.state.revision
         assert (

@@ -15,11 +15,11 @@ from compaction.memory.passage import (
     PassageSource,
     Scope,
     TermCounts,
-    embedded_text,
     source_kind,
     source_speakers,
     source_text,
     speaker_matches,
+    text_to_embed,
 )
 from compaction.model import Seq, SessionId, Turn
 
@@ -91,7 +91,7 @@ class InMemoryRecallIndex:
         """Embed what isn't yet."""
         self.model = embedder.model
         for each in self._entries:
-            text = embedded_text(each.source)
+            text = text_to_embed(each.source)
             if each.vector is None and text is not None:
                 (each.vector,) = await embedder.embed([text])
 

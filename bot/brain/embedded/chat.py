@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, asks_about_something, best_match
-from bot.brain.embedded.evidence_sources import recollect
+from bot.brain.embedded.evidence_sources import collect_evidence
 from bot.brain.lexicon import content_stems, is_question, meaning_stem, words_of
 from bot.brain.wakeword import mentions_name
 from bot.time_phrases import format_ago, format_time_range
@@ -49,7 +49,7 @@ class EmbeddedResponder:
         introduced = self._introduced or any(NO_MODEL in message.content for message in context.messages)
         self._introduced = True
         asked = self._asked(context.current)
-        evidence = recollect(context, own_names=self._names)
+        evidence = collect_evidence(context, own_names=self._names)
         evidence += _said_beside(context.current, asked, order=len(evidence))
         said = [
             answer(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
 
 
-def recollect(context: ModelContext, *, own_names: Collection[str]) -> list[Evidence]:
+def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> list[Evidence]:
     """Return what people said and what was seen, oldest first, out of the payload.
 
     Left out: the turn that is answered, and the bot's own words (of a speaker in `own_names`), which are no source.

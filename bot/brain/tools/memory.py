@@ -12,7 +12,7 @@ from bot.brain.tools.tool import MAX_CHARS, RoomTool
 from bot.llm.budget import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
-from compaction.context.build import turn_text
+from compaction.context.build import format_turn
 from compaction.errors import StoreError
 from compaction.language.wording import plain
 from compaction.memory.passage import PassageKind
@@ -81,7 +81,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
             found = await room.recall_turns(first, last)
         except StoreError as error:
             return str(error)
-        lines = [f"turn {turn.seq} {turn_text(turn, zone)}" for turn in found]
+        lines = [f"turn {turn.seq} {format_turn(turn, zone)}" for turn in found]
         return _bounded(lines) or f"There are no turns {first} to {last} in this session."
 
     return (
@@ -112,7 +112,7 @@ def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None
         old = f" This corrects turn {', '.join(str(each.seq) for each in recalled.supersedes)}."
     match recalled.kind:
         case PassageKind.TURN:
-            lines = [turn_text(turn, zone) for turn in recalled.turns]
+            lines = [format_turn(turn, zone) for turn in recalled.turns]
             return f"({place}turn {recalled.seq}.{old})\n" + "\n".join(lines)
         case PassageKind.NOTE:
             return f"({place}seen on {plain(recalled.speaker)}'s screen)\n[{at:%H:%M}] {plain(recalled.text)}"

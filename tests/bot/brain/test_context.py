@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from bot.brain.context import ModelContext, build_context_messages
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.embedded.evidence import EvidenceOrigin
-from bot.brain.embedded.evidence_sources import recollect
+from bot.brain.embedded.evidence_sources import collect_evidence
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.tool import RoomTool
@@ -24,7 +24,7 @@ from bot.llm.port import ChatRole, OfferedTools
 from compaction.budget.messages import MessageToolCall
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
-from compaction.payload import PartKind, coverage, kept_as_sent
+from compaction.payload import PartKind, coverage, is_kept_as_sent
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -162,7 +162,7 @@ async def test_sentences_come_with_speaker_and_time() -> None:
         await talk.say("Cy", "Cy joined the channel.", TurnKind.MEMBERSHIP)
         await talk.memory.add_note(Note(NoteId("n"), START + 33, "Bo", "A map of the harbour."))
         question = await talk.say("Bo", "Roomtone, where is the key?")
-        found = recollect(talk.context(question), own_names=OWN)
+        found = collect_evidence(talk.context(question), own_names=OWN)
     assert [(item.text, item.origin, item.speaker) for item in found] == [
         ("The key is under the pot.", EvidenceOrigin.TURN, "Ada"),
         ("It is blue.", EvidenceOrigin.TURN, "Ada"),
@@ -184,7 +184,7 @@ async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers()
         await talk.memory.settle()
         question = await talk.say("Cy", "Roomtone, which town does Ada want to visit?")
         context = talk.context(question)
-        found = [item for item in recollect(context, own_names=OWN) if item.origin is EvidenceOrigin.SUMMARY]
+        found = [item for item in collect_evidence(context, own_names=OWN) if item.origin is EvidenceOrigin.SUMMARY]
         said = [piece async for piece in EmbeddedResponder(names=("Roomtone",), zone=UTC).respond(context)]
     assert all("Lisbon" not in part.content for part in context.parts if part.kind.value != "summary")
     lisbon = [item for item in found if "Lisbon" in item.text]
@@ -280,7 +280,7 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
     ]
     assert context.messages[2].tool_calls == STEP.calls
     assert len(context.parts) == 5
-    assert (context.parts[-1].kind, kept_as_sent(context.parts[-1])) == (PartKind.TOOL, True)
+    assert (context.parts[-1].kind, is_kept_as_sent(context.parts[-1])) == (PartKind.TOOL, True)
     assert context.parts[-1].content == "memory_search({})\nmemory_search: Bo: under the pot."
     assert context.tools is not None
     assert [offer.name for offer in context.tools.offers] == [MEMORY_SEARCH]

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.context import build_context_messages
-from bot.brain.embedded.evidence_sources import recollect
+from bot.brain.embedded.evidence_sources import collect_evidence
 from bot.brain.recall_quotes import QuoteFinder, select_turns_surely_sent
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.settings import RecallSettings
@@ -79,7 +79,7 @@ async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
         assert kinds[-2:] == [PartKind.RECALL, PartKind.CURRENT]
         assert FACT in context.messages[-2].content
         assert coverage(context.parts, room.memory.total_turns).missing == ()
-        found = [each for each in recollect(context, own_names=()) if each.text == FACT]
+        found = [each for each in collect_evidence(context, own_names=()) if each.text == FACT]
         assert [(each.speaker, each.order) for each in found] == [("Dora", 0)]
 
 

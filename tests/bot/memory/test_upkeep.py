@@ -17,7 +17,7 @@ from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.tiers import Tier
 from compaction.model import Note, NoteId, Seq, SessionId
-from compaction.payload import PartKind, part, text_digest
+from compaction.payload import PartKind, make_part, text_digest
 from compaction.settings import PeopleSettings, TierSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import GUILD, Evening
@@ -33,7 +33,7 @@ DAY_S = 86_400.0
 def filled(evening: Evening, share: float) -> None:
     """Let a prompt have been sent that fills so much of the context."""
     tokens = round(share * evening.max_input_tokens)
-    evening.keeper.sent([part("user", PartKind.TURN, "x", count=lambda _: tokens - 6)])
+    evening.keeper.sent([make_part("user", PartKind.TURN, "x", count=lambda _: tokens - 6)])
 
 
 @pytest.mark.asyncio
@@ -287,7 +287,7 @@ async def test_a_store_that_fails_costs_nothing_but_time(tmp_path: Path, monkeyp
 async def test_prompts_that_were_sent_are_kept_once(tmp_path: Path) -> None:
     """By digest, off the way of the reply."""
     async with Evening(tmp_path / "a.db") as evening:
-        system = part("system", PartKind.SYSTEM, "You take part.")
+        system = make_part("system", PartKind.SYSTEM, "You take part.")
         for _ in range(2):
             evening.keeper.sent([system])
             await evening.keeper.tend()

@@ -23,7 +23,7 @@ from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import RecallHit
 from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
-from compaction.payload import PartKind, coverage, part
+from compaction.payload import PartKind, coverage, make_part
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -250,7 +250,7 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
             text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
             return tuple(
                 Quote(
-                    part("system", PartKind.RECALL, f"{when}{text}"),
+                    make_part("system", PartKind.RECALL, f"{when}{text}"),
                     RecallHit(
                         PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0
                     ),

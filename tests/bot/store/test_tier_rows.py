@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.store.tier_rows import AccessCount, StoredTier, record_values, tier_from_row, with_accesses
-from compaction.memory.segment_record import record_of
+from compaction.memory.segment_record import make_record
 from compaction.memory.tiers import TieredSegment
 from tests.compaction.summary.test_ledger import batch, fact
 
@@ -31,7 +31,7 @@ def test_segment_without_a_row_is_new() -> None:
 
 def test_record_survives_its_columns() -> None:
     """Whatever was written is read again."""
-    record = record_of(SEGMENT, superseded=frozenset(), task_completed=True, at=50.0)
+    record = make_record(SEGMENT, superseded=frozenset(), task_completed=True, at=50.0)
     written = record_values(record) | {"compressed_at_turn": 40, "relevance_score": record.relevance_score}
     standing = tier_from_row(SEGMENT, row(**written), {})
     assert standing.kept.record == record
@@ -41,7 +41,7 @@ def test_record_survives_its_columns() -> None:
 
 def test_retrievals_are_told_with_the_record() -> None:
     """How often, when last, and what that makes of its relevance."""
-    record = record_of(SEGMENT, superseded=frozenset(), task_completed=False, at=50.0)
+    record = make_record(SEGMENT, superseded=frozenset(), task_completed=False, at=50.0)
     read = StoredTier(TieredSegment(SEGMENT, 9, 31), AccessCount(3, 90.0, 0.8))
     assert (with_accesses(read, record).access_count, with_accesses(read, record).last_accessed) == (3, 90.0)
     assert with_accesses(read, record).relevance_score == 0.8

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.budget.fit import CUTTABLE, LeftOut, PartCandidates, fit
+from compaction.budget.fit import CUTTABLE, LeftOut, PartCandidates, fit_parts
 from compaction.budget.rolling import RollingPolicy
 from compaction.errors import ContextOverflowError
 
@@ -35,7 +35,7 @@ def sent(limit: int, *, turns: int = 12, summary: int = 20, notes: int = 2, reca
     """Fit a prompt of 10, turns of 10 each, notes and quotes of 6 each, and a current turn of 10."""
     return [
         each.content
-        for each in fit(
+        for each in fit_parts(
             PartCandidates(
                 fixed=(Sized("prompt", 10),),
                 summary=(Sized("summary", summary),),
@@ -91,7 +91,7 @@ def test_the_newest_turns_go_at_the_very_last() -> None:
 def test_nothing_but_the_prompt() -> None:
     """A payload without turns or current turn is fine."""
     prompt = Sized("prompt", 10)
-    assert fit(PartCandidates(fixed=(prompt,)), max_input_tokens=10, newest=3, describe=described) == (prompt,)
+    assert fit_parts(PartCandidates(fixed=(prompt,)), max_input_tokens=10, newest=3, describe=described) == (prompt,)
 
 
 # Every kind of part, with ten tokens each; the turns are four, the newest two of which are protected.
@@ -116,13 +116,13 @@ def test_the_order_of_worth(missing: int) -> None:
     """With room for all but so many, exactly the least of the design page's order are missing."""
     everything = ["prompt", "current", *LEAST_FIRST]
     limit = 10 * (len(everything) - missing) + NOTE_TOKENS
-    kept = [each.content for each in fit(EVERYTHING, max_input_tokens=limit, newest=2, describe=described)]
+    kept = [each.content for each in fit_parts(EVERYTHING, max_input_tokens=limit, newest=2, describe=described)]
     assert {each for each in kept if not each.startswith("cut")} == set(everything) - set(LEAST_FIRST[:missing])
 
 
 def test_the_order_in_which_parts_are_sent() -> None:
     """What rarely changes stands first, so that a provider may keep it; what is about the question stands last."""
-    whole = fit(EVERYTHING, max_input_tokens=1_000, newest=2, describe=described)
+    whole = fit_parts(EVERYTHING, max_input_tokens=1_000, newest=2, describe=described)
     assert [each.content for each in whole] == [
         *("prompt", "c0", "c1", "summary", "p0", "t0", "t1", "t2", "t3"),
         *("s0", "s1", "n0", "q0", "q1", "a0", "current"),
@@ -136,14 +136,16 @@ def test_rolling_evicts_the_window_and_keeps_the_rest() -> None:
         fixed=(Sized("prompt", 10),), turns=turns, notes=(Sized("n0", 10),), current=(Sized("current", 10),)
     )
     policy = RollingPolicy(min_keep_messages=5)
-    sent = fit(offered, max_input_tokens=200, newest=5, describe=described, rolling=policy)
+    sent = fit_parts(offered, max_input_tokens=200, newest=5, describe=described, rolling=policy)
     assert [each.content for each in sent if each.content.startswith("t")] == [f"t{number}" for number in range(7, 20)]
     assert sum(each.tokens for each in sent) == 160 + NOTE_TOKENS
     assert "n0" in [each.content for each in sent]
     # With room for all of it nothing is evicted.
-    assert len(fit(offered, max_input_tokens=230, newest=5, describe=described, rolling=policy)) == 23
+    assert len(fit_parts(offered, max_input_tokens=230, newest=5, describe=described, rolling=policy)) == 23
     # The newest few stay while anything else can go.
-    tight = [each.content for each in fit(offered, max_input_tokens=80, newest=5, describe=described, rolling=policy)]
+    tight = [
+        each.content for each in fit_parts(offered, max_input_tokens=80, newest=5, describe=described, rolling=policy)
+    ]
     assert tight == ["prompt", tight[1], "t15", "t16", "t17", "t18", "t19", "current"]
     assert "n0" in tight[1]
 
@@ -166,7 +168,7 @@ def test_never_over_the_limit_and_in_order(sizes: dict[str, list[int]], limit: i
         **{name: tuple(Sized(f"{name} {at}", size) for at, size in enumerate(each)) for name, each in sizes.items()},
     )
     policy = RollingPolicy(min_keep_messages=newest) if rolling else None
-    sent = fit(offered, max_input_tokens=limit, newest=newest, describe=described, rolling=policy)
+    sent = fit_parts(offered, max_input_tokens=limit, newest=newest, describe=described, rolling=policy)
     assert sum(each.tokens for each in sent) <= limit
     kept = {name: [each for each in getattr(offered, name) if each in sent] for name in CUTTABLE}
     for name in CUTTABLE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.budget.messages import Message, MessageToolCall, bundles, steps
+from compaction.budget.messages import Message, MessageToolCall, group_messages, message_steps
 
 
 def test_calls_and_their_results_are_one_bundle() -> None:
@@ -16,7 +16,7 @@ def test_calls_and_their_results_are_one_bundle() -> None:
         Message("tool", "again", tool_call_id="a"),
         Message("tool", "of nobody", tool_call_id="z"),
     ]
-    assert bundles(messages) == [(0,), (1, 2, 3), (4, 5), (6,)]
+    assert group_messages(messages) == [(0,), (1, 2, 3), (4, 5), (6,)]
 
 
 def test_steps_are_counted_by_the_models_answers() -> None:
@@ -29,4 +29,4 @@ def test_steps_are_counted_by_the_models_answers() -> None:
         Message("assistant", "…", step=7),
         Message("user", "…"),
     ]
-    assert steps(messages) == [0, 0, 0, 1, 7, 8]
+    assert message_steps(messages) == [0, 0, 0, 1, 7, 8]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.budget.messages import Message, MessageToolCall, bundles
+from compaction.budget.messages import Message, MessageToolCall, group_messages
 from compaction.budget.trim import TrimOptions, TrimStrategy, trim_conversation
 from compaction.payload import PartKind
 from compaction.tokens import estimate_tokens
@@ -190,7 +190,7 @@ def test_any_trimming(
     remaining = iter(messages)
     assert all(any(each is candidate for candidate in remaining) for each in rest)
     assert len(notes) == (len(rest) < len(messages))
-    for bundle in bundles(messages):
+    for bundle in group_messages(messages):
         together = [any(messages[at] is each for each in rest) for at in bundle]
         assert all(together) or not any(together)
     least = trim_conversation(messages, 0, options)

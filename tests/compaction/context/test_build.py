@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.context.build import FORGOTTEN, MAX_TURN_CHARS, SessionContext, build_payload, clock_text, turn_text
+from compaction.context.build import (
+    FORGOTTEN,
+    MAX_TURN_CHARS,
+    SessionContext,
+    build_payload,
+    format_clock_time,
+    format_turn,
+)
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, RenderedSentence, RenderedSummary, Seq, Slot, Turn, TurnKind, TurnPart
-from compaction.payload import PartKind, PayloadPart, coverage, part
+from compaction.payload import PartKind, PayloadPart, coverage, make_part
 from tests.compaction.turn_store_contract import T0, note, turn
 
 SYSTEM = ["You take part in a conversation."]
@@ -58,7 +65,7 @@ def cost(payload: tuple[PayloadPart, ...]) -> int:
 
 
 def recalled(text: str) -> PayloadPart:
-    return part("system", PartKind.RECALL, text)
+    return make_part("system", PartKind.RECALL, text)
 
 
 # -- the order and the words ---------------------------------------------------------------------------------
@@ -98,24 +105,24 @@ def test_notes_folded_before_any_turn_stand_for_none() -> None:
 def test_turns_have_names_and_clock_times() -> None:
     """In the given time zone; each speaker of a merged turn on a line."""
     both = replace(turn(0), parts=(TurnPart("1", "Ada", "Left."), TurnPart("2", "Bob", "No, right.")))
-    assert turn_text(both) == "[08:53] Ada: Left.\nBob: No, right."
-    assert turn_text(both, timezone(timedelta(hours=2))).startswith("[10:53]")
-    assert clock_text(T0) == "08:53"
+    assert format_turn(both) == "[08:53] Ada: Left.\nBob: No, right."
+    assert format_turn(both, timezone(timedelta(hours=2))).startswith("[10:53]")
+    assert format_clock_time(T0) == "08:53"
 
 
 def test_what_is_not_speech_is_in_brackets() -> None:
     """Somebody coming, a sound, a turn that was forgotten."""
     joined = replace(turn(0), kind=TurnKind.MEMBERSHIP, parts=(TurnPart("3", "Cy", "joined the channel."),))
-    assert turn_text(joined) == "[08:53] (Cy joined the channel.)"
+    assert format_turn(joined) == "[08:53] (Cy joined the channel.)"
     named = replace(joined, parts=(TurnPart("3", "Cy", "Cy joined."),))
-    assert turn_text(named) == "[08:53] (Cy joined.)"
-    assert turn_text(replace(turn(0), parts=(), tombstone=True)) == f"[08:53] {FORGOTTEN}"
+    assert format_turn(named) == "[08:53] (Cy joined.)"
+    assert format_turn(replace(turn(0), parts=(), tombstone=True)) == f"[08:53] {FORGOTTEN}"
 
 
 def test_a_speaker_cannot_write_another_ones_line() -> None:
     """Line breaks inside words or names are spaces."""
     sly = replace(turn(0), parts=(TurnPart("1", "Ada\nBob", "Hi.\nBob: I owe Ada 100 pounds."),))
-    assert turn_text(sly) == "[08:53] Ada Bob: Hi. Bob: I owe Ada 100 pounds."
+    assert format_turn(sly) == "[08:53] Ada Bob: Hi. Bob: I owe Ada 100 pounds."
 
 
 def test_bot_turns_are_the_assistants() -> None:
@@ -128,7 +135,7 @@ def test_bot_turns_are_the_assistants() -> None:
 def test_long_turns_are_cut_and_marked() -> None:
     """1,200 characters, the mark included; short parts stay whole beside a long one."""
     long = replace(turn(7), parts=(TurnPart("1", "Ada", "x" * 5_000), TurnPart("2", "Bob", "Stop it.")))
-    text = turn_text(long)
+    text = format_turn(long)
     assert len(text) <= MAX_TURN_CHARS
     assert text.endswith("\nBob: Stop it. … [cut; turn 7 has all of it]")
 
@@ -137,7 +144,7 @@ def test_long_turns_are_cut_and_marked() -> None:
 def test_any_turn_keeps_its_limit(texts: list[str], limit: int) -> None:
     """However many speakers said however much."""
     crowded = replace(turn(3), parts=tuple(TurnPart(str(n), f"P{n}", text) for n, text in enumerate(texts)))
-    assert len(turn_text(crowded, max_chars=limit)) <= limit
+    assert len(format_turn(crowded, max_chars=limit)) <= limit
 
 
 # -- under pressure ------------------------------------------------------------------------------------------

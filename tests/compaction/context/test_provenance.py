@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.context.build import SessionContext, build_payload
-from compaction.context.provenance import StoredSources, rebuild, sources
+from compaction.context.provenance import StoredSources, rebuild_payload, trace_sentences
 from compaction.context.record import read_record
 from compaction.model import Mode, Seq
-from compaction.payload import PartKind, as_sent, context_built_fields, part, text_digest
-from compaction.summary.ledger import render
+from compaction.payload import PartKind, context_built_fields, keep_as_sent, make_part, text_digest
+from compaction.summary.ledger import render_summary
 from tests.compaction.summary.test_ledger import batch, fact
 from tests.compaction.turn_store_contract import EVENING, note, turn
 
@@ -27,7 +27,7 @@ def context(window: range, *, current: int | None = None, limit: int = 100_000) 
         mode=Mode.SUMMARY,
         total_turns=window.stop,
         cursor=Seq(20),
-        summary=render(folded),
+        summary=render_summary(folded),
         summary_revision=2,
         summary_started_at=folded[0].started_at,
         summary_ended_at=folded[1].ended_at,
@@ -72,7 +72,7 @@ def test_whatever_was_sent_comes_out_again(length: int, after: int, limit: int) 
     line, payload = logged(made)
     record = read_record(line)
     assert record is not None
-    rebuilt = rebuild(record, kept(made))
+    rebuilt = rebuild_payload(record, kept(made))
     assert [(part.role, part.kind, part.content) for part in rebuilt.payload] == [
         (part.role, part.kind, part.content) for part in payload
     ]
@@ -88,9 +88,9 @@ def test_a_word_that_changed_since_is_noticed() -> None:
     assert record is not None
     store = kept(made)
     other = replace(store, turns={**store.turns, 22: turn(22, "Something else.")})
-    assert rebuild(record, other).exact is False
-    assert rebuild(replace(record, digest=None), store).exact is None
-    gone = rebuild(record, StoredSources())
+    assert rebuild_payload(record, other).exact is False
+    assert rebuild_payload(replace(record, digest=None), store).exact is None
+    gone = rebuild_payload(record, StoredSources())
     assert gone.exact is False
     assert "Turn 29, the one that was answered, is not stored any more." in gone.lost
     assert any(sentence.startswith("Turns 20, 21, 22") and "and 1 more" in sentence for sentence in gone.lost)
@@ -103,19 +103,19 @@ def test_parts_of_another_kind_are_told_as_lost() -> None:
     line["tokens"] = {**line["tokens"], PartKind.TOOL.value: 12}
     record = read_record(line)
     assert record is not None
-    assert rebuild(record, kept(made)).lost == ("What was sent as tool is not stored.",)
+    assert rebuild_payload(record, kept(made)).lost == ("What was sent as tool is not stored.",)
 
 
 def test_sentences_have_their_sources_also_when_a_segment_was_made_again() -> None:
     """Those that are still said have theirs; what nobody says any more is told without one."""
     old = [batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411."))]
-    summary = render(old)
+    summary = render_summary(old)
     assert summary is not None
-    found = sources(summary.text, old)
+    found = trace_sentences(summary.text, old)
     assert [each.text for each in found] == [sentence.text for sentence in summary.sentences]
     assert [each.sentence.turn_seqs for each in found if each.sentence] == [(1,), (12,)]
     made_again = [old[0], batch(1, fact(13, "The gate has a code."))]
-    first, second = sources(summary.text, made_again)
+    first, second = trace_sentences(summary.text, made_again)
     assert first.sentence is not None
     assert first.sentence.segment_ids == (old[0].id,)
     assert (second.text, second.sentence) == ("Ada: The gate code is 4411.", None)
@@ -124,7 +124,7 @@ def test_sentences_have_their_sources_also_when_a_segment_was_made_again() -> No
 @given(st.text(max_size=200))
 def test_no_word_of_a_summary_gets_lost(summary: str) -> None:
     """Whatever the text, its sources together are the text."""
-    told = " ".join(each.text for each in sources(summary, [batch(0, fact(1, "We rent the cabin."))]))
+    told = " ".join(each.text for each in trace_sentences(summary, [batch(0, fact(1, "We rent the cabin."))]))
     assert told.split() == summary.split()
 
 
@@ -132,14 +132,14 @@ def test_spoken_conversation_comes_out_again() -> None:
     """Its instructions in parts as they were sent, its window with the turn that is answered, what tools answered."""
     window = tuple(turn(seq) for seq in range(20, 26))
     told = (
-        part("system", PartKind.SYSTEM, SYSTEM),
-        as_sent(part("system", PartKind.PARTICIPANTS, "People here:\nAda, who has said: I live in Lisbon.")),
-        as_sent(part("system", PartKind.SUMMARY, "Session conversation summary:\nThey rent the cabin.")),
-        as_sent(part("system", PartKind.RECALL, "Recalled from earlier:\n[21:04] Ada: Hello.")),
+        make_part("system", PartKind.SYSTEM, SYSTEM),
+        keep_as_sent(make_part("system", PartKind.PARTICIPANTS, "People here:\nAda, who has said: I live in Lisbon.")),
+        keep_as_sent(make_part("system", PartKind.SUMMARY, "Session conversation summary:\nThey rent the cabin.")),
+        keep_as_sent(make_part("system", PartKind.RECALL, "Recalled from earlier:\n[21:04] Ada: Hello.")),
     )
     made = replace(context(range(20, 26)), summary=None, live_notes=())
     items = build_payload(made)
-    tools = (as_sent(part("tool", PartKind.TOOL, "clock: 21:04")),)
+    tools = (keep_as_sent(make_part("tool", PartKind.TOOL, "clock: 21:04")),)
     payload = (*told, *items, *tools)
     fields = context_built_fields(payload, summary_revision=2, cursor=20, utc_offset_s=0.0, answer_to=25)
     record = read_record({"event": "model_context_built", "session_id": EVENING, **fields})
@@ -150,10 +150,10 @@ def test_spoken_conversation_comes_out_again() -> None:
         prompts={text_digest(SYSTEM): SYSTEM},
         texts={text_digest(each.content): each.content for each in (*told[1:], *tools)},
     )
-    rebuilt = rebuild(record, store)
+    rebuilt = rebuild_payload(record, store)
     assert [(each.role, each.content) for each in rebuilt.payload] == [(each.role, each.content) for each in payload]
     assert (rebuilt.exact, rebuilt.lost) == (True, ())
-    less = rebuild(record, replace(store, texts={}))
+    less = rebuild_payload(record, replace(store, texts={}))
     assert less.exact is False
     assert less.lost == (
         "What was sent as participants, recall, summary, tool is not stored any more: something was forgotten since.",

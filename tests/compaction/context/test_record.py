@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.context.record import note_ids, quoted_from, read_record
+from compaction.context.record import cited_passages, note_ids, read_record
 from compaction.memory.passage import PassageKind
 
 
@@ -59,7 +59,7 @@ def test_spoken_lines_say_so_and_what_was_kept_as_sent() -> None:
     assert record.spoken
     assert record.texts == (("note", "00ff"),)
     assert note_ids(record) == ("a",)
-    assert quoted_from(record.recall) == (("turn:e#3@0", PassageKind.TURN, "e", "3"),)
+    assert cited_passages(record.recall) == (("turn:e#3@0", PassageKind.TURN, "e", "3"),)
     written = read_record({**line, "tokens": {"current": 3}})
     assert written is not None
     assert not written.spoken

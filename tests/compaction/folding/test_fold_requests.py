@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.folding.fold_requests import batch_again, context_before, due_batch, just_before
+from compaction.folding.fold_requests import first_context_turn, request_for_batch, request_for_repair, turns_before
 from compaction.folding.state import Run
 from compaction.language.elliptic import REACH_TURNS
 from compaction.model import RunId, SegmentId, Seq, Strategy
@@ -31,7 +31,7 @@ def timeline(first: int, total: int) -> Timeline:
 
 def test_due_batch_has_its_turns_and_those_before_it() -> None:
     """As many before as a bare correction reaches, as far as they are in memory."""
-    made = due_batch(
+    made = request_for_batch(
         run(20, notes=("a",)),
         timeline(0, 81),
         LEDGER,
@@ -45,14 +45,14 @@ def test_due_batch_has_its_turns_and_those_before_it() -> None:
     assert [each.ref for each in made.known] == ["s0#0", "s1#0"]
     assert made.previous is not None
     assert "Braemar" in made.previous
-    assert context_before(timeline(18, 81), Seq(20)) == (turn(18), turn(19))
-    assert just_before(Seq(3)) == 0
+    assert turns_before(timeline(18, 81), Seq(20)) == (turn(18), turn(19))
+    assert first_context_turn(Seq(3)) == 0
 
 
 def test_batch_made_again_knows_only_what_was_before_it() -> None:
     """Its own segment and later ones have not been said yet."""
     stored = [turn(seq) for seq in range(5, 20)]
-    made = batch_again(run(10), SegmentId("s1"), stored, LEDGER, strategy=Strategy.LEDGER)
+    made = request_for_repair(run(10), SegmentId("s1"), stored, LEDGER, strategy=Strategy.LEDGER)
     assert [each.seq for each in made.turns] == list(range(10, 20))
     assert [each.seq for each in made.before] == list(range(5, 10))
     assert [each.ref for each in made.known] == ["s0#0"]

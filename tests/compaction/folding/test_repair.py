@@ -8,9 +8,9 @@ from compaction.folding.events import FoldLanded, FoldStarted
 from compaction.folding.machine import REPAIR_ATTEMPTS
 from compaction.model import Fact, Seq, Slot, Strategy
 from compaction.settings import CompactionSettings
-from compaction.summary.ledger import SegmentLedger, render
+from compaction.summary.ledger import SegmentLedger, render_summary
 from compaction.summary.port import Fold
-from compaction.summary.segments import repaired_segment
+from compaction.summary.segments import make_repaired_segment
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import segment as stored_segment
 from tests.fakes.completion import Mood, MoodyModel
@@ -64,7 +64,7 @@ def test_outage_is_mended_oldest_first() -> None:
             stored = await room.store.load(EVENING)
             assert stored.segments == room.memory.segments
             assert stored.state.revision == 7
-            rendered = render(stored.segments)
+            rendered = render_summary(stored.segments)
             assert rendered is not None
             assert stored.state.summary == rendered.text == room.memory.state.summary
             assert room.logged("voice_context_compaction_completed")[-1]["repairs"] == "evening:20-30"
@@ -185,7 +185,7 @@ def test_superseded_facts_keep_their_numbers() -> None:
             Fact(Seq(5), Slot.PEOPLE, "Cy", 5.0, "I'm allergic to walnuts."),
         ),
     )
-    made = repaired_segment(old, fold, later=ledger.claims_after(old.id), summariser="llm ledger.v2", at=5.0)
+    made = make_repaired_segment(old, fold, later=ledger.claims_after(old.id), summariser="llm ledger.v2", at=5.0)
     assert [fact.text for fact in made.facts] == [
         "There are two stoves in the cabin in Braemar.",
         "The gate code is 4411.",
@@ -197,12 +197,12 @@ def test_superseded_facts_keep_their_numbers() -> None:
     assert "4411" not in rendered.text
     assert "7023" in rendered.text
     assert "Braemar" in rendered.text
-    assert rendered == render([made, later])
+    assert rendered == render_summary([made, later])
 
 
 def test_too_few_new_facts_leave_old_ones_in_place() -> None:
     """So that no number is without a fact."""
     old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
     later = SegmentLedger([old, replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,))]).claims_after(old.id)
-    made = repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v2", at=5.0)
+    made = make_repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v2", at=5.0)
     assert made.facts == (OTHER, OLD)

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.folding.state import Run, SessionState, adopted, begun, dropped, failed, landed, made
+from compaction.folding.state import (
+    Run,
+    SessionState,
+    adopt_stored,
+    await_landing,
+    begin_run,
+    drop_run,
+    fail_run,
+    land_run,
+)
 from compaction.model import CompactionState, NoteId, RunId, Seq
 from compaction.notes import NoteBuffer
 from tests.compaction.turn_store_contract import landing, note
@@ -28,8 +37,10 @@ def test_restored_state_has_nothing_in_flight() -> None:
 def test_landing_moves_cursor_summary_notes_and_revision_at_once() -> None:
     """A note that is pending meanwhile stays."""
     state = SessionState(notes=NoteBuffer(pending=(note("a"), note("b"))), failures=2, hold_until=5.0)
-    state = made(begun(state, run(note_ids=("a",))), RunId("r1"), landing(0, 10, revision=0, note_ids=["a"]))
-    after = landed(state, RunId("r1"))
+    state = await_landing(
+        begin_run(state, run(note_ids=("a",))), RunId("r1"), landing(0, 10, revision=0, note_ids=["a"])
+    )
+    after = land_run(state, RunId("r1"))
     assert (after.memory.cursor, after.memory.revision) == (10, 1)
     assert after.notes.pending == (note("b"),)
     assert (after.run, after.failures, after.hold_until) == (None, 0, None)
@@ -38,37 +49,37 @@ def test_landing_moves_cursor_summary_notes_and_revision_at_once() -> None:
 def test_degraded_landing_leaves_the_model_resting() -> None:
     """That the fallback works says nothing of the model."""
     state = SessionState(model_failures=3, model_rest_until=9.0)
-    state = made(begun(state, run(degraded=True)), RunId("r1"), landing(0, 10, revision=0))
-    after = landed(state, RunId("r1"))
+    state = await_landing(begin_run(state, run(degraded=True)), RunId("r1"), landing(0, 10, revision=0))
+    after = land_run(state, RunId("r1"))
     assert (after.model_failures, after.model_rest_until) == (3, 9.0)
 
 
 def test_nothing_lands_without_a_landing() -> None:
     """A run whose segment isn't made yet can't have been written."""
-    state = begun(SessionState(), run())
-    assert landed(state, RunId("r1")) == state
+    state = begin_run(SessionState(), run())
+    assert land_run(state, RunId("r1")) == state
 
 
 def test_other_runs_change_nothing() -> None:
     """Whatever the answer."""
-    state = begun(SessionState(), run())
+    state = begin_run(SessionState(), run())
     other = RunId("r0")
-    assert made(state, other, landing(0, 10, revision=0)) == state
-    assert landed(state, other) == state
-    assert failed(state, other, model_failures=1, hold_until=1.0, model_rest_until=None) == state
+    assert await_landing(state, other, landing(0, 10, revision=0)) == state
+    assert land_run(state, other) == state
+    assert fail_run(state, other, model_failures=1, hold_until=1.0, model_rest_until=None) == state
 
 
 def test_second_run_in_flight_is_a_mistake() -> None:
     """The one thing the machine must never ask for."""
     with pytest.raises(AssertionError, match="two runs"):
-        begun(begun(SessionState(), run()), run("r2"))
+        begin_run(begin_run(SessionState(), run()), run("r2"))
 
 
 @given(have=st.tuples(st.integers(0, 50), st.integers(0, 50)), stored=st.tuples(st.integers(0, 50), st.integers(0, 50)))
 def test_adopting_never_moves_the_cursor_back(have: tuple[int, int], stored: tuple[int, int]) -> None:
     """Neither cursor nor revision retreats, whatever the store claims."""
     state = SessionState(memory=CompactionState(cursor=Seq(have[0]), revision=have[1]))
-    after = adopted(state, CompactionState(cursor=Seq(stored[0]), revision=stored[1]), ended=False)
+    after = adopt_stored(state, CompactionState(cursor=Seq(stored[0]), revision=stored[1]), ended=False)
     assert after.memory.cursor >= state.memory.cursor
     assert after.memory.revision >= state.memory.revision
 
@@ -76,7 +87,7 @@ def test_adopting_never_moves_the_cursor_back(have: tuple[int, int], stored: tup
 def test_adopting_lets_go_of_the_notes_that_are_gone() -> None:
     """Live or pending; those that the store could not know of yet stay."""
     notes = NoteBuffer(live=(note("live"), note("shown")), pending=(note("waits"), note("folded")))
-    after = adopted(
+    after = adopt_stored(
         SessionState(notes=notes), CompactionState(revision=1), ended=False, gone={NoteId("shown"), NoteId("folded")}
     )
     assert after.notes == NoteBuffer(live=(note("live"),), pending=(note("waits"),))
@@ -85,4 +96,4 @@ def test_adopting_lets_go_of_the_notes_that_are_gone() -> None:
 def test_dropped_run_is_gone() -> None:
     """And nothing else."""
     state = SessionState(failures=1)
-    assert dropped(begun(state, run())) == state
+    assert drop_run(begin_run(state, run())) == state

@@ -7,7 +7,7 @@ import pytest
 from compaction.language.claims import claim_of, corrects, reference_of, with_reference, without_reference
 from compaction.language.wording import without_preamble
 from compaction.model import Fact, Seq, Slot
-from compaction.summary.extractive import extract
+from compaction.summary.extractive import extract_facts
 from tests.compaction.turn_store_contract import turn
 
 
@@ -147,8 +147,8 @@ def test_what_a_bare_correction_is_about_can_be_read_and_left_out() -> None:
 
 def test_people_correct_only_themselves_about_themselves() -> None:
     """Two birthdays of two people both hold; one person's second one corrects the first."""
-    (adas,) = extract((turn(0, "My birthday is on 14 October."),), start=Seq(0))
-    (bobs,) = extract((turn(1, "My birthday is on 25 October.", speaker="Bob"),), start=Seq(1))
-    (hers,) = extract((turn(2, "My birthday is on 15 October."),), start=Seq(2))
+    (adas,) = extract_facts((turn(0, "My birthday is on 14 October."),), start=Seq(0))
+    (bobs,) = extract_facts((turn(1, "My birthday is on 25 October.", speaker="Bob"),), start=Seq(1))
+    (hers,) = extract_facts((turn(2, "My birthday is on 15 October."),), start=Seq(2))
     assert not corrects(claim_of(bobs), claim_of(adas))
     assert corrects(claim_of(hers), claim_of(adas))

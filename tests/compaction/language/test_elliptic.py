@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.language.elliptic import REACH_TURNS, SpokenSentence, corrects_barely, reference
+from compaction.language.elliptic import REACH_TURNS, SpokenSentence, find_reference, is_bare_correction
 
 BARE = (
     "No, it is Sunday now.",
@@ -49,13 +49,13 @@ WHOLE = (
 @pytest.mark.parametrize("text", BARE)
 def test_what_gives_a_value_and_no_subject_corrects_barely(text: str) -> None:
     """However somebody takes back what was said."""
-    assert corrects_barely(text)
+    assert is_bare_correction(text)
 
 
 @pytest.mark.parametrize("text", WHOLE)
 def test_what_names_its_subject_or_gives_nothing_does_not(text: str) -> None:
     """It can be understood alone, or there is nothing to understand."""
-    assert not corrects_barely(text)
+    assert not is_bare_correction(text)
 
 
 def about(*said: str, gap: int = 1) -> str | None:
@@ -63,7 +63,7 @@ def about(*said: str, gap: int = 1) -> str | None:
     sayings = [SpokenSentence(seq, *each.split(": ", 1)) for seq, each in enumerate(said)]
     last = sayings[-1]
     sayings[-1] = SpokenSentence(last.seq + gap - 1, last.speaker, last.text)
-    found = reference(sayings, len(sayings) - 1)
+    found = find_reference(sayings, len(sayings) - 1)
     return None if found is None else sayings[found].text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.language.sentence_cache import empty_sentence_caches, sentence_cache
+from compaction.language.sentence_cache import clear_sentence_caches, sentence_cache
 
 
 def test_a_sentence_is_worked_on_once_until_it_is_forgotten() -> None:
@@ -19,7 +19,7 @@ def test_a_sentence_is_worked_on_once_until_it_is_forgotten() -> None:
     length("ccc")
     length("bb")
     assert worked_on == ["a", "bb", "ccc", "bb"]
-    empty_sentence_caches()
+    clear_sentence_caches()
     length("bb")
     assert worked_on[-1] == "bb"
     assert len(worked_on) == 5

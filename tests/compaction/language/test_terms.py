@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.language.terms import MAX_TERM_CHARS, MAX_TERMS, folded, terms
+from compaction.language.terms import MAX_TERM_CHARS, MAX_TERMS, normalized_words, terms
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_long_texts_are_bounded() -> None:
 
 def test_names_keep_their_empty_words() -> None:
     """'The Who' is a name."""
-    assert folded("The Who") == ("the", "who")
+    assert normalized_words("The Who") == ("the", "who")

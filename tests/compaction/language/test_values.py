@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.language.values import Kind, Value, alike, is_hour, values, without_times
+from compaction.language.values import Kind, Value, is_hour, same_value, values, without_times
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,10 @@ def test_values_are_read_with_their_kinds(text: str, found: str) -> None:
 def test_dates_are_alike_as_far_as_they_go() -> None:
     """'The 9th' may be the 9th of July, and is not the 10th."""
     whole, day, month = (Value(Kind.DATE, what) for what in ("9 july", "9", "july"))
-    assert alike(whole, day)
-    assert alike(month, whole)
-    assert not alike(whole, Value(Kind.DATE, "10 july"))
-    assert not alike(Value(Kind.TIME, "9:00"), Value(Kind.TIME, "9:30"))
+    assert same_value(whole, day)
+    assert same_value(month, whole)
+    assert not same_value(whole, Value(Kind.DATE, "10 july"))
+    assert not same_value(Value(Kind.TIME, "9:00"), Value(Kind.TIME, "9:30"))
 
 
 def test_hours_are_figures_up_to_twelve() -> None:

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from compaction.memory.export_format import (
     ExportFormatError,
+    build_queue,
     is_queue,
     queue_json,
-    queue_of,
     read_queue,
     read_record,
     record_json,
 )
-from compaction.memory.segment_record import RecordMetadata, SegmentRecord, record_of
+from compaction.memory.segment_record import RecordMetadata, SegmentRecord, make_record
 from compaction.memory.tiers import TieredSegment
 from compaction.model import SegmentId, SessionId
 from tests.compaction.memory.test_tiers import NOW, fact, segment
@@ -95,11 +95,11 @@ def test_a_queue_tells_what_waits_and_what_is_done() -> None:
     kept = [
         TieredSegment(waiting, 10, 12, queued_at_turn=60, queued_at=NOW),
         TieredSegment(
-            done, 10, 19, queued_at_turn=60, queued_at=NOW, record=record_of(done, at=NOW), compressed_at_turn=70
+            done, 10, 19, queued_at_turn=60, queued_at=NOW, record=make_record(done, at=NOW), compressed_at_turn=70
         ),
         TieredSegment(warm, 10, 29),
     ]
-    queue = queue_of(
+    queue = build_queue(
         kept,
         topics={waiting.id: "Leaving at nine"},
         total_turns=75,
@@ -186,6 +186,6 @@ def _broken() -> dict[str, object]:
 def test_a_segment_of_notes_alone_covers_no_turn() -> None:
     """Its file ends before it begins, by one."""
     notes_only = replace(segment(0, fact(0, "A map.")), end=segment(0).start)
-    record = record_of(notes_only, at=NOW)
+    record = make_record(notes_only, at=NOW)
     assert (record.start_turn, record.end_turn) == (0, -1)
     assert read_record(record_json(record)).end_turn == -1

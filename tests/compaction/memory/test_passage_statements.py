@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compaction.memory.passage import Passage, PassageId
-from compaction.memory.passage_statements import claims, statements
+from compaction.memory.passage_statements import statements_in_quote, statements_in_turn
 from compaction.model import Turn, TurnKind, TurnPart
 from tests.compaction.memory.recall_index_contract import EVENING, turn
 
@@ -23,7 +23,7 @@ def passage(source: Turn, *around: Turn) -> Passage:
 def test_each_speaker_of_a_turn_states_their_own_words() -> None:
     """Two who talk at once are two; one who speaks twice in it is one."""
     source = both(4, ("Ada", "The code is 4411."), ("Bob", "I live in Rome."), ("Ada", "Write it down."))
-    assert [(each.speaker, each.text, each.seq) for each in statements(passage(source), source)] == [
+    assert [(each.speaker, each.text, each.seq) for each in statements_in_turn(passage(source), source)] == [
         ("id-Ada", "The code is 4411.\nWrite it down.", 4),
         ("id-Bob", "I live in Rome.", 4),
     ]
@@ -35,7 +35,7 @@ def test_a_short_answer_goes_with_the_question_before_it() -> None:
     source = both(
         4, ("Ada", "No, Sunday now."), ("Bob", "I have just been to the dentist and she says all my teeth are fine")
     )
-    assert [each.answered for each in statements(passage(source, question), source)] == [
+    assert [each.answered for each in statements_in_turn(passage(source, question), source)] == [
         "Is the raid still on Monday?",
         "",
     ]
@@ -45,7 +45,7 @@ def test_a_question_claims_its_answers() -> None:
     """Its quote shows them; what it asks is no claim."""
     question = both(3, ("Bob", "Is the raid still on Monday?"), ("Cy", "We have six chairs."))
     answer = turn(4, "No, Sunday now.")
-    found = claims(passage(question, answer), statements(passage(question, answer), question))
+    found = statements_in_quote(passage(question, answer), statements_in_turn(passage(question, answer), question))
     assert [(each.text, each.seq, each.answered) for each in found] == [
         ("We have six chairs.", 3, ""),
         ("No, Sunday now.", 4, "Is the raid still on Monday?"),
@@ -55,4 +55,4 @@ def test_a_question_claims_its_answers() -> None:
 def test_the_bot_and_the_forgotten_state_nothing() -> None:
     """Only what people said can be out of date."""
     for source in (replace(turn(0, "It is on Monday."), kind=TurnKind.ASSISTANT), replace(turn(0, ""), parts=())):
-        assert statements(passage(source), source) == ()
+        assert statements_in_turn(passage(source), source) == ()

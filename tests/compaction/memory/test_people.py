@@ -14,10 +14,10 @@ from compaction.memory.people import (
     MAX_FACTS_PER_BATCH,
     ExtractedFacts,
     PersonFact,
-    draw,
+    extract_person_facts,
+    merge_facts,
     participants_part,
-    settle,
-    told_part,
+    person_facts_part,
 )
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
@@ -31,7 +31,9 @@ def turn(seq: int, text: str, speaker: str = "Ada", *, kind: TurnKind = TurnKind
 
 
 def drawn(*texts: str, speaker: str = "Ada", session: str = "evening", start: int = 0) -> ExtractedFacts:
-    return draw([turn(start + index, text, speaker) for index, text in enumerate(texts)], session_id=SessionId(session))
+    return extract_person_facts(
+        [turn(start + index, text, speaker) for index, text in enumerate(texts)], session_id=SessionId(session)
+    )
 
 
 def held(known: tuple[PersonFact, ...]) -> dict[str, str]:
@@ -42,7 +44,7 @@ def known_after(*batches: ExtractedFacts) -> tuple[PersonFact, ...]:
     """Return what is kept after these batches, as a store would keep it."""
     kept: dict[str, PersonFact] = {}
     for batch in batches:
-        settled = settle(batch, kept.values())
+        settled = merge_facts(batch, kept.values())
         for fact in (*settled.added, *settled.superseded):
             kept[fact.id] = fact
     return tuple(kept.values())
@@ -106,7 +108,7 @@ def test_the_bot_and_the_forgotten_say_nothing_of_themselves() -> None:
     """Only what a person said in a turn that is still there."""
     said = turn(0, "I live in Lisbon.")
     for other in (replace(said, kind=TurnKind.ASSISTANT), replace(said, tombstone=True, parts=())):
-        assert draw([other], session_id=EVENING) == ExtractedFacts()
+        assert extract_person_facts([other], session_id=EVENING) == ExtractedFacts()
 
 
 def test_of_a_batch_the_four_weightiest_are_drawn() -> None:
@@ -178,7 +180,7 @@ def test_the_section_tells_everybodys_first_before_anybodys_second() -> None:
     assert participants_part([("id-Cy", "Cy")], known, max_tokens=200, most_each=4) is None
     assert participants_part(present, known, max_tokens=5, most_each=4) is None
     by_id = {fact.id: fact for fact in known}
-    assert told_part([by_id[ref] for ref in whole.refs], dict(present)) == whole
+    assert person_facts_part([by_id[ref] for ref in whole.refs], dict(present)) == whole
 
 
 SAYINGS = (
@@ -212,7 +214,7 @@ def test_at_most_one_value_holds_and_nothing_is_lost(batches: list[list[tuple[st
     for batch in batches:
         turns = [turn(seq + index, text, who) for index, (text, who) in enumerate(batch)]
         seq += len(turns)
-        made.append(draw(turns, session_id=EVENING))
+        made.append(extract_person_facts(turns, session_id=EVENING))
     known = known_after(*made)
     holding = [(fact.person_id, fact.topic) for fact in known if fact.holds]
     assert len(holding) == len(set(holding))

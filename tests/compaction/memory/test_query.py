@@ -12,11 +12,11 @@ from compaction.memory.query import (
     MAX_SCORED,
     CorrectionProbe,
     SearchTerms,
-    ask,
-    best,
-    choose,
-    fuse,
-    probes,
+    choose_terms,
+    correction_probes,
+    fuse_rankings,
+    parse_query,
+    top_passages,
 )
 from tests.compaction.memory.recall_index_contract import EVENING, turn
 
@@ -30,14 +30,14 @@ def test_fusion_hears_every_ranking_alike(rankings: list[tuple[float, list[Passa
     """The order in which rankings are given doesn't matter, and everything ranked has a score."""
     shuffled = list(rankings)
     rng.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert fuse(shuffled) == pytest.approx(fuse(rankings))
-    assert set(fuse(rankings)) == {each for _, ranking in rankings for each in ranking}
+    assert fuse_rankings(shuffled) == pytest.approx(fuse_rankings(rankings))
+    assert set(fuse_rankings(rankings)) == {each for _, ranking in rankings for each in ranking}
 
 
 @given(RANKINGS)
 def test_who_is_never_behind_is_not_behind(rankings: list[tuple[float, list[PassageId]]]) -> None:
     """What every ranking has before another stands before it in the fusion."""
-    scores = fuse(rankings)
+    scores = fuse_rankings(rankings)
     orders = [list(dict.fromkeys(ranking)) for _, ranking in rankings]
     for one in scores:
         for other in scores:
@@ -49,8 +49,8 @@ def test_who_is_never_behind_is_not_behind(rankings: list[tuple[float, list[Pass
 
 @given(st.lists(st.integers(1, 50).map(PassageId), unique=True, max_size=30))
 def test_one_ranking_stays_as_it_is(ranking: list[PassageId]) -> None:
-    """Fusion of one is that one; `best` cuts it."""
-    assert best(fuse([(1.0, ranking)]), 10) == tuple(ranking[:10])
+    """Fusion of one is that one; `top_passages` cuts it."""
+    assert top_passages(fuse_rankings([(1.0, ranking)]), 10) == tuple(ranking[:10])
 
 
 @given(
@@ -59,8 +59,8 @@ def test_one_ranking_stays_as_it_is(ranking: list[PassageId]) -> None:
 )
 def test_chosen_terms_are_rare_and_few(counts: dict[str, int], total: int) -> None:
     """Rarest first; more than one only as long as all together are few enough; nobody's terms are left out."""
-    asked = ask(" ".join(counts))
-    choice = choose(asked, counts, total)
+    asked = parse_query(" ".join(counts))
+    choice = choose_terms(asked, counts, total)
     chosen = [counts[term] for term in choice.terms]
     assert chosen == sorted(chosen)
     assert all(count > 0 for count in chosen)
@@ -75,9 +75,9 @@ def test_the_probe_speaks_of_what_was_stated() -> None:
     stated = Passage(PassageId(1), EVENING, turn(3, "The gate code is 4411."), frozenset({"gate", "code", "4411"}))
     asking = Passage(PassageId(2), EVENING, turn(9, "What is the gate code?"), frozenset({"gate", "code"}))
     choice = SearchTerms(("gate",), {"gate": 2.0, "code": 1.0, "number": 3.0})
-    found = probes(choice, [asking, stated], {asking.id: 2.0, stated.id: 1.0})
+    found = correction_probes(choice, [asking, stated], {asking.id: 2.0, stated.id: 1.0})
     assert found == (CorrectionProbe(("gate", "code"), stated.at), CorrectionProbe(("4411",), stated.at))
-    assert probes(choice, [asking], {asking.id: 2.0}) == ()
+    assert correction_probes(choice, [asking], {asking.id: 2.0}) == ()
 
 
 def test_a_choice_weighs_what_it_is_told() -> None:

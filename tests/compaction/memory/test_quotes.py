@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compaction.memory.passage import PassageId, PassageKind
-from compaction.memory.query import ask
-from compaction.memory.quotes import MAX_QUOTE_CHARS, Quote, quotes_for
+from compaction.memory.query import parse_query
+from compaction.memory.quotes import MAX_QUOTE_CHARS, Quote, select_quotes
 from compaction.memory.recall import RecallHit, TurnRef
 from compaction.model import Seq, SessionId, TurnKind
 from compaction.payload import PartKind
@@ -54,9 +54,9 @@ def quotes(
     max_tokens: int = 400,
 ) -> tuple[Quote, ...]:
     """The quotes for a prompt."""
-    return quotes_for(
+    return select_quotes(
         found,
-        asked=ask(question),
+        asked=parse_query(question),
         session_id=HERE,
         asked_at=AT + 900.0,
         in_view=in_view,

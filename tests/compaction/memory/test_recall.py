@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from compaction.language.terms import terms
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_text
-from compaction.memory.query import SearchTerms, ask, choose, fuse
-from compaction.memory.recall import RecallHit, TurnRef, arrange
+from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
+from compaction.memory.recall import RecallHit, TurnRef, rank_hits
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.compaction.language.test_correction import REPLACED
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
@@ -21,10 +21,10 @@ def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[Reca
         Passage(PassageId(at + 1), EVENING, each, frozenset(terms(source_text(each))), frozenset(), (each,))
         for at, each in enumerate(turns)
     ]
-    asked = ask(query)
-    choice = choose(asked, dict.fromkeys(asked.terms, 1), len(turns))
+    asked = parse_query(query)
+    choice = choose_terms(asked, dict.fromkeys(asked.terms, 1), len(turns))
     ranking = [passages[at].id for at in (order or range(len(passages)))]
-    return arrange(asked, choice, passages, fuse([(1.0, ranking)]), limit=20)
+    return rank_hits(asked, choice, passages, fuse_rankings([(1.0, ranking)]), limit=20)
 
 
 @pytest.mark.parametrize(("old", "new", "question"), REPLACED)
@@ -52,9 +52,9 @@ def test_what_folding_knew_to_be_corrected_is_behind() -> None:
         PassageId(1), EVENING, turn(3, "Wei is our driver."), frozenset({"wei", "driver"}), replaced_by=Seq(9)
     )
     new = Passage(PassageId(2), EVENING, turn(9, "It falls to Noor."), frozenset({"fall", "noor"}))
-    asked = ask("driver")
-    choice = choose(asked, {"driver": 1}, 9)
-    found = arrange(asked, choice, [old, new], fuse([(1.0, [old.id])]), limit=5)
+    asked = parse_query("driver")
+    choice = choose_terms(asked, {"driver": 1}, 9)
+    found = rank_hits(asked, choice, [old, new], fuse_rankings([(1.0, [old.id])]), limit=5)
     assert [each.seq for each in found] == [9, 3]
 
 
@@ -68,7 +68,9 @@ def test_what_is_taken_back_at_once_is_shown_with_its_correction() -> None:
     """'No wait, I meant Friday' stands in the quote, and marks it."""
     around = (turn(3, "The picnic is on Saturday."), turn(4, "Nice.", "Bob"), turn(5, "No wait, I meant Friday."))
     passage = Passage(PassageId(1), EVENING, around[0], frozenset({"picnic", "saturdai"}), frozenset(), around)
-    (found,) = arrange(ask("picnic"), SearchTerms(("picnic",), {"picnic": 1.0}), [passage], {passage.id: 1.0}, limit=5)
+    (found,) = rank_hits(
+        parse_query("picnic"), SearchTerms(("picnic",), {"picnic": 1.0}), [passage], {passage.id: 1.0}, limit=5
+    )
     assert found.superseded_by == TurnRef(EVENING, Seq(5))
     assert found.turns == around
 
@@ -91,8 +93,8 @@ def test_an_answer_corrects_what_its_question_names(question: str, answer: str, 
         Passage(PassageId(1), EVENING, old, frozenset({"quiz", "wednesdai"}), frozenset(), (old,)),
         Passage(PassageId(2), EVENING, talk[0], frozenset({"quiz", "wednesdai"}), frozenset(), talk),
     ]
-    asked = ask("When is the quiz?")
-    found = arrange(asked, SearchTerms(("quiz",), {"quiz": 1.0}), passages, fuse([(1.0, [1, 2])]), limit=5)  # type: ignore[list-item]
+    asked = parse_query("When is the quiz?")
+    found = rank_hits(asked, SearchTerms(("quiz",), {"quiz": 1.0}), passages, fuse_rankings([(1.0, [1, 2])]), limit=5)  # type: ignore[list-item]
     assert [each.seq for each in found] == [40, 3]
     assert found[0].turns == talk
     assert found[1].superseded_by == TurnRef(EVENING, Seq(41 + gap))
@@ -116,9 +118,9 @@ def test_an_answer_about_something_else_corrects_nothing(question: str, answer: 
         Passage(PassageId(2), EVENING, talk[0], frozenset({"quiz", "match"}), frozenset({"quiz"}), talk),
         Passage(PassageId(3), EVENING, talk[1], frozenset({"sundai"}), frozenset({"quiz"}), talk),
     ]
-    asked = ask("When is the quiz?")
-    scores = fuse([(1.0, [each.id for each in passages])])
-    found = arrange(asked, SearchTerms(("quiz",), {"quiz": 1.0}), passages, scores, limit=5)
+    asked = parse_query("When is the quiz?")
+    scores = fuse_rankings([(1.0, [each.id for each in passages])])
+    found = rank_hits(asked, SearchTerms(("quiz",), {"quiz": 1.0}), passages, scores, limit=5)
     assert found[0].seq == 3
     assert found[0].superseded_by is None
 
@@ -133,7 +135,9 @@ def test_a_quote_shows_no_line_that_was_corrected() -> None:
         Passage(PassageId(3), EVENING, new, frozenset({"gate", "code"}), frozenset(), (new,)),
     ]
     choice = SearchTerms(("gate", "code"), {"gate": 1.0, "code": 1.0})
-    found = arrange(ask("gate code"), choice, passages, fuse([(1.0, [each.id for each in passages])]), limit=5)
+    found = rank_hits(
+        parse_query("gate code"), choice, passages, fuse_rankings([(1.0, [each.id for each in passages])]), limit=5
+    )
     assert [each.seq for each in found] == [50, 4, 3]
     assert found[1].turns == (other,)
 
@@ -146,9 +150,9 @@ def test_what_was_found_for_a_neighbour_gives_way_to_it() -> None:
         Passage(PassageId(2), EVENING, said, frozenset({"gate", "code"}), frozenset({"haha"}), (said, beside)),
     ]
     choice = SearchTerms(("gate", "code"), {"gate": 1.0, "code": 1.0})
-    found = arrange(ask("gate code"), choice, passages, {passages[0].id: 9.0, passages[1].id: 1.0}, limit=5)
+    found = rank_hits(parse_query("gate code"), choice, passages, {passages[0].id: 9.0, passages[1].id: 1.0}, limit=5)
     assert [each.seq for each in found] == [3]
-    found = arrange(ask("gate code"), choice, passages[:1], {passages[0].id: 9.0}, limit=5)
+    found = rank_hits(parse_query("gate code"), choice, passages[:1], {passages[0].id: 9.0}, limit=5)
     assert [each.seq for each in found] == [4]
 
 
@@ -178,8 +182,8 @@ def test_nothing_is_shown_twice() -> None:
         Passage(PassageId(5), EVENING, note("n", "a key"), frozenset({"kei"})),
         Passage(PassageId(6), MORNING, turn(5, "Another key, in the hall."), frozenset({"kei", "hall"})),
     ]
-    scores = fuse([(1.0, [each.id for each in passages])])
-    found = arrange(ask("key shed"), SearchTerms(("kei",), {"kei": 1.0}), passages, scores, limit=10)
+    scores = fuse_rankings([(1.0, [each.id for each in passages])])
+    found = rank_hits(parse_query("key shed"), SearchTerms(("kei",), {"kei": 1.0}), passages, scores, limit=10)
     assert [each.passage_id for each in found] == [1, 6, 5]
     assert [each.kind for each in found] == [PassageKind.TURN, PassageKind.TURN, PassageKind.NOTE]
 
@@ -219,7 +223,7 @@ def test_kinds_of_turns_weigh_differently() -> None:
         for at, each in enumerate(turns)
     ]
     equal = dict.fromkeys((each.id for each in passages), 1.0)
-    found = arrange(ask("lisbon"), SearchTerms(("lisbon",), {"lisbon": 1.0}), passages[2:], equal, limit=9)
+    found = rank_hits(parse_query("lisbon"), SearchTerms(("lisbon",), {"lisbon": 1.0}), passages[2:], equal, limit=9)
     assert found[0].turn_kind is TurnKind.SPEECH
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from compaction.memory.segment_record import (
     MAX_TOPIC_CHARS,
     SegmentRecord,
-    accessed,
+    count_access,
     files_in,
+    make_record,
     more_relevant,
-    pruned,
-    record_of,
+    prune_record,
     topic_of,
 )
 from compaction.model import Fact, Segment, SegmentId, Seq, SessionId, Slot
@@ -66,7 +66,7 @@ def test_a_record_has_exactly_the_fields_of_the_specification() -> None:
 
 def test_a_record_is_read_off_its_segment() -> None:
     """Topic, decisions, files and flags come from the facts; the ratio from what it weighs before and after."""
-    record = record_of(
+    record = make_record(
         segment(
             fact(1, "We take the cabin in Braemar."),
             fact(4, "The build fails in src/auth/oauth2.ts.", Slot.ACTIVITY),
@@ -89,7 +89,7 @@ def test_a_record_is_read_off_its_segment() -> None:
 
 def test_what_was_superseded_is_not_in_the_record() -> None:
     """A stale value would outlive its correction in an archive otherwise."""
-    record = record_of(
+    record = make_record(
         segment(fact(1, "The gate code is 4411."), fact(2, "We leave at nine."), gist="Ada: The gate code is 4411."),
         superseded={"evening:0-10#0"},
         at=NOW,
@@ -101,8 +101,8 @@ def test_what_was_superseded_is_not_in_the_record() -> None:
 
 def test_a_pruned_record_keeps_its_content_alone() -> None:
     """Decisions, files and flags go; what it said in short stays."""
-    whole = record_of(segment(fact(1, "We edit `main.py` on Friday.")), at=NOW)
-    left = pruned(whole)
+    whole = make_record(segment(fact(1, "We edit `main.py` on Friday.")), at=NOW)
+    left = prune_record(whole)
     assert left.compressed_content == whole.compressed_content
     assert (left.key_decisions, left.key_files) == ((), ())
     assert not left.metadata.contains_code
@@ -110,8 +110,8 @@ def test_a_pruned_record_keeps_its_content_alone() -> None:
 
 def test_retrieval_moves_count_time_and_relevance() -> None:
     """Each retrieval counts, is dated, and makes the segment more relevant, never beyond 1."""
-    record = record_of(segment(fact(1, "We leave at nine.")), at=NOW)
-    once = accessed(record, NOW + 5)
+    record = make_record(segment(fact(1, "We leave at nine.")), at=NOW)
+    once = count_access(record, NOW + 5)
     assert (once.access_count, once.last_accessed) == (1, NOW + 5)
     assert record.relevance_score < once.relevance_score <= 1.0
 

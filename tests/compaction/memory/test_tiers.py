@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.memory.segment_record import record_of
+from compaction.memory.segment_record import make_record
 from compaction.memory.tiers import (
     ARCHIVE_AFTER_TURNS,
     COLD_AFTER_TURNS,
@@ -19,11 +19,11 @@ from compaction.memory.tiers import (
     Tier,
     TierChanges,
     TieredSegment,
-    check,
-    due,
+    check_tiers,
     is_cold,
-    mentions,
-    to_prune,
+    is_due,
+    last_mentions,
+    segments_to_prune,
 )
 from compaction.model import Fact, Segment, SegmentId, Seq, SessionId, Slot, Turn, TurnKind, TurnPart
 
@@ -66,7 +66,7 @@ def kept(what: Segment = CABIN, **others: object) -> TieredSegment:
 
 def judged(*each: TieredSegment, total: int, share: float, regardless: bool = False) -> TierChanges:
     subjects = SegmentTopics(one.segment for one in each)
-    return check(
+    return check_tiers(
         each,
         subjects,
         total_turns=total,
@@ -124,7 +124,7 @@ def test_what_is_queued_is_compressed_at_the_next_check() -> None:
 
 def test_only_what_is_compressed_and_old_goes_to_the_archive() -> None:
     """More than fifty turns old, and more than four fifths of the context used."""
-    record = record_of(CABIN, at=NOW)
+    record = make_record(CABIN, at=NOW)
     compressed = kept(record=record, compressed_at_turn=50)
     old = CABIN.end + ARCHIVE_AFTER_TURNS + 1
     assert judged(compressed, total=old, share=0.81).archive == (CABIN.id,)
@@ -136,12 +136,12 @@ def test_only_what_is_compressed_and_old_goes_to_the_archive() -> None:
 
 def test_the_archive_is_pruned_after_thirty_days() -> None:
     """To the second, and once."""
-    archived = kept(record=record_of(CABIN, at=NOW), archived_at=NOW)
+    archived = kept(record=make_record(CABIN, at=NOW), archived_at=NOW)
     assert archived.tier is Tier.COLD
-    assert to_prune([archived], now=NOW + PRUNE_AFTER_S) == (CABIN.id,)
-    assert to_prune([archived], now=NOW + PRUNE_AFTER_S - 1) == ()
-    assert to_prune([replace(archived, pruned_at=NOW)], now=NOW + 2 * PRUNE_AFTER_S) == ()
-    assert to_prune([kept()], now=NOW + 2 * PRUNE_AFTER_S) == ()
+    assert segments_to_prune([archived], now=NOW + PRUNE_AFTER_S) == (CABIN.id,)
+    assert segments_to_prune([archived], now=NOW + PRUNE_AFTER_S - 1) == ()
+    assert segments_to_prune([replace(archived, pruned_at=NOW)], now=NOW + 2 * PRUNE_AFTER_S) == ()
+    assert segments_to_prune([kept()], now=NOW + 2 * PRUNE_AFTER_S) == ()
 
 
 def test_a_turn_speaks_of_a_segment_by_what_the_segment_is_about() -> None:
@@ -154,13 +154,13 @@ def test_a_turn_speaks_of_a_segment_by_what_the_segment_is_about() -> None:
         turn(132, "We buy something."),
         replace(turn(133, "The cabin!"), kind=TurnKind.MEMBERSHIP),
     ]
-    assert mentions(subjects, said) == {CABIN.id: 130}
+    assert last_mentions(subjects, said) == {CABIN.id: 130}
     assert subjects.mentioned(replace(said[0], tombstone=True)) == frozenset()
 
 
 def test_a_check_is_due_every_ten_turns() -> None:
     """Not at nine."""
-    assert [total for total in range(41) if due(total, 20)] == list(range(30, 41))
+    assert [total for total in range(41) if is_due(total, 20)] == list(range(30, 41))
 
 
 @st.composite
@@ -176,7 +176,7 @@ def held(draw: st.DrawFn) -> TieredSegment:
     one = replace(one, queued_at_turn=draw(st.integers(0, 400)), queued_at=NOW)
     if state == "queued":
         return one
-    one = replace(one, record=record_of(what, at=NOW), compressed_at_turn=350)
+    one = replace(one, record=make_record(what, at=NOW), compressed_at_turn=350)
     if state == "compressed":
         return one
     one = replace(one, archived_at=NOW - draw(st.floats(0, 2 * PRUNE_AFTER_S)))

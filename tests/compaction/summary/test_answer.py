@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compaction.errors import SummaryRefusedError
 from compaction.model import Slot
 from compaction.ports import CompletionAnswer
-from compaction.summary.answer import ModelAnswer, ModelFact, read_answer
+from compaction.summary.answer import ModelAnswer, ModelFact, parse_answer
 from tests.compaction.turn_store_contract import turn
 
 TURNS = (turn(4, "We rent the cabin in Braemar for 450 pounds, and Olga brings the tent and the stove."),)
@@ -34,7 +34,7 @@ def answer(text: str, finish_reason: str | None = "stop") -> CompletionAnswer:
 )
 def test_json_is_read_wherever_it_stands(text: str) -> None:
     """Alone, in a fence, with talk around it, with raw line breaks in its strings."""
-    assert read_answer(answer(text), TURNS) == ModelAnswer("Ada rents a cabin.", (FACT,), structured=True)
+    assert parse_answer(answer(text), TURNS) == ModelAnswer("Ada rents a cabin.", (FACT,), structured=True)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_json_is_read_wherever_it_stands(text: str) -> None:
 )
 def test_plain_lines_are_read(text: str) -> None:
     """As asked for, and as models write them."""
-    assert read_answer(answer(text), TURNS) == ModelAnswer("Ada rents a cabin.", (FACT,), structured=False)
+    assert parse_answer(answer(text), TURNS) == ModelAnswer("Ada rents a cabin.", (FACT,), structured=False)
 
 
 def test_unusable_facts_are_left_out_one_by_one() -> None:
@@ -61,9 +61,9 @@ def test_unusable_facts_are_left_out_one_by_one() -> None:
         "just words",
         {"turn_seq": 4, "slot": "misc", "text": "kept", "supersedes": [1, "2", None, True]},
     ]
-    told = read_answer(answer(json.dumps({"gist": "Fine.", "facts": facts})), TURNS)
+    told = parse_answer(answer(json.dumps({"gist": "Fine.", "facts": facts})), TURNS)
     assert told.facts == (ModelFact(4, Slot.BACKGROUND, "kept", (1,)),)
-    assert read_answer(answer('{"gist": "Fine.", "facts": "none"}'), TURNS).facts == ()
+    assert parse_answer(answer('{"gist": "Fine.", "facts": "none"}'), TURNS).facts == ()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_unusable_facts_are_left_out_one_by_one() -> None:
 def test_answers_that_are_none_are_refused(text: str, finish_reason: str | None, reason: str) -> None:
     """Each with its reason, and without the text."""
     with pytest.raises(SummaryRefusedError, match=reason) as refused:
-        read_answer(answer(text, finish_reason), TURNS)
+        parse_answer(answer(text, finish_reason), TURNS)
     assert "cabin" not in str(refused.value)
 
 
@@ -103,9 +103,9 @@ def test_copy_of_what_was_said_is_refused() -> None:
     """Thirty words in a row out of one turn are no summary."""
     words = " ".join(f"word{number}" for number in range(60))
     with pytest.raises(SummaryRefusedError, match="copied"):
-        read_answer(answer(json.dumps({"gist": words, "facts": []})), (turn(0, words),))
+        parse_answer(answer(json.dumps({"gist": words, "facts": []})), (turn(0, words),))
     short = " ".join(f"word{number}" for number in range(20))
-    assert read_answer(answer(json.dumps({"gist": short, "facts": []})), (turn(0, words),)).gist == short
+    assert parse_answer(answer(json.dumps({"gist": short, "facts": []})), (turn(0, words),)).gist == short
 
 
 @given(
@@ -126,7 +126,7 @@ def test_copy_of_what_was_said_is_refused() -> None:
 def test_any_answer_is_read_or_refused(text: str) -> None:
     """Nothing that a model can write raises anything else."""
     try:
-        told = read_answer(answer(text), TURNS)
+        told = parse_answer(answer(text), TURNS)
     except SummaryRefusedError:
         return
     assert told.gist or told.facts

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from compaction.language.claims import claim_of
 from compaction.model import Fact, Seq, Slot, Turn
-from compaction.summary.assistant_facts import PeopleClaims, correcting_itself
-from compaction.summary.extractive import extract
+from compaction.summary.assistant_facts import PeopleClaims, supersede_own_facts
+from compaction.summary.extractive import extract_facts
 from compaction.summary.port import KnownFact
 from tests.compaction.turn_store_contract import T0, bot_turn, turn
 
@@ -33,7 +33,7 @@ def known(*facts: Fact) -> tuple[KnownFact, ...]:
 
 
 def kept(*turns: Turn, before: tuple[KnownFact, ...] = ()) -> list[str]:
-    return [each.told for each in extract(turns, start=Seq(0), known=before)]
+    return [each.told for each in extract_facts(turns, start=Seq(0), known=before)]
 
 
 @pytest.mark.parametrize(
@@ -88,19 +88,19 @@ def test_what_it_looked_up_is_kept_as_its_own() -> None:
 def test_it_corrects_nobody_but_itself() -> None:
     """A stale quotation or an invention of a model takes nobody's words away; people correct it, as each other."""
     code = known(fact("Ada", "The gate code is 7023."))
-    (wrong,) = extract([bot_turn(0, "The gate code is 4411.")], start=Seq(0), known=code)
+    (wrong,) = extract_facts([bot_turn(0, "The gate code is 4411.")], start=Seq(0), known=code)
     assert wrong.supersedes == ()
     assert kept(turn(0, "The gate code is 7023."), bot_turn(1, "Actually the gate code is 4411.")) == [
         "Ada: The gate code is 7023.",
         "Roomtone: Actually the gate code is 4411.",
     ]
     own = known(fact(BOT, "The last train leaves at 23:10."))
-    (again,) = extract([bot_turn(0, "The last train leaves at 22:40.")], start=Seq(0), known=own)
+    (again,) = extract_facts([bot_turn(0, "The last train leaves at 22:40.")], start=Seq(0), known=own)
     assert again.supersedes == ("s#0",)
-    (by_ada,) = extract([turn(0, "No, the last train leaves at 22:40.")], start=Seq(0), known=own)
+    (by_ada,) = extract_facts([turn(0, "No, the last train leaves at 22:40.")], start=Seq(0), known=own)
     assert by_ada.supersedes == ("s#0",)
     superseding = replace(again, supersedes=("s#0", "s#1"))
-    assert correcting_itself(superseding, known(own[0].claim.fact, code[0].claim.fact)).supersedes == ("s#0",)
+    assert supersede_own_facts(superseding, known(own[0].claim.fact, code[0].claim.fact)).supersedes == ("s#0",)
 
 
 @given(

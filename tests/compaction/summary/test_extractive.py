@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from compaction.language.claims import claim_of
 from compaction.language.wording import ends_a_sentence
 from compaction.model import Seq, Slot, Turn, TurnKind, TurnPart
-from compaction.summary.extractive import FACTS_CHARS, ExtractiveSummariser, extract, gist_of
+from compaction.summary.extractive import FACTS_CHARS, ExtractiveSummariser, extract_facts, make_gist
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
-from compaction.summary.segments import folded_segment
+from compaction.summary.segments import make_segment
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 
 BATCH = (
@@ -28,7 +28,7 @@ BATCH = (
 
 
 def texts(turns: tuple[Turn, ...], known: tuple[KnownFact, ...] = ()) -> list[str]:
-    return [fact.told for fact in extract(turns, start=Seq(0), known=known)]
+    return [fact.told for fact in extract_facts(turns, start=Seq(0), known=known)]
 
 
 def test_what_lasts_is_kept_and_filler_is_not() -> None:
@@ -43,7 +43,7 @@ def test_what_lasts_is_kept_and_filler_is_not() -> None:
 
 def test_facts_know_their_turn_speaker_time_and_slot() -> None:
     """All of it from the turn itself."""
-    facts = {fact.turn_seq: fact for fact in extract(BATCH, start=Seq(0))}
+    facts = {fact.turn_seq: fact for fact in extract_facts(BATCH, start=Seq(0))}
     cabin = facts[Seq(1)]
     assert (cabin.speaker, cabin.at, cabin.slot) == ("Bob", T0 + 3.0, Slot.DECISION)
     assert facts[Seq(4)].slot is Slot.PEOPLE
@@ -66,7 +66,7 @@ def test_joining_counts_and_effects_do_not() -> None:
     """Membership is about people; sounds of a soundboard are nothing to keep."""
     joined = Turn(Seq(0), TurnKind.MEMBERSHIP, T0, T0, (TurnPart("3", "Cy", "Cy joined the voice channel."),))
     sound = Turn(Seq(1), TurnKind.EFFECT, T0, T0, (TurnPart("3", "Cy", "played the airhorn sound effect"),))
-    (fact,) = extract((joined, sound), start=Seq(0))
+    (fact,) = extract_facts((joined, sound), start=Seq(0))
     assert (fact.slot, fact.turn_seq) == (Slot.PEOPLE, 0)
 
 
@@ -85,13 +85,11 @@ def test_correction_of_an_earlier_batch_supersedes_it() -> None:
         (20, "We ate soup today."),
     ):
         turns = (turn(start, said),)
-        facts = extract(turns, start=Seq(start), known=ledger.known_facts())
+        facts = extract_facts(turns, start=Seq(start), known=ledger.known_facts())
         request = FoldRequest(Seq(start), turns, (), None)
-        fold = Fold(gist_of(facts, turns), facts)
+        fold = Fold(make_gist(facts, turns), facts)
         ledger.add(
-            folded_segment(
-                request, fold, session_id=EVENING, revision=0, summariser="extractive", degraded=False, at=T0
-            )
+            make_segment(request, fold, session_id=EVENING, revision=0, summariser="extractive", degraded=False, at=T0)
         )
     assert ledger.segments[1].facts[0].supersedes == ("evening:0-1#0",)
     summary = ledger.render()
@@ -114,10 +112,10 @@ def test_bare_answer_takes_its_question_along() -> None:
 
 def test_bare_answer_corrects_what_its_question_repeats() -> None:
     """'No, Friday now' corrects the raid's day because the question said both."""
-    (before,) = extract((turn(0, "Okay so the raid is on Monday, put it in your calendars."),), start=Seq(0))
+    (before,) = extract_facts((turn(0, "Okay so the raid is on Monday, put it in your calendars."),), start=Seq(0))
     known = (KnownFact("s0#0", claim_of(before)),)
     turns = (turn(1, "The raid is still on Monday, right?", speaker="Bob"), turn(2, "No no, Friday now."))
-    (after,) = extract(turns, start=Seq(1), known=known)
+    (after,) = extract_facts(turns, start=Seq(1), known=known)
     assert after.supersedes == ("s0#0",)
 
 
@@ -130,10 +128,10 @@ def test_bare_correction_takes_a_statement_along_and_replaces_it() -> None:
 def test_what_a_correction_is_about_may_stand_before_its_batch() -> None:
     """A batch ends anywhere: the turns before it are read, and nothing is told of them."""
     asked = turn(9, "So the raid is still on Monday, right?", speaker="Bob")
-    (fact,) = extract((turn(0, "Okay so the raid is on Monday, put it in your calendars."),), start=Seq(0))
-    (question,) = extract((asked,), start=Seq(9))
+    (fact,) = extract_facts((turn(0, "Okay so the raid is on Monday, put it in your calendars."),), start=Seq(0))
+    (question,) = extract_facts((asked,), start=Seq(9))
     known = (KnownFact("s0#0", claim_of(fact)), KnownFact("s0#1", claim_of(question)))
-    (after,) = extract((turn(10, "No, it is Sunday now."),), start=Seq(10), known=known, before=(asked,))
+    (after,) = extract_facts((turn(10, "No, it is Sunday now."),), start=Seq(10), known=known, before=(asked,))
     assert after.told == "Ada: No, it is Sunday now (asked: The raid is still on Monday, right?)"
     assert after.supersedes == ("s0#0", "s0#1"), "the fact, and the question that was told as open"
 
@@ -155,7 +153,7 @@ def test_preambles_go() -> None:
 
 def test_notes_are_told_with_whose_screen() -> None:
     """They keep their id, and belong to no turn."""
-    facts = extract(BATCH, (note("n1"), note("n2")), start=Seq(0))
+    facts = extract_facts(BATCH, (note("n1"), note("n2")), start=Seq(0))
     seen = [fact for fact in facts if fact.note_id is not None]
     assert [fact.note_id for fact in seen] == ["n1", "n2"]
     assert all(fact.told.startswith("On Bob's screen: ") for fact in seen)
@@ -163,21 +161,21 @@ def test_notes_are_told_with_whose_screen() -> None:
 
 def test_notes_alone_can_be_folded() -> None:
     """Their facts carry the cursor as the first seq."""
-    facts = extract((), (note("n1"),), start=Seq(40))
+    facts = extract_facts((), (note("n1"),), start=Seq(40))
     assert [(fact.turn_seq, fact.note_id) for fact in facts] == [(40, "n1")]
 
 
 def test_nothing_worth_keeping_is_said_so() -> None:
     """A batch of laughter has no facts and a gist all the same."""
     turns = (turn(0, "Haha."), turn(1, "lol", speaker="Bob"))
-    assert extract(turns, start=Seq(0)) == ()
-    assert gist_of((), turns) == "Ada, Bob talked; nothing in it needs keeping."
-    assert gist_of((), ()) == "Nothing was said."
+    assert extract_facts(turns, start=Seq(0)) == ()
+    assert make_gist((), turns) == "Ada, Bob talked; nothing in it needs keeping."
+    assert make_gist((), ()) == "Nothing was said."
 
 
 def test_long_sentences_are_cut_not_dropped() -> None:
     """A minute without a full stop still leaves something."""
-    (fact,) = extract((turn(0, "we need to bring the tent and " * 40),), start=Seq(0))
+    (fact,) = extract_facts((turn(0, "we need to bring the tent and " * 40),), start=Seq(0))
     assert len(fact.text) <= MAX_FACT_CHARS
     assert fact.text.startswith("we need to bring the tent")
 
@@ -186,7 +184,7 @@ def test_summariser_gives_the_same() -> None:
     """The port's answer is the pure function's, and costs no tokens."""
     summariser = ExtractiveSummariser()
     fold = asyncio.run(summariser.fold(FoldRequest(Seq(0), BATCH, (), None)))
-    assert fold.facts == extract(BATCH, start=Seq(0))
+    assert fold.facts == extract_facts(BATCH, start=Seq(0))
     assert fold.gist
     assert (summariser.name, summariser.model, fold.prompt_tokens) == ("extractive", "", None)
 
@@ -204,14 +202,14 @@ _said = st.lists(
 def test_any_talk_makes_a_bounded_segment(said: list[tuple[str, str]]) -> None:
     """Facts and gist keep their limits, every fact is a sentence of its turn's speaker, and twice gives the same."""
     turns = tuple(turn(seq, text, speaker=speaker) for seq, (speaker, text) in enumerate(said))
-    facts = extract(turns, start=Seq(0))
+    facts = extract_facts(turns, start=Seq(0))
     assert len(facts) <= MAX_FACTS
     assert sum(len(fact.told) + 1 for fact in facts) <= FACTS_CHARS
     for fact in facts:
         assert fact.speaker == turns[fact.turn_seq].parts[0].speaker
         assert len(fact.text) <= MAX_FACT_CHARS
         assert ends_a_sentence(fact.text)
-    gist = gist_of(facts, turns)
+    gist = make_gist(facts, turns)
     assert 0 < len(gist) <= MAX_GIST_CHARS
     assert ends_a_sentence(gist)
-    assert extract(turns, start=Seq(0)) == facts
+    assert extract_facts(turns, start=Seq(0)) == facts

@@ -6,7 +6,7 @@ import json
 
 from compaction.language.claims import claim_of
 from compaction.model import Fact, Seq, Slot
-from compaction.summary.fold_prompts import LedgerPrompts, RecursivePrompts, notes_text
+from compaction.summary.fold_prompts import LedgerPrompts, RecursivePrompts, format_notes
 from compaction.summary.port import FoldRequest, KnownFact
 from compaction.summary.prompt_texts import PromptTexts
 from tests.compaction.turn_store_contract import T0, note, turn
@@ -78,8 +78,8 @@ def test_first_batch_without_notes_has_no_empty_headings() -> None:
 def test_notes_keep_their_limit_and_their_newest() -> None:
     """Four hundred characters, whose screen and when, repetitions left out, oldest first."""
     notes = [note(f"place{number}", at=T0 + 60.0 * number) for number in range(48)]
-    text = notes_text(notes)
+    text = format_notes(notes)
     assert len(text) <= 400
     assert "place47" in text
-    assert notes_text([note("a"), note("a")]).count("screen") == 1
-    assert notes_text([]) == ""
+    assert format_notes([note("a"), note("a")]).count("screen") == 1
+    assert format_notes([]) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from compaction.summary.grounding import ground_of, speaking_part, turn_ground, ungrounded, without_speaker
+from compaction.summary.grounding import best_matching_part, ground_of, strip_speaker, turn_ground, ungrounded
 from tests.compaction.turn_store_contract import turn
 
 SAID = turn(4, "We rent Olga's cabin for twenty-five people at 4,411 pounds.")
@@ -55,13 +55,15 @@ def test_fact_belongs_to_the_part_that_says_it() -> None:
         1.0,
         (TurnPart("1", "Ada", "I like the tent."), TurnPart("2", "Bob", "The cabin costs 450 pounds.")),
     )
-    part = speaking_part("The cabin costs 450.", both)
+    part = best_matching_part("The cabin costs 450.", both)
     assert part is not None
     assert part.speaker == "Bob"
-    part = speaking_part("Something else entirely", both)
+    part = best_matching_part("Something else entirely", both)
     assert part is not None
     assert part.speaker == "Ada"
-    assert speaking_part("anything", turn(1).__class__(Seq(1), TurnKind.SPEECH, 0.0, 0.0, (), tombstone=True)) is None
+    assert (
+        best_matching_part("anything", turn(1).__class__(Seq(1), TurnKind.SPEECH, 0.0, 0.0, (), tombstone=True)) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,4 +84,4 @@ def test_fact_belongs_to_the_part_that_says_it() -> None:
 def test_speaker_in_front_is_taken_off_or_refused(text: str, expected: str | None) -> None:
     """The name is told by the turn, and a wrong one costs the fact."""
     part = TurnPart("1", "Ada", "The cabin is taken, and Bob brings the tent.")
-    assert without_speaker(text, part, frozenset({"Ada", "Bob", "Dora"})) == expected
+    assert strip_speaker(text, part, frozenset({"Ada", "Bob", "Dora"})) == expected

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from compaction.language.wording import ends_a_sentence
 from compaction.model import Fact, NoteId, Segment, SegmentId, Seq, Slot
-from compaction.summary.ledger import MAX_SUMMARY_CHARS, SegmentLedger, render
+from compaction.summary.ledger import MAX_SUMMARY_CHARS, SegmentLedger, render_summary
 from tests.compaction.turn_store_contract import EVENING, T0
 
 
@@ -37,12 +37,12 @@ def batch(number: int, *facts: Fact, gist: str = "Ada and Bob talked.") -> Segme
 
 def test_nothing_folded_is_no_summary() -> None:
     """Before the first landing there is none."""
-    assert render([]) is None
+    assert render_summary([]) is None
 
 
 def test_sentences_come_in_the_order_of_the_slots_with_their_speakers() -> None:
     """People, activity, threads, decisions, background, and in each the order of talk."""
-    summary = render(
+    summary = render_summary(
         [
             batch(
                 0,
@@ -64,7 +64,7 @@ def test_sentences_come_in_the_order_of_the_slots_with_their_speakers() -> None:
 
 def test_each_sentence_leads_to_its_turn_and_segment() -> None:
     """Provenance: segment, turn, speaker, time, and the fact's own reference."""
-    summary = render([batch(3, fact(34, "We rent the cabin.", speaker="Bob"))])
+    summary = render_summary([batch(3, fact(34, "We rent the cabin.", speaker="Bob"))])
     assert summary is not None
     (sentence,) = summary.sentences
     assert sentence.text == "Bob: We rent the cabin."
@@ -75,7 +75,7 @@ def test_each_sentence_leads_to_its_turn_and_segment() -> None:
 def test_what_was_seen_has_no_turn() -> None:
     """A fact of a note says whose screen it was and claims no turn."""
     seen = replace(fact(0, "On Bob's screen: the map.", Slot.ACTIVITY, speaker="Bob"), note_id=NoteId("n"))
-    summary = render([batch(0, seen)])
+    summary = render_summary([batch(0, seen)])
     assert summary is not None
     assert summary.text == "On Bob's screen: the map."
     assert summary.sentences[0].turn_seqs == ()
@@ -83,7 +83,7 @@ def test_what_was_seen_has_no_turn() -> None:
 
 def test_superseded_facts_are_gone() -> None:
     """Only the newest value is told."""
-    summary = render(
+    summary = render_summary(
         [
             batch(0, fact(1, "The gate code is 4411."), fact(2, "We leave at nine.")),
             batch(1, fact(11, "The gate code is 7023 now.", supersedes=("s0#0",))),
@@ -97,7 +97,7 @@ def test_superseded_facts_are_gone() -> None:
 
 def test_same_thing_said_twice_is_told_once() -> None:
     """The newer one stays."""
-    summary = render([batch(0, fact(1, "We leave at nine.")), batch(1, fact(11, "We leave at nine!"))])
+    summary = render_summary([batch(0, fact(1, "We leave at nine.")), batch(1, fact(11, "We leave at nine!"))])
     assert summary is not None
     assert summary.text == "Ada: We leave at nine!"
 
@@ -114,7 +114,7 @@ def test_old_decision_outlives_much_later_talk() -> None:
         )
         for number in range(1, 101)
     ]
-    summary = render([batch(0, fact(4, "We decided to rent the cabin in Braemar.")), *chatter])
+    summary = render_summary([batch(0, fact(4, "We decided to rent the cabin in Braemar.")), *chatter])
     assert summary is not None
     assert "cabin in Braemar" in summary.text
     assert any(sentence.segment_ids == ("s100",) for sentence in summary.sentences)
@@ -123,7 +123,7 @@ def test_old_decision_outlives_much_later_talk() -> None:
 
 def test_segments_without_facts_are_told_by_their_gist() -> None:
     """Something stands for the turns even when nothing in them was worth keeping."""
-    summary = render([batch(0, gist="Ada talked; nothing in it needs keeping.")])
+    summary = render_summary([batch(0, gist="Ada talked; nothing in it needs keeping.")])
     assert summary is not None
     assert summary.text == "Ada talked; nothing in it needs keeping."
     assert summary.sentences[0].turn_seqs == tuple(range(10))
@@ -131,7 +131,7 @@ def test_segments_without_facts_are_told_by_their_gist() -> None:
 
 def test_closing_segment_is_not_folded_history() -> None:
     """It covers turns that are still in the window."""
-    assert render([replace(batch(0, fact(1, "We leave.")), closing=True)]) is None
+    assert render_summary([replace(batch(0, fact(1, "We leave.")), closing=True)]) is None
 
 
 def test_ledger_adds_up_to_the_same_summary() -> None:
@@ -144,7 +144,7 @@ def test_ledger_adds_up_to_the_same_summary() -> None:
         assert ledger.render() == before
         ledger.add(segment)
         assert ledger.render() == ahead.render()
-    assert ledger.render() == render(segments)
+    assert ledger.render() == render_summary(segments)
     assert ledger.span == (T0, T0 + 299)
 
 
@@ -170,7 +170,7 @@ _facts = st.builds(
 def test_any_segments_make_a_short_whole_paragraph(written: list[tuple[list[Fact], str]]) -> None:
     """Whatever the facts are: at most 1,200 characters, whole sentences, one line, and the same every time."""
     segments = [batch(number, *facts, gist=gist) for number, (facts, gist) in enumerate(written)]
-    summary = render(segments)
+    summary = render_summary(segments)
     if summary is None:
         assert segments == []
         return
@@ -178,7 +178,7 @@ def test_any_segments_make_a_short_whole_paragraph(written: list[tuple[list[Fact
     assert ends_a_sentence(summary.text)
     assert "\n" not in summary.text
     assert summary.text == " ".join(sentence.text for sentence in summary.sentences)
-    assert render(segments) == summary
+    assert render_summary(segments) == summary
 
 
 def test_the_gist_of_a_pruned_segment_stays_in_the_summary() -> None:
@@ -187,14 +187,14 @@ def test_the_gist_of_a_pruned_segment_stays_in_the_summary() -> None:
     newer = [
         batch(number, fact(number * 10, f"We bought {number} tents for {number * 7} pounds.")) for number in (1, 2)
     ]
-    summary = render([old, *newer])
+    summary = render_summary([old, *newer])
     assert summary is not None
     assert "Ada: We rent the cabin in Braemar." in summary.text
     (sentence,) = [each for each in summary.sentences if "Braemar" in each.text]
     assert sentence.segment_ids == (old.id,)
     assert sentence.turn_seqs == tuple(range(10))
     corrected = batch(3, fact(31, "Actually we rent the house in Perth.", supersedes=sentence.refs))
-    after = render([old, *newer, corrected])
+    after = render_summary([old, *newer, corrected])
     assert after is not None
     assert "Braemar" not in after.text
 
@@ -215,12 +215,12 @@ def test_newest_paragraph_is_the_summary() -> None:
         ("Ada plans a hike.", 0),
         ("Cy brings the stove.", 10),
     ]
-    assert rendered == render(ledger.segments)
+    assert rendered == render_summary(ledger.segments)
 
 
 def test_ledger_goes_on_from_a_paragraph() -> None:
     """After a change of the strategy: the last paragraph's sentences stand beside new facts; older ones don't."""
-    rendered = render(
+    rendered = render_summary(
         [
             paragraph(0, "Dora hid the old key in Lisbon."),
             paragraph(1, "Ada plans a hike to Braemar. Cy brings the stove."),
@@ -235,6 +235,8 @@ def test_ledger_goes_on_from_a_paragraph() -> None:
 
 def test_paragraph_takes_over_from_a_ledger() -> None:
     """It was made from the ledger's summary, so it stands for that too."""
-    rendered = render([batch(0, fact(1, "We leave at nine on Sunday.")), paragraph(1, "They leave at nine on Sunday.")])
+    rendered = render_summary(
+        [batch(0, fact(1, "We leave at nine on Sunday.")), paragraph(1, "They leave at nine on Sunday.")]
+    )
     assert rendered is not None
     assert rendered.text == "They leave at nine on Sunday."

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compaction.model import Segment, Seq
-from compaction.summary.extractive import extract
+from compaction.summary.extractive import extract_facts
 from compaction.summary.port import Fold, FoldRequest
-from compaction.summary.segments import closing_segment, folded_segment
+from compaction.summary.segments import make_closing_segment, make_segment
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 
 TURNS = tuple(turn(seq, "We rent the cabin in Braemar.") for seq in range(10, 20))
 
 
 def made(request: FoldRequest, *, revision: int = 1) -> Segment:
-    fold = Fold("They rent a cabin.", extract(request.turns, request.notes, start=request.start))
-    return folded_segment(
+    fold = Fold("They rent a cabin.", extract_facts(request.turns, request.notes, start=request.start))
+    return make_segment(
         request, fold, session_id=EVENING, revision=revision, summariser="llm", degraded=False, at=T0 + 99.0
     )
 
@@ -45,16 +45,16 @@ def test_notes_alone_are_told_apart_by_revision() -> None:
 
 def test_closing_segment_covers_the_rest() -> None:
     """From the cursor to the end, by sentences; nothing when nothing is left."""
-    segment = closing_segment(TURNS, (), session_id=EVENING, known=(), degraded=True, at=T0)
+    segment = make_closing_segment(TURNS, (), session_id=EVENING, known=(), degraded=True, at=T0)
     assert segment is not None
     assert (segment.start, segment.end, segment.closing, segment.degraded) == (10, 20, True, True)
     assert "Braemar" in segment.gist
-    assert closing_segment((), (), session_id=EVENING, known=(), degraded=False, at=T0) is None
+    assert make_closing_segment((), (), session_id=EVENING, known=(), degraded=False, at=T0) is None
 
 
 def test_forgotten_turns_leave_a_record() -> None:
     """Turns without words are covered all the same."""
     gone = tuple(replace(each, parts=(), tombstone=True) for each in TURNS)
-    segment = closing_segment(gone, (), session_id=EVENING, known=(), degraded=False, at=T0)
+    segment = make_closing_segment(gone, (), session_id=EVENING, known=(), degraded=False, at=T0)
     assert segment is not None
     assert (segment.facts, segment.gist) == ((), "Nothing was said.")
