@@ -1,7 +1,7 @@
 """What a search asks the index for, and how rankings become one.
 
-`parse_query` makes terms of the query, `choose_terms` takes the telling ones, `fuse_rankings` joins the full-text ranking
-with the one by embeddings, and `correction_probes` says which later corrections to look for. `recall` ranks the
+`parse_query` makes terms of the query and `choose_terms` takes the telling ones. `fuse_rankings` joins the rankings by
+full text and by embeddings, and `correction_probes` says which later corrections to look for. `recall` ranks the
 passages themselves. Deterministic. Source of the fusion: Cormack, Clarke, Büttcher (SIGIR 2009).
 """
 
