@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.brain.tools.permission import Asker
-    from bot.brain.tools.toolbox import Toolbox, ToolRunner
+    from bot.brain.tools.toolbox import QuestionTools, Toolbox
     from bot.guild import PromptPolicy
     from bot.llm.port import ToolOffer
     from compaction.context.build import SessionContext
@@ -62,7 +62,7 @@ class ModelContext:
     # Whether the model's token budget is enforced.
     enforced: bool = True
     # The tools that the model may call while it answers, or None.
-    tools: ToolRunner | None = None
+    tools: QuestionTools | None = None
     # Whether the model may answer SKIP. Then nothing is spoken before it is clear that it does not.
     may_skip: bool = False
 
@@ -91,14 +91,14 @@ def build_context_messages(
     Raises `ContextOverflowError`.
     """
     count = estimate_text_tokens if policy is None else policy.count_tokens
-    tools = None if toolbox is None else toolbox.use(asker)
+    tools = None if toolbox is None else toolbox.for_asker(asker)
     if tools is not None:
         tools.offers = _offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
     offers = () if tools is None else tools.offers
     exchanged: dict[int, list[ChatMessage]] = {}
     if toolbox is not None:
         max_input_tokens -= offers_tokens(offers, count)
-        exchanged = toolbox.exchanges.within(
+        exchanged = toolbox.exchanges.newest_messages(
             max_input_tokens // EXCHANGES_SHARE,
             turns={turn.seq for turn in memory.window if not turn.tombstone},
             cost=partial(message_tokens, count=count),

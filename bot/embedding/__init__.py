@@ -1,1 +1,4 @@
-"""Embedders that run inside the process: texts become vectors without any service (`compaction.ports.Embedder`)."""
+"""Embedders: texts become vectors for memory search (`compaction.ports.Embedder`).
+
+`factory.open_embedder`, the way in, opens an endpoint's or the local model (`minilm`), which runs in a thread (`worker`).
+"""

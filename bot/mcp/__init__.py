@@ -1,4 +1,4 @@
-"""MCP servers from the settings, whose tools a language model may call. The one home of the `mcp` library.
+"""MCP servers from the settings, whose tools a language model may call. Only this package imports the `mcp` library.
 
-`connection` holds one server's connection and mends it, `servers` all of them, `tools` makes our tools of theirs.
+`servers`, the way in, runs them all; `connection` holds and reconnects one; `tools` adapts their tools to ours.
 """

@@ -1,5 +1,5 @@
-"""The model files Roomtone can use: what they are, where they come from, and whether they are here.
+"""The model files that Roomtone uses. `directory.ModelDirectory` is the way in.
 
-`catalogue` says what exists, `sources` fetches files, `shelf` is the directory they live in. Nothing here
-loads a model; that is the business of `voice` and `bot.llm`.
+`catalogue` lists the models, `sources` downloads files, `directory` checks and installs them. Models are loaded
+elsewhere, in `voice`, `bot.llm` and `bot.embedding`.
 """

@@ -106,7 +106,7 @@ class RealtimeTalk:
         self._session, self._life = new_session(self._items.brief, self._happened, self._run_tool)
         self._toolbox = Toolbox()
         # Runs what the answer at hand calls, on behalf of who asked for it.
-        self._tools = self._toolbox.use()
+        self._tools = self._toolbox.for_asker()
         self._memory: SessionMemory | None = None
         self._quoting: QuoteFinder | None = None
         self._inputs = Inputs()
@@ -125,7 +125,7 @@ class RealtimeTalk:
         self._items.open(memory, toolbox.tools)
         self._quoting = quoting
         self._toolbox = toolbox
-        self._tools = toolbox.use()
+        self._tools = toolbox.for_asker()
 
     async def run(self) -> None:
         """Keep the session, and tell the people when it fails and when it is back; return when it is gone for good."""
@@ -304,7 +304,7 @@ class RealtimeTalk:
         await self._remember(question.turn)
         self._items.server, self._items.besides = await self._server(), self._besides(question)
         parts = self._items.refresh(self._session, answering=question.turn.seq)
-        self._tools = self._toolbox.use(self._asker_of(question))
+        self._tools = self._toolbox.for_asker(self._asker_of(question))
         self._observe(events.ContextBuilt(parts, question.turn.seq, self._clock.monotonic()))
         stream = SpeechAssembler()
         self._reply_items = []

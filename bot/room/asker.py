@@ -31,7 +31,7 @@ def asker_of(question: Question, company: Participants) -> Asker:
     return Asker(
         user_id=int(asker_id),
         name=parts[-1].speaker,
-        said=" ".join(part.text for part in parts),
+        words=" ".join(part.text for part in parts),
         present=person is not None and not person.is_bot,
         moderator=person is not None and person.is_moderator,
     )

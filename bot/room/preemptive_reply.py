@@ -108,7 +108,7 @@ class PreemptiveReply:
             # Whatever kept it from being built is met, and told, in the usual way.
             return await self._build_context(question)
         if ahead.context.tools is not None:
-            ahead.context.tools.release()
+            ahead.context.tools.release_calls()
         log.info("head_start_used", gained_ms=self._since_ms(ahead))
         return ahead.context
 
@@ -132,7 +132,7 @@ class PreemptiveReply:
         try:
             context = await self._build_context(ahead.question)
             if context.tools is not None:
-                context.tools.hold()
+                context.tools.hold_calls()
             ahead.context = context
             ahead.built.set()
             async with aclosing(self._responder.respond(context)) as stream:

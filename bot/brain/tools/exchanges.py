@@ -1,7 +1,7 @@
-"""What tools answered in a room lately: it stays before the model for a while, each where it was said.
+"""Recent tool calls and results of a room, which stay in the prompt for a few questions, right after their question.
 
-'And what does it say further down?' can only be answered by who still has the file. How outputs age, and when they
-leave, is the budget's business (`compaction.budget.tool_outputs`); here only the oldest are let go.
+'And what does it say further down?' can only be answered by a model that still has the file. How results are shortened
+with age is up to the token budget (`compaction.budget.tool_outputs`); this module only drops the oldest questions.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
     from compaction.budget.messages import MessageToolCall
     from compaction.model import Seq
 
-# Questions whose calls are kept: older ones are placeholders by then, whatever they found.
+# Questions whose calls are kept. The results of older ones have been cut to placeholders by then.
 MOST_QUESTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ToolExchange:
-    """One step of an answer: what the model wanted called, each with what came of it. `words`: what it said before."""
+    """One step of a reply: the calls of the model and their results, in order. `text`: what it said before them."""
 
     calls: tuple[MessageToolCall, ...]
     results: tuple[str, ...]
-    words: str = ""
+    text: str = ""
 
     def messages(self) -> list[ChatMessage]:
-        """Return the step as a model reads it: the calls, then a result for each."""
-        told = [
+        """Return the step as chat messages: the calls, then a result for each."""
+        results = [
             ChatMessage(ChatRole.TOOL, result, tool_call_id=call.id, name=call.name)
             for call, result in zip(self.calls, self.results, strict=True)
         ]
-        return [ChatMessage(ChatRole.ASSISTANT, self.words, tool_calls=self.calls), *told]
+        return [ChatMessage(ChatRole.ASSISTANT, self.text, tool_calls=self.calls), *results]
 
 
 class ToolExchanges:
-    """The steps of a room's last questions, by the turn that asked."""
+    """The steps of the replies to a room's last questions, by the turn of the question."""
 
     def __init__(self) -> None:
         self._by_turn: dict[int, tuple[ToolExchange, ...]] = {}
 
-    def keep(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
-        """Keep what came of one question."""
+    def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
+        """Record the steps of the reply to one question; drop the oldest question if there are too many."""
         if not steps:
             return
         self._by_turn[turn] = tuple(steps)
@@ -53,24 +53,24 @@ class ToolExchanges:
             del self._by_turn[next(iter(self._by_turn))]
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Drop all steps."""
         self._by_turn.clear()
 
     def steps(self, turn: Seq) -> int:
-        """Return how many steps the answer to a turn took besides the last, as far as that is kept."""
+        """Return how many recorded steps with tool calls the reply to a turn took."""
         return len(self._by_turn.get(turn, ()))
 
-    def within(
-        self, room: int, *, turns: Container[int], cost: Callable[[ChatMessage], int]
+    def newest_messages(
+        self, max_cost: int, *, turns: Container[int], cost: Callable[[ChatMessage], int]
     ) -> dict[int, list[ChatMessage]]:
-        """Return the messages of the newest questions among `turns` that cost at most `room` together, by turn."""
+        """Return the messages of the newest questions among `turns` that cost at most `max_cost` together, by turn."""
         kept: dict[int, list[ChatMessage]] = {}
         for turn, steps in reversed(self._by_turn.items()):
             if turn not in turns:
                 continue
             messages = [message for step in steps for message in step.messages()]
-            room -= sum(map(cost, messages))
-            if room < 0:
+            max_cost -= sum(map(cost, messages))
+            if max_cost < 0:
                 break
             kept[turn] = messages
         return kept
@@ -79,7 +79,8 @@ class ToolExchanges:
 def insert_exchanges(
     messages: Iterable[tuple[ChatMessage, Seq | None]], exchanges: dict[int, list[ChatMessage]]
 ) -> tuple[ChatMessage, ...]:
-    """Return the messages with each question's exchanges right behind it. What is asked no more has none."""
+    """Return `messages` with the exchanges of each question right after it. `messages`: each with its turn, if it is
+    one."""
     whole: list[ChatMessage] = []
     for message, turn in messages:
         whole.append(message)

@@ -1,6 +1,6 @@
-"""The tool `post_link`: a link, or a few words that are better read than heard, into the channel's chat.
+"""The tool `post_link`: posts a link or a few words in the channel's chat.
 
-It changes something outside, so it runs only for somebody in the channel who asks for it (`permission`).
+It has side effects, so it runs only for somebody in the channel who asks for it (`permission`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ MOST_URL_CHARS = 500
 MOST_TEXT_CHARS = 500
 _SCHEME = re.compile(r"\b([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-_BEHIND_AN_ADDRESS = ".,;:!?)]}>'\"”’*_"
-# Discord shows '[bank.example](https://evil.example)' as the first.
-_COVERED = re.compile(r"\]\s*\(")
+_TRAILING_PUNCTUATION = ".,;:!?)]}>'\"”’*_"
+# A masked link: Discord shows '[bank.example](https://evil.example)' as 'bank.example'.
+_MASKED_LINK = re.compile(r"\]\s*\(")
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f<>]")
 
 SCHEMA: dict[str, object] = {
@@ -37,7 +37,7 @@ SCHEMA: dict[str, object] = {
 
 
 def link_tool(chat: Chat, *, words: Sequence[str]) -> RoomTool:
-    """Return the tool for one room's chat. `words`: of which who asks must have said one."""
+    """Return the tool for one room's chat. `words`: the person who asks must have said one of them."""
 
     async def post(arguments: Mapping[str, object]) -> str:
         text = post_text(str(arguments.get("url", "")), str(arguments.get("text", "")))
@@ -45,7 +45,7 @@ def link_tool(chat: Chat, *, words: Sequence[str]) -> RoomTool:
             await chat.post(text)
         except ChatError as error:
             raise ToolError(str(error)) from error
-        return "It stands in the channel's chat now. Say so; don't read it out."
+        return "It is posted in the channel's chat. Say so; don't read it out."
 
     return RoomTool(
         "post_link",
@@ -60,29 +60,29 @@ def link_tool(chat: Chat, *, words: Sequence[str]) -> RoomTool:
 
 
 def post_text(url: str, text: str) -> str:
-    """Return the message for a link and some words. Raises `ToolError` for anything but http, https and words."""
+    """Return the message for a link and a text. Raises `ToolError` for masked links and schemes other than http(s)."""
     url, text = url.strip(), " ".join(text.split())
     if not url and not text:
         raise ToolError("There is nothing to post: give a url, a text, or both.")
     if any(found.lower() not in {"http", "https"} for found in _SCHEME.findall(text)):
         raise ToolError("Only http and https links can be posted.")
-    if _COVERED.search(text):
-        raise ToolError("A link stands as it is, never under other words. Write the address itself.")
-    for found in (url, *(each.rstrip(_BEHIND_AN_ADDRESS) for each in _ADDRESS.findall(text))):
+    if _MASKED_LINK.search(text):
+        raise ToolError("Masked links can't be posted. Write the address itself.")
+    for found in (url, *(each.rstrip(_TRAILING_PUNCTUATION) for each in _ADDRESS.findall(text))):
         if found:
-            _check(found)
+            _check_url(found)
     return "\n".join(part for part in (text, url) if part)
 
 
-def _check(url: str) -> None:
+def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
         has_port = parts.port is None or parts.port > 0
     except ValueError as error:
-        raise ToolError(f"{url[:80]!r} is no link.") from error
+        raise ToolError(f"{url[:80]!r} is not a link.") from error
     if parts.scheme not in {"http", "https"} or not host or not has_port or _UNPRINTABLE.search(url):
-        raise ToolError(f"{url[:80]!r} is no http or https link.")
+        raise ToolError(f"{url[:80]!r} is not an http or https link.")
     if "@" in parts.netloc:
-        # https://bank.example@evil.example leads to the second one.
+        # https://bank.example@evil.example leads to evil.example.
         raise ToolError("A link with a name before the host can't be posted.")

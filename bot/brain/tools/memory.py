@@ -1,6 +1,6 @@
-"""The tools `memory_search` and `recall_turns`: what was said, word for word, with who and when.
+"""The tools `memory_search` and `recall_turns`: what was said, word for word, by whom and when.
 
-What they return is a report of a conversation. It is bounded, so that one call can't fill the prompt.
+Their output is bounded, so that one call can't fill the prompt.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TURNS_SCHEMA: dict[str, object] = {
 
 
 def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) -> tuple[RoomTool, ...]:
-    """Return the two tools for one room. `zone`: whose clock times are told in; `now`: UTC epoch seconds."""
+    """Return the two tools for one room. `zone`: time zone of the times in their output. `now`: UTC epoch seconds."""
 
     async def search(arguments: Mapping[str, object]) -> str:
         try:
@@ -71,7 +71,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
             )
         except (TimeNotUnderstoodError, StoreError) as error:
             return str(error)
-        return _bounded([format_recalled(each, zone, here=room.place.session_id) for each in found]) or NOTHING
+        return _join_bounded([format_recalled(each, zone, here=room.place.session_id) for each in found]) or NOTHING
 
     async def turns(arguments: Mapping[str, object]) -> str:
         first, last = _number(arguments, "from", -1), _number(arguments, "to", -1)
@@ -82,7 +82,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
         except StoreError as error:
             return str(error)
         lines = [f"turn {turn.seq} {format_turn(turn, zone)}" for turn in found]
-        return _bounded(lines) or f"There are no turns {first} to {last} in this session."
+        return _join_bounded(lines) or f"There are no turns {first} to {last} in this session."
 
     return (
         RoomTool(
@@ -102,7 +102,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
 
 
 def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None = None) -> str:
-    """Return one thing recalled as a model or a person reads it. `here`: the session it is told in."""
+    """Return one search result as text for a model or a person. `here`: the present session, which is not named."""
     at = datetime.fromtimestamp(recalled.at, zone)
     place = "" if recalled.session_id == here else f"{at:%Y-%m-%d}, session {recalled.session_id}, "
     old = ""
@@ -120,7 +120,7 @@ def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None
             return f"({place}summary of turns {recalled.seq_from} to {recalled.seq_to})\n{plain(recalled.text)}"
 
 
-def _bounded(pieces: list[str]) -> str:
+def _join_bounded(pieces: list[str]) -> str:
     kept: list[str] = []
     room = MAX_CHARS - 100
     for piece in pieces:

@@ -1,8 +1,8 @@
-"""Whether a tool may run for somebody. Pure, and decided without the model: whatever it was talked into, this holds.
+"""Decides whether a tool may run. Pure, and independent of the model: it holds whatever the model was talked into.
 
-What people say, files, screens and pages reach the model as text, and any of it may hold orders. So a tool with side
-effects never runs because of what the model read. It runs on behalf of who asked the question, if that person may,
-and only if their own words of this question ask for such a thing; what others said, or wrote somewhere, is no order.
+Speech, files, screens and web pages reach the model as text, and any of it may contain instructions. So a tool with
+side effects never runs because of what the model read. It runs on behalf of the person who asked the question, if that
+person may use it, and only if their own words in this question ask for it.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import RoomTool
 
 _WORD = re.compile(r"[^\W_]+")
-# A beginning this long stands for all words that begin with it: post, posts, posting.
+# A word this long also matches longer ones that begin with it: post, posts, posting.
 _SHORTEST_BEGINNING = 4
-# Words without spaces around them, and Korean ones with an ending: 'リンクを投稿して', '링크를 올려줘'.
+# Words in scripts without spaces, and Korean words, which take endings, match anywhere: 'リンクを投稿して', '링크를 올려줘'.
 _WITHIN = re.compile(f"[{UNSPACED}\uac00-\ud7a3]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """On whose behalf tools run: who asked the question that is answered. `said`: that person's words of it, alone.
+    """The person who asked the question, on whose behalf tools run. `words`: what that person said in it, nobody else.
 
-    `present`: they are a member who is in the channel, and no bot. `moderator`: they may manage the server.
+    `present`: in the voice channel now, and not a bot. `moderator`: may manage the server.
     """
 
     user_id: int | None = None
     name: str = ""
-    said: str = ""
+    words: str = ""
     present: bool = False
     moderator: bool = False
 
 
-# A thought of the bot's own is on nobody's behalf.
+# For what the bot says unasked.
 NOBODY = Asker()
 
 
 def refusal(tool: RoomTool, asker: Asker) -> str | None:
-    """Return why `tool` may not run for `asker`, as a sentence for the model; None if it may."""
+    """Return why `tool` may not run for `asker`, as a sentence for the model, or None if it may."""
     match tool.permission:
         case Permission.ANYONE:
             allowed = True
@@ -53,16 +53,16 @@ def refusal(tool: RoomTool, asker: Asker) -> str | None:
             allowed = asker.present and asker.moderator
     if not allowed or (tool.side_effects and not asker.present):
         return f"{tool.name} is not allowed for who asked. Say so, and go on without it."
-    if tool.side_effects and not asks_for(tool, asker.said):
+    if tool.side_effects and not asks_for(tool, asker.words):
         return f"Who asks did not ask for {tool.name}, and nobody else can. Say so, and go on without it."
     return None
 
 
-def asks_for(tool: RoomTool, said: str) -> bool:
-    """Return whether somebody's words ask for what `tool` does."""
-    spoken = {word.casefold() for word in _WORD.findall(said)}
+def asks_for(tool: RoomTool, text: str) -> bool:
+    """Return whether `text` contains one of the words that ask for `tool`."""
+    spoken = {word.casefold() for word in _WORD.findall(text)}
     wanted = [word.casefold() for word in tool.words]
-    if any(_WITHIN.fullmatch(word) and word in said.casefold() for word in wanted):
+    if any(_WITHIN.fullmatch(word) and word in text.casefold() for word in wanted):
         return True
     return any(
         each == word or (len(word) >= _SHORTEST_BEGINNING and each.startswith(word))

@@ -1,4 +1,4 @@
-"""The tool `look_at_screen`: what is on a screen that somebody shares now. There only while somebody does."""
+"""The tool `look_at_screen`: what is on a shared screen now. Available only while somebody shares one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.brain.tools.tool import RoomTool
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# A fresh look may need a vision model.
+# It may have to wait for a vision model.
 TIMEOUT_S = 15.0
 
 SCHEMA: dict[str, object] = {
@@ -24,7 +24,7 @@ SCHEMA: dict[str, object] = {
 
 
 class ScreenView(Protocol):
-    """The screens of one room."""
+    """The shared screens of one room."""
 
     def sharing(self) -> Sequence[str]:
         """Return who shares a screen now, by name."""

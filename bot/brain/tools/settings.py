@@ -1,4 +1,4 @@
-"""What an operator can tune about tools; each field says its unit, its default's reason and when it takes effect."""
+"""Settings of tools. Each description gives the unit, the reason for the default, and when a change applies."""
 
 from __future__ import annotations
 

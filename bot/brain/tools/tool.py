@@ -1,4 +1,4 @@
-"""A tool that a language model may call: its name, what the model is told, what is done, and for whom. Values only."""
+"""What a tool is: its name and description for the model, its function, and who may use it. Values only."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-# About 2,000 tokens: more of one output is cut when it is old anyway.
+# About 2,000 tokens. The token budget cuts older outputs to less anyway.
 MAX_CHARS = 6_000
-# A reply that hangs on a tool for longer has been given up by its listeners.
+# Listeners give up on a reply that waits longer for a tool.
 TIMEOUT_S = 8.0
 
 
 class Permission(StrEnum):
     """On whose behalf a tool may run."""
 
-    # Also on nobody's: a thought of the bot's own.
+    # Also on nobody's behalf: when the bot speaks unasked.
     ANYONE = "anyone"
-    # Who is in the channel now.
+    # People who are in the voice channel now.
     MEMBERS = "members"
-    # Of those, who may manage the server.
+    # Those of them who may manage the server.
     MODERATORS = "moderators"
 
 
 class ToolError(Exception):
-    """A tool could not do what was asked. The message is a plain sentence for the model, never a secret."""
+    """A tool failed. The message is a plain sentence for the model and holds no secret."""
 
 
 # Called with arguments that fit the tool's schema; returns what the model reads. Raises `ToolError`.
@@ -38,12 +38,11 @@ def _always() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RoomTool:
-    """One tool. `parameters` is the JSON schema of its arguments.
+    """One tool. `parameters`: the JSON schema of its arguments.
 
-    `side_effects`: it changes something outside. Then it runs on behalf of somebody alone, and only when that person
-    asked for it in words of their own: one of `words` is what they must have said (a word, or its beginning).
-    `available`: whether it can be called at present. `timeout_s`, `max_chars`: how long it may take and how much of
-    its output is read.
+    `side_effects`: it changes something outside. Then it runs only for a person who asked for it, by saying one of
+    `words` or a word that begins with it. `available`: whether it can be called now. `timeout_s`: time limit of a call.
+    `max_chars`: how much of its output the model gets.
     """
 
     name: str

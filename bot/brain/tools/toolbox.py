@@ -1,7 +1,6 @@
-"""The tools of one room: which of them are offered for a question, and what comes of a call.
+"""The tools of one room: which are offered for a question, and how calls are checked, run and bounded.
 
-It checks, runs and bounds; nothing a model writes gets past it. A call never raises: whatever goes wrong is a sentence
-that the model reads.
+Every tool call of a model passes through here. A call never raises: each failure becomes a sentence for the model.
 """
 
 from __future__ import annotations
@@ -30,42 +29,42 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Calls of tools with side effects that one question can lead to.
+# Calls of tools with side effects for one question.
 MOST_SIDE_EFFECTS = 2
 
 
 class Toolbox:
-    """The tools of a room. `more` are those that come and go, such as those of MCP servers."""
+    """The tools of a room. `more`: returns the tools that come and go, such as those of MCP servers."""
 
     def __init__(self, tools: Sequence[RoomTool] = (), *, more: Callable[[], Sequence[RoomTool]] = tuple) -> None:
         self._own = tuple(tools)
         self._more = more
-        # What came of the calls of the last questions.
+        # The calls and results of the last questions.
         self.exchanges = ToolExchanges()
 
     def tools(self) -> tuple[RoomTool, ...]:
-        """Return every tool that can be called at present, by somebody; of two with one name the first."""
+        """Return all tools that can be called now, whoever asks. Of two with the same name, the first."""
         named: dict[str, RoomTool] = {}
         for tool in (*self._own, *self._more()):
             if tool.available():
                 named.setdefault(tool.name, tool)
         return tuple(named.values())
 
-    def offered(self, asker: Asker) -> tuple[ToolOffer, ...]:
-        """Return what a model is told of the tools that may run for `asker` now."""
+    def offers_for(self, asker: Asker) -> tuple[ToolOffer, ...]:
+        """Return the tools that may run for `asker` now, as the model is told of them."""
         return tuple(
             ToolOffer(tool.name, tool.description, tool.parameters)
             for tool in self.tools()
             if refusal(tool, asker) is None
         )
 
-    def use(self, asker: Asker = NOBODY) -> ToolRunner:
-        """Return what runs the calls that one question leads to."""
-        return ToolRunner(self, asker)
+    def for_asker(self, asker: Asker = NOBODY) -> QuestionTools:
+        """Return the tools for one question, asked by `asker`."""
+        return QuestionTools(self, asker)
 
 
-class ToolRunner:
-    """The calls of one question, on behalf of who asked it."""
+class QuestionTools:
+    """Runs the tool calls for one question, on behalf of the person who asked it."""
 
     def __init__(self, toolbox: Toolbox, asker: Asker) -> None:
         self._toolbox = toolbox
@@ -73,25 +72,25 @@ class ToolRunner:
         self._side_effects = 0
         self._released = asyncio.Event()
         self._released.set()
-        # What may be called; what is not offered may become so meanwhile, and is refused all the same if it may not.
-        self.offers = toolbox.offered(asker)
+        # Fixed when the question is asked. Each call checks the permission again.
+        self.offers = toolbox.offers_for(asker)
 
-    def hold(self) -> None:
-        """Let calls wait until they are released: nobody has asked yet."""
+    def hold_calls(self) -> None:
+        """Make calls wait until `release_calls`: for a reply to a question that is not complete yet."""
         self._released.clear()
 
-    def release(self) -> None:
-        """Let what waits run."""
+    def release_calls(self) -> None:
+        """Let the waiting calls run."""
         self._released.set()
 
-    def keep(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
-        """Keep what came of the question for those that follow it."""
-        self._toolbox.exchanges.keep(turn, steps)
+    def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
+        """Record the steps of the reply for the questions that follow."""
+        self._toolbox.exchanges.record(turn, steps)
 
     async def run(self, call: MessageToolCall) -> str:
-        """Carry a call out and return what the model reads: marked as data, and bounded. Never raises."""
+        """Run one tool call and return its result for the model, bounded and marked as data. Never raises."""
         await self._released.wait()
-        begun = time.monotonic()
+        started = time.monotonic()
         tool = next((each for each in self._toolbox.tools() if each.name == call.name), None)
         if tool is None:
             outcome, output = "unknown", f"There is no tool {call.name[:60]!r}."
@@ -99,10 +98,10 @@ class ToolRunner:
             outcome, output = await self._run(tool, call)
         log.info(
             "tool_called",
-            # The name of one that there isn't is words of the model's.
+            # An unknown name is model output, which may quote people, so it is not logged.
             tool=None if tool is None else tool.name,
             outcome=outcome,
-            duration_ms=round(1000 * (time.monotonic() - begun), 1),
+            duration_ms=round(1000 * (time.monotonic() - started), 1),
             argument_chars=len(call.arguments),
             output_chars=len(output),
         )
@@ -122,10 +121,10 @@ class ToolRunner:
         except TimeoutError:
             return "timeout", f"{tool.name} took longer than {tool.timeout_s:g} s and was given up."
         except ToolError as error:
-            # Its words may be somebody else's.
+            # The message may come from outside, for example from an MCP server.
             return "failed", mark_as_data(tool.name, str(error), max_chars=tool.max_chars)
         except Exception as error:
-            # Whatever breaks in one tool costs one tool's answer; what it says may hold what people said.
-            log.warning("tool_broke", tool=tool.name, error_class=type(error).__name__, exc_info=error)
+            # A broken tool costs one result. The message of the exception is not logged: it may quote people.
+            log.warning("tool_crashed", tool=tool.name, error_class=type(error).__name__, exc_info=error)
             return "broken", f"{tool.name} broke. Go on without it."
         return "answered", mark_as_data(tool.name, found, max_chars=tool.max_chars)

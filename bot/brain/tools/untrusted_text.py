@@ -1,15 +1,15 @@
-"""Text from outside as a model reads it: bounded, and marked as data, so that nothing in it passes for our own words.
+"""Marks text from outside as data before a model reads it, so that none of it passes for our own instructions.
 
-A mark alone stops no determined text from being obeyed; what may be done is decided in `permission`.
+That alone does not stop prompt injection; what a tool may do is decided in `permission`.
 """
 
 from __future__ import annotations
 
 import re
 
-# How a tag begins, or a token of a chat template, which some servers read anywhere in a prompt. What begins it is made
-# another character: cut out of the middle of another one, it would complete that.
-_BEGINNING = re.compile(
+# The beginning of a tag or of a chat-template token, which some servers obey anywhere in a prompt. Its first character
+# is replaced, not removed: removing it could join the text around it to another tag.
+_MARKUP_START = re.compile(
     r"<(?=\s*/?\s*(?:data|system|assistant|user|tool)\b|\||<?/?SYS>>)|\[(?=/?INST\])", re.IGNORECASE
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
@@ -18,11 +18,11 @@ _SOURCE_CHARS = 80
 
 
 def mark_as_data(source: str, text: str, *, max_chars: int) -> str:
-    """Return `text` between marks that say it is data from `source`, at most `max_chars` of it."""
-    # Of a text without end only the beginning is looked at: the whole would keep every room waiting.
-    looked_at = 2 * max_chars
-    clean = defuse(text[:looked_at])
-    left_out = max(0, len(clean) - max_chars) + max(0, len(text) - looked_at)
+    """Return `text` in `<data>` tags that name its `source`, cut to `max_chars`."""
+    # Only the beginning of a huge text is cleaned, for that blocks the event loop.
+    scanned = 2 * max_chars
+    clean = defuse(text[:scanned])
+    left_out = max(0, len(clean) - max_chars) + max(0, len(text) - scanned)
     if left_out:
         clean = f"{clean[:max_chars]}\n[… {left_out} more characters left out]"
     name = _SOURCE.sub(" ", source)[:_SOURCE_CHARS].strip()
@@ -30,5 +30,5 @@ def mark_as_data(source: str, text: str, *, max_chars: int) -> str:
 
 
 def defuse(text: str) -> str:
-    """Return `text` without what could end its marks, speak for another role, or hide."""
-    return _BEGINNING.sub("‹", _CONTROL.sub("", text))
+    """Return `text` with tags and chat-template tokens broken, and without control and invisible characters."""
+    return _MARKUP_START.sub("‹", _CONTROL.sub("", text))

@@ -267,8 +267,8 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
         asked = await talk.say("Ada", "Roomtone, where is the key?")
         await talk.say("Roomtone", "Under the pot.", TurnKind.ASSISTANT)
         question = await talk.say("Ada", "Which pot?")
-        toolbox.exchanges.keep(asked.seq, [STEP])
-        toolbox.exchanges.keep(Seq(99), [STEP])
+        toolbox.exchanges.record(asked.seq, [STEP])
+        toolbox.exchanges.record(Seq(99), [STEP])
         context = _with_tools(talk, question, toolbox)
     assert [message.role for message in context.messages] == [
         ChatRole.SYSTEM,
@@ -294,7 +294,7 @@ async def test_tools_and_their_outputs_cost_room() -> None:
     async with a_talk() as talk:
         for number in range(40):
             asked = await talk.say("Ada", f"Story {number}: " + "word " * 30)
-            toolbox.exchanges.keep(asked.seq, [replace(STEP, results=("word " * 90,))])
+            toolbox.exchanges.record(asked.seq, [replace(STEP, results=("word " * 90,))])
         question = await talk.say("Ada", "Well?")
         context = _with_tools(talk, question, toolbox, max_input_tokens=1_500)
     assert context.tools is not None

@@ -82,7 +82,7 @@ class House:
             now=self.talk.at,
             zone=UTC,
             toolbox=self.toolbox,
-            asker=replace(asker, said=said),
+            asker=replace(asker, words=said),
         )
         return "".join([piece async for piece in self.responder.respond(context)])
 

@@ -73,7 +73,7 @@ class Looking:
     @property
     def context(self) -> ModelContext:
         """The context of a question in this room."""
-        return replace(CONTEXT, tools=self.toolbox.use(Asker(1, "Ada", "Look!", present=True)))
+        return replace(CONTEXT, tools=self.toolbox.for_asker(Asker(1, "Ada", "Look!", present=True)))
 
 
 async def answer(model: Thinker, context: ModelContext, **settings: object) -> list[str]:
@@ -97,7 +97,7 @@ async def test_a_tool_is_called_and_its_output_read() -> None:
         ChatMessage(ChatRole.TOOL, '<data from="look">\nthe map\n</data>', tool_call_id="c-1", name="look"),
         ChatMessage(ChatRole.TOOL, '<data from="look">\nthe sea\n</data>', tool_call_id="c-2", name="look"),
     ]
-    kept = room.toolbox.exchanges.within(1_000, turns={CONTEXT.current.seq}, cost=lambda message: 1)
+    kept = room.toolbox.exchanges.newest_messages(1_000, turns={CONTEXT.current.seq}, cost=lambda message: 1)
     assert kept[CONTEXT.current.seq] == found
 
 

@@ -47,18 +47,16 @@ async def test_tools_are_called_as_ours() -> None:
     """Under names with the server's in front, through the toolbox with all its checks."""
     async with servers(desk(read_only=["add", "secret"], env={"DESK_KEY": "key-1"})) as running:
         toolbox = Toolbox(more=running.tools)
-        offers = {offer.name: offer for offer in toolbox.offered(ADA)}
+        offers = {offer.name: offer for offer in toolbox.offers_for(ADA)}
         assert {"desk_add", "desk_create_note"} <= set(offers)
         assert "desk_die" not in offers, "nobody asked for it"
         assert "</data>" not in offers["desk_add"].description
-        use = toolbox.use(ADA)
+        use = toolbox.for_asker(ADA)
         assert "The sum is 5." in await use.run(MessageToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
         assert "arguments are wrong" in await use.run(MessageToolCall("a", "desk_add", '{"left": "two"}'))
         assert "Noted: milk" in await use.run(MessageToolCall("a", "desk_create_note", '{"text": "milk"}'))
         assert "did not ask" in await use.run(MessageToolCall("a", "desk_die", "{}"))
-        assert "key-1 None" in await use.run(MessageToolCall("a", "desk_secret", "{}")), (
-            "our own tokens are not handed on"
-        )
+        assert "key-1 None" in await use.run(MessageToolCall("a", "desk_secret", "{}")), "our own tokens are not handed on"
 
 
 @pytest.mark.asyncio

@@ -32,7 +32,7 @@ def test_who_spoke_alone_asked() -> None:
 def test_of_several_only_who_is_answered_counts() -> None:
     """What others said into it is no wish of theirs."""
     asker = asker_of(Question(BOTH, asker_id="1"), _company())
-    assert (asker.user_id, asker.said) == (1, "Roomtone, what is that? Tell me.")
+    assert (asker.user_id, asker.words) == (1, "Roomtone, what is that? Tell me.")
     assert asker_of(Question(BOTH), _company()) == NOBODY
     assert asker_of(Question(BOTH, asker_id="7"), _company()) == NOBODY
 

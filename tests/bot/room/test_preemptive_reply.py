@@ -54,7 +54,7 @@ class Desk:
             raise self.error
         session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
         return ModelContext(
-            session=session, current=question.turn, parts=(), messages=(), now=0.0, tools=self.toolbox.use(NOBODY)
+            session=session, current=question.turn, parts=(), messages=(), now=0.0, tools=self.toolbox.for_asker(NOBODY)
         )
 
     async def answer(self, question: Question) -> list[str]:

@@ -344,7 +344,7 @@ async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> No
             async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
                 """Keep two steps and yield the script."""
                 step = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",))
-                toolbox.exchanges.keep(context.current.seq, [step, step])
+                toolbox.exchanges.record(context.current.seq, [step, step])
                 async for piece in super().respond(context):
                     yield piece
 

@@ -61,13 +61,13 @@ async def test_they_reach_their_own_room() -> None:
     """Its memory, its chat, its screens; a link is posted for who asks for it."""
     place, view = FakePlace(), View()
     box = await toolbox(place, view=view)
-    use = box.use(ADA)
+    use = box.for_asker(ADA)
     assert "lighthouse" in await use.run(MessageToolCall("c", "memory_search", '{"query": "lighthouse"}'))
     place.chat.drop("notes.txt", b"milk")
     assert "milk" in await use.run(MessageToolCall("c", "read_attachment", "{}"))
-    assert "stands in" in await use.run(MessageToolCall("c", "post_link", MAP))
+    assert "is posted" in await use.run(MessageToolCall("c", "post_link", MAP))
     assert len(place.chat.posted) == 1
-    assert "did not ask" in await box.use(replace(ADA, said="Hello.")).run(MessageToolCall("c", "post_link", MAP))
+    assert "did not ask" in await box.for_asker(replace(ADA, words="Hello.")).run(MessageToolCall("c", "post_link", MAP))
     assert "look_at_screen" not in {tool.name for tool in box.tools()}
     view.shared.append("Bo")
     assert "look_at_screen" in {tool.name for tool in box.tools()}

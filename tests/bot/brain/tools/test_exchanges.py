@@ -13,7 +13,7 @@ STEP = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",), "Hm.")
 def _kept(*turns: int) -> ToolExchanges:
     exchanges = ToolExchanges()
     for turn in turns:
-        exchanges.keep(Seq(turn), [STEP])
+        exchanges.record(Seq(turn), [STEP])
     return exchanges
 
 
@@ -28,25 +28,25 @@ def test_a_step_is_a_call_and_its_result() -> None:
 def test_the_newest_are_kept() -> None:
     """As many as there is room for, and only of turns that are still told."""
     exchanges = _kept(*range(20))
-    everything = exchanges.within(1_000, turns=range(20), cost=lambda message: 1)
+    everything = exchanges.newest_messages(1_000, turns=range(20), cost=lambda message: 1)
     assert sorted(everything) == list(range(20 - MOST_QUESTIONS, 20))
-    assert sorted(exchanges.within(5, turns=range(20), cost=lambda message: 1)) == [18, 19]
-    assert sorted(exchanges.within(1_000, turns={3, 15}, cost=lambda message: 1)) == [15]
+    assert sorted(exchanges.newest_messages(5, turns=range(20), cost=lambda message: 1)) == [18, 19]
+    assert sorted(exchanges.newest_messages(1_000, turns={3, 15}, cost=lambda message: 1)) == [15]
 
 
 def test_everything_can_be_let_go() -> None:
     """When somebody's words were forgotten."""
     exchanges = _kept(1, 2)
     exchanges.clear()
-    assert exchanges.within(100, turns={1, 2}, cost=lambda message: 1) == {}
+    assert exchanges.newest_messages(100, turns={1, 2}, cost=lambda message: 1) == {}
     assert exchanges.steps(Seq(1)) == 0
 
 
 def test_a_question_without_calls_leaves_nothing() -> None:
     """Most have none."""
     exchanges = ToolExchanges()
-    exchanges.keep(Seq(1), [])
-    assert exchanges.within(100, turns={1}, cost=lambda message: 1) == {}
+    exchanges.record(Seq(1), [])
+    assert exchanges.newest_messages(100, turns={1}, cost=lambda message: 1) == {}
     assert (exchanges.steps(Seq(1)), _kept(2).steps(Seq(2))) == (0, 1)
 
 

@@ -25,7 +25,7 @@ async def posted(chat: FakeChat, asker: Asker, arguments: str = MAP) -> str:
     """What the model reads after a call on behalf of `asker`."""
     return (
         await Toolbox([link_tool(chat, words=("post", "link"))])
-        .use(asker)
+        .for_asker(asker)
         .run(MessageToolCall("c", "post_link", arguments))
     )
 
@@ -34,7 +34,7 @@ async def posted(chat: FakeChat, asker: Asker, arguments: str = MAP) -> str:
 async def test_who_asks_gets_it_posted() -> None:
     """Words and link."""
     chat = FakeChat()
-    assert "stands in the channel's chat" in await posted(chat, ADA)
+    assert "is posted in the channel's chat" in await posted(chat, ADA)
     assert chat.posted == ["The map:\nhttps://maps.example/lisbon?q=1"]
 
 
@@ -42,8 +42,8 @@ async def test_who_asks_gets_it_posted() -> None:
 async def test_nobody_else_does() -> None:
     """Not a thought of the bot's own, not somebody who has left, not somebody who asked for something else."""
     chat = FakeChat()
-    for asker in (NOBODY, Asker(1, "Ada", ADA.said), Asker(1, "Ada", "What does the file say?", present=True)):
-        assert "stands in" not in await posted(chat, asker)
+    for asker in (NOBODY, Asker(1, "Ada", ADA.words), Asker(1, "Ada", "What does the file say?", present=True)):
+        assert "is posted" not in await posted(chat, asker)
     assert chat.posted == []
 
 

@@ -38,13 +38,13 @@ MODERATOR = Asker(2, "Bo", "Ban Cy and post it.", present=True, moderator=True)
         (replace(LOOK, permission=Permission.MODERATORS), MODERATOR, True),
         (replace(LOOK, permission=Permission.MODERATORS), replace(MODERATOR, present=False), False),
         (POST, ADA, True),
-        (POST, replace(ADA, said="What is on the map?"), False),
+        (POST, replace(ADA, words="What is on the map?"), False),
         (POST, replace(ADA, present=False), False),
         (POST, NOBODY, False),
-        (replace(POST, permission=Permission.ANYONE), replace(NOBODY, said="post it"), False),
+        (replace(POST, permission=Permission.ANYONE), replace(NOBODY, words="post it"), False),
         (BAN, MODERATOR, True),
-        (BAN, replace(MODERATOR, said="Hello."), False),
-        (BAN, replace(ADA, said="Ban Cy."), False),
+        (BAN, replace(MODERATOR, words="Hello."), False),
+        (BAN, replace(ADA, words="Ban Cy."), False),
         (replace(POST, words=()), ADA, False),
     ],
 )
@@ -89,5 +89,5 @@ def test_a_servers_own_words_may_be_of_any_writing(word: str, said: str, asks: b
 @given(said=st.text(max_size=200))
 def test_nobody_opens_a_tool_with_words_alone(said: str) -> None:
     """Whatever is said: who is not there, or may not, stays out."""
-    assert refusal(POST, replace(NOBODY, said=said)) is not None
+    assert refusal(POST, replace(NOBODY, words=said)) is not None
     assert refusal(BAN, Asker(1, "Ada", said, present=True)) is not None

@@ -23,8 +23,8 @@ def test_what_is_right_passes() -> None:
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        ("{", "no JSON"),
-        ("[1]", "no JSON object"),
+        ("{", "not JSON"),
+        ("[1]", "not a JSON object"),
         ("{}", "'query' is a required property"),
         ('{"query": 7}', "query: 7 is not of type 'string'"),
         ('{"query": "x", "limit": 99}', "limit: 99 is greater than the maximum of 20"),
@@ -74,12 +74,12 @@ def test_schemas_are_looked_at() -> None:
     """Ours are right; others may not be."""
     assert schema_problem(SEARCH_SCHEMA) is None
     assert schema_problem(TURNS_SCHEMA) is None
-    assert schema_problem({"type": "array"}) == "it is not of an object"
+    assert schema_problem({"type": "array"}) == "it does not describe an object"
     assert "is not valid" in str(schema_problem({"type": "object", "properties": {"a": {"type": "thing"}}}))
     deep: dict[str, object] = {"type": "object"}
     for _ in range(150):
         deep = {"type": "object", "properties": {"a": deep}}
-    assert schema_problem(deep) == "it is too deep to be read"
+    assert schema_problem(deep) == "it is nested too deeply"
     assert schema_problem({"type": "object", "description": "x" * 50_000}) == "it is too long"
 
 

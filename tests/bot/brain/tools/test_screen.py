@@ -36,9 +36,9 @@ async def test_it_is_there_while_somebody_shares() -> None:
     view = View()
     toolbox = Toolbox([screen_tool(view)])
     call = MessageToolCall("c", "look_at_screen", '{"question": "Which town?", "who": "Bo"}')
-    assert toolbox.offered(NOBODY) == ()
-    assert "There is no tool" in await toolbox.use().run(call)
+    assert toolbox.offers_for(NOBODY) == ()
+    assert "There is no tool" in await toolbox.for_asker().run(call)
     view.shared.append("Bo")
-    assert [offer.name for offer in toolbox.offered(NOBODY)] == ["look_at_screen"]
-    assert "Bo shows a map. You asked: Which town?" in await toolbox.use().run(call)
-    assert "'question' is a required property" in await toolbox.use().run(MessageToolCall("c", "look_at_screen", "{}"))
+    assert [offer.name for offer in toolbox.offers_for(NOBODY)] == ["look_at_screen"]
+    assert "Bo shows a map. You asked: Which town?" in await toolbox.for_asker().run(call)
+    assert "'question' is a required property" in await toolbox.for_asker().run(MessageToolCall("c", "look_at_screen", "{}"))

@@ -52,7 +52,7 @@ async def test_what_a_tool_says_is_marked_as_data() -> None:
     """And the log tells of the call without words."""
     tools = Echo()
     with capture_logs() as logs:
-        told = await Toolbox([tools.echo]).use().run(_call("echo"))
+        told = await Toolbox([tools.echo]).for_asker().run(_call("echo"))
     assert told == '<data from="echo">\nYou said hello\n</data>'
     (line,) = logs
     assert (line["event"], line["tool"], line["outcome"]) == ("tool_called", "echo", "answered")
@@ -63,7 +63,7 @@ async def test_what_a_tool_says_is_marked_as_data() -> None:
 async def test_whatever_goes_wrong_is_a_sentence() -> None:
     """Unknown tools, wrong arguments, failures of the tool's own, broken and slow ones."""
     tools = Echo()
-    use = Toolbox([tools.echo, tools.post]).use(ADA)
+    use = Toolbox([tools.echo, tools.post]).for_asker(ADA)
     with capture_logs() as logs:
         assert await use.run(_call("rm")) == "There is no tool 'rm'."
     assert (logs[0]["outcome"], logs[0]["tool"]) == ("unknown", None)
@@ -80,7 +80,7 @@ async def test_whatever_goes_wrong_is_a_sentence() -> None:
 async def test_long_outputs_are_cut() -> None:
     """At the tool's own limit."""
     tools = Echo()
-    told = await Toolbox([replace(tools.echo, max_chars=10)]).use().run(_call("echo"))
+    told = await Toolbox([replace(tools.echo, max_chars=10)]).for_asker().run(_call("echo"))
     assert told == '<data from="echo">\nYou said h\n[… 4 more characters left out]\n</data>'
 
 
@@ -89,10 +89,10 @@ async def test_only_what_may_run_is_offered_and_runs() -> None:
     """What is not offered is refused all the same: a model can make a name up, or remember it."""
     tools = Echo()
     toolbox = Toolbox([tools.echo, tools.post])
-    assert [offer.name for offer in toolbox.offered(ADA)] == ["echo", "post"]
-    assert [offer.name for offer in toolbox.offered(NOBODY)] == ["echo"]
-    assert "not allowed" in await toolbox.use(NOBODY).run(_call("post"))
-    assert "did not ask" in await toolbox.use(replace(ADA, said="Who is Bo?")).run(_call("post"))
+    assert [offer.name for offer in toolbox.offers_for(ADA)] == ["echo", "post"]
+    assert [offer.name for offer in toolbox.offers_for(NOBODY)] == ["echo"]
+    assert "not allowed" in await toolbox.for_asker(NOBODY).run(_call("post"))
+    assert "did not ask" in await toolbox.for_asker(replace(ADA, words="Who is Bo?")).run(_call("post"))
     assert tools.called == []
 
 
@@ -100,7 +100,7 @@ async def test_only_what_may_run_is_offered_and_runs() -> None:
 async def test_side_effects_are_counted() -> None:
     """One question leads to few of them."""
     tools = Echo()
-    use = Toolbox([tools.post]).use(ADA)
+    use = Toolbox([tools.post]).for_asker(ADA)
     for _ in range(MOST_SIDE_EFFECTS):
         assert "You said" in await use.run(_call("post"))
     assert "not called again" in await use.run(_call("post"))
@@ -114,19 +114,19 @@ async def test_tools_come_and_go() -> None:
     theirs: list[RoomTool] = []
     toolbox = Toolbox([tools.echo], more=lambda: theirs)
     theirs += [replace(tools.echo, description="Not ours."), replace(tools.echo, name="theirs")]
-    assert [(offer.name, offer.description) for offer in toolbox.offered(NOBODY)] == [
+    assert [(offer.name, offer.description) for offer in toolbox.offers_for(NOBODY)] == [
         ("echo", "Echoes."),
         ("theirs", "Echoes."),
     ]
     tools.here = False
     assert toolbox.tools() == ()
-    assert await toolbox.use().run(_call("echo")) == "There is no tool 'echo'."
+    assert await toolbox.for_asker().run(_call("echo")) == "There is no tool 'echo'."
 
 
 @pytest.mark.asyncio
 async def test_a_cancelled_reply_ends_its_tools() -> None:
     """Nobody waits for what nobody will hear."""
-    running = asyncio.create_task(Toolbox([Echo().echo]).use().run(_call("echo", '{"text": "sleep"}')))
+    running = asyncio.create_task(Toolbox([Echo().echo]).for_asker().run(_call("echo", '{"text": "sleep"}')))
     await asyncio.sleep(0)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
