@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W_]+")
 # A word this long also matches longer ones that begin with it: post, posts, posting.
 _SHORTEST_BEGINNING = 4
-# Words in scripts without spaces, and Korean words, which take endings, match anywhere: 'リンクを投稿して', '링크를 올려줘'.
+# Words in scripts without spaces, and Korean words, match anywhere: 'リンクを投稿して', '링크를 올려줘'.
 _WITHIN = re.compile(f"[{UNSPACED}\uac00-\ud7a3]+")
 
 

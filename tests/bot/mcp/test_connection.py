@@ -56,7 +56,9 @@ async def test_tools_are_called_as_ours() -> None:
         assert "arguments are wrong" in await use.run(MessageToolCall("a", "desk_add", '{"left": "two"}'))
         assert "Noted: milk" in await use.run(MessageToolCall("a", "desk_create_note", '{"text": "milk"}'))
         assert "did not ask" in await use.run(MessageToolCall("a", "desk_die", "{}"))
-        assert "key-1 None" in await use.run(MessageToolCall("a", "desk_secret", "{}")), "our own tokens are not handed on"
+        assert "key-1 None" in await use.run(MessageToolCall("a", "desk_secret", "{}")), (
+            "our own tokens are not handed on"
+        )
 
 
 @pytest.mark.asyncio

@@ -67,7 +67,9 @@ async def test_they_reach_their_own_room() -> None:
     assert "milk" in await use.run(MessageToolCall("c", "read_attachment", "{}"))
     assert "is posted" in await use.run(MessageToolCall("c", "post_link", MAP))
     assert len(place.chat.posted) == 1
-    assert "did not ask" in await box.for_asker(replace(ADA, words="Hello.")).run(MessageToolCall("c", "post_link", MAP))
+    assert "did not ask" in await box.for_asker(replace(ADA, words="Hello.")).run(
+        MessageToolCall("c", "post_link", MAP)
+    )
     assert "look_at_screen" not in {tool.name for tool in box.tools()}
     view.shared.append("Bo")
     assert "look_at_screen" in {tool.name for tool in box.tools()}

@@ -41,4 +41,6 @@ async def test_it_is_there_while_somebody_shares() -> None:
     view.shared.append("Bo")
     assert [offer.name for offer in toolbox.offers_for(NOBODY)] == ["look_at_screen"]
     assert "Bo shows a map. You asked: Which town?" in await toolbox.for_asker().run(call)
-    assert "'question' is a required property" in await toolbox.for_asker().run(MessageToolCall("c", "look_at_screen", "{}"))
+    assert "'question' is a required property" in await toolbox.for_asker().run(
+        MessageToolCall("c", "look_at_screen", "{}")
+    )
