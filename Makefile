@@ -32,10 +32,12 @@ run: setup
 quick: lint types
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(QUICK)"
 
-# Whole evenings are played in real time, so nothing else may keep the machine busy meanwhile.
+# Whole evenings are played in real time and use a third of a core each. So three play at once, and what judges the
+# bot's speed plays alone.
 test: setup browser test-models lint types
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal"
-	$(BIN)/python -m pytest -m rehearsal
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 0 -m "rehearsal and not timed"
+	$(BIN)/python -m pytest -m "rehearsal and timed"
 
 setup: $(SYNCED) models
 

@@ -1,7 +1,4 @@
-"""The bundled evening, whole: what must hold on a good network, on a bad one, and what fails without compaction.
-
-The runs play in real time and use a tenth of a core each, so they are started together and read one by one.
-"""
+"""The bundled evening, whole: what must hold on a good network, on a bad one, and what fails without compaction."""
 
 from __future__ import annotations
 
@@ -12,37 +9,23 @@ import pytest
 from tests.scenarios.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.scenarios.program import Outcome
 
 pytestmark = pytest.mark.rehearsal
 
-RUNS = {
-    "good": (),
-    "rough": ("--loss", "0.05", "--padding", "0.05", "--reorder", "0.05"),
-    "off": ("--set", "compaction.mode=off"),
-    "by_speech": ("--realtime", "--set", "realtime.session_s=40", "--set", "realtime.renew_patience_s=10"),
-}
+# One run is judged by several tests, so one worker gets them all.
+ON_A_GOOD_NETWORK = pytest.mark.xdist_group("evening on a good network")
 
 
 @pytest.fixture(scope="module")
-def evenings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Program]]:
-    """Start every run at once; what is left of them ends with the module."""
-    folder: Path = tmp_path_factory.mktemp("evenings")
-    programs = {name: Program.rehearse(folder / name, "evening", *options) for name, options in RUNS.items()}
-    yield programs
-    for program in programs.values():
-        program.kill()
-
-
-@pytest.fixture(scope="module")
-def good(evenings: dict[str, Program]) -> Outcome:
+def good(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Return the evening on a good network."""
-    return evenings["good"].wait()
+    return Program.rehearse(tmp_path_factory.mktemp("evening"), "evening").wait()
 
 
+@ON_A_GOOD_NETWORK
 def test_the_evening_passes(good: Outcome) -> None:
     """Everything the scenario promises comes true, and the exit status says so."""
     assert good.status == 0, good.printed
@@ -50,6 +33,7 @@ def test_the_evening_passes(good: Outcome) -> None:
     assert all(line["passed"] for line in good.report["expectations"])
 
 
+@ON_A_GOOD_NETWORK
 def test_everybody_is_heard_once_and_as_themselves(good: Outcome) -> None:
     """Each live utterance became text once, under its speaker, with few wrong words and no undecrypted frame."""
     utterances = good.report["utterances"]
@@ -61,6 +45,7 @@ def test_everybody_is_heard_once_and_as_themselves(good: Outcome) -> None:
     assert good.report["packets"]["received"] > 2000
 
 
+@ON_A_GOOD_NETWORK
 def test_a_compaction_lands_and_only_the_summary_knows_the_answer(good: Outcome) -> None:
     """The cursor goes 0 -> 10 during the run; the question about the past is answered out of the summary alone,
     and another participant hears the fact."""
@@ -74,6 +59,7 @@ def test_a_compaction_lands_and_only_the_summary_knows_the_answer(good: Outcome)
     assert len(good.report["summary"]) <= 1200
 
 
+@ON_A_GOOD_NETWORK
 def test_latency_is_told_by_stage(good: Outcome) -> None:
     """The report says how long text and first sound took, for every utterance and answer."""
     latency = good.report["latency"]
@@ -82,9 +68,10 @@ def test_latency_is_told_by_stage(good: Outcome) -> None:
     assert 0 < latency["end_to_first_audio_ms"]["p50"] <= latency["end_to_first_audio_ms"]["p95"]
 
 
-def test_a_rough_network_loses_nobody(evenings: dict[str, Program]) -> None:
+def test_a_rough_network_loses_nobody(tmp_path: Path) -> None:
     """With 5 % loss, padding and reordering every utterance is still heard and nothing is raised."""
-    rough = evenings["rough"].wait()
+    worse = ("--loss", "0.05", "--padding", "0.05", "--reorder", "0.05")
+    rough = Program.rehearse(tmp_path, "evening", *worse).wait()
     assert rough.expectation("every_utterance_heard_once")["passed"], rough.printed
     assert rough.expectation("attributed")["passed"]
     assert rough.expectation("nothing_raised")["passed"], rough.expectation("nothing_raised")["detail"]
@@ -95,10 +82,11 @@ def test_a_rough_network_loses_nobody(evenings: dict[str, Program]) -> None:
     assert packets["concealed"] + packets["recovered"] > 50
 
 
-def test_a_speech_to_speech_model_knows_what_was_folded(evenings: dict[str, Program]) -> None:
+def test_a_speech_to_speech_model_knows_what_was_folded(tmp_path: Path) -> None:
     """The same evening answered by a model that hears and speaks: the summary reaches its instructions when it lands,
     and the fact of the folded turns is heard out of it alone. Its session is renewed twice on the way, unnoticed."""
-    by_speech = evenings["by_speech"].wait()
+    renewed = ("--set", "realtime.session_s=40", "--set", "realtime.renew_patience_s=10")
+    by_speech = Program.rehearse(tmp_path, "evening", "--realtime", *renewed).wait()
     assert by_speech.status == 0, by_speech.printed
     assert by_speech.expectation("fact_only_in_summary ask-town")["passed"]
     told = next(part for part in by_speech.report["bot_turns"][-1]["payload"] if part["kind"] == "summary")
@@ -107,9 +95,9 @@ def test_a_speech_to_speech_model_knows_what_was_folded(evenings: dict[str, Prog
     assert by_speech.report["problems"] == []
 
 
-def test_without_compaction_the_past_is_gone(evenings: dict[str, Program]) -> None:
+def test_without_compaction_the_past_is_gone(tmp_path: Path) -> None:
     """With `compaction.mode=off` the same evening fails at just the question whose answer left the window."""
-    off = evenings["off"].wait()
+    off = Program.rehearse(tmp_path, "evening", "--set", "compaction.mode=off").wait()
     assert off.status == 1, off.printed
     assert not off.report["passed"]
     assert off.report["compactions"] == []

@@ -12,7 +12,7 @@ from tests.scenarios.program import Program
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.rehearsal
+pytestmark = [pytest.mark.rehearsal, pytest.mark.timed]
 
 
 @pytest.mark.asyncio

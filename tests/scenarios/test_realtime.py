@@ -50,27 +50,43 @@ async def passes(folder: Path, name: str, *options: str) -> Outcome:
 
 
 @pytest.mark.asyncio
-async def test_the_scenarios_of_speech_to_speech_keep_their_promises(tmp_path: Path) -> None:
-    """A session that ends in mid-sentence, people who speak over the model, a tool, several voices as one sound."""
-    _, over, looked_up, _ = await asyncio.gather(
-        passes(tmp_path, "realtime-expiry"),
-        passes(tmp_path, "realtime-interrupted"),
-        passes(tmp_path, "realtime-look-it-up"),
-        passes(tmp_path, "hello", "--realtime", "--set", "realtime.mode=mixed"),
-    )
+async def test_a_session_may_end_in_mid_sentence(tmp_path: Path) -> None:
+    """The next one goes on."""
+    await passes(tmp_path, "realtime-expiry")
+
+
+@pytest.mark.asyncio
+async def test_several_voices_may_be_one_sound(tmp_path: Path) -> None:
+    """The mode `mixed` keeps the promises of the small scenario."""
+    await passes(tmp_path, "hello", "--realtime", "--set", "realtime.mode=mixed")
+
+
+@pytest.mark.asyncio
+async def test_people_may_speak_over_the_model(tmp_path: Path) -> None:
+    """It falls silent, and the server knows how much of its answer was heard."""
+    over = await passes(tmp_path, "realtime-interrupted")
     whole, broken_off = over.report["bot_turns"][:2]
     assert len(broken_off["text"]) < len(whole["text"]) / 2
     assert len(over.report["servers"]["heard_ms"]) == 1
+
+
+@pytest.mark.asyncio
+async def test_the_model_may_use_a_tool(tmp_path: Path) -> None:
+    """Once, and it answers out of what it found."""
+    looked_up = await passes(tmp_path, "realtime-look-it-up")
     assert [use["name"] for use in looked_up.report["servers"]["tools"]] == ["memory_search"]
 
 
 @pytest.mark.asyncio
-async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp_path: Path) -> None:
-    """It breaks off in mid-answer and stays away: the others answer, and it is gone back to when it is well.
+async def test_a_screen_is_watched_until_the_model_is_told_to_be_quiet(tmp_path: Path) -> None:
+    """It remarks on what it sees, and then no more."""
+    await passes(tmp_path, "realtime-watched")
 
-    Beside it another room watches a screen with speech-to-speech, which remarks on it until it is told to be quiet.
-    """
-    played, _ = await asyncio.gather(passes(tmp_path, "realtime-trouble"), passes(tmp_path, "realtime-watched"))
+
+@pytest.mark.asyncio
+async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp_path: Path) -> None:
+    """It breaks off in mid-answer and stays away: the others answer, and it is gone back to when it is well."""
+    played = await passes(tmp_path, "realtime-trouble")
     hello, broken_off, meanwhile, again = played.report["bot_turns"]
     assert hello["heard_by_others"]
     assert len(broken_off["text"]) < len("I heard you, Ada. I bought a green bicycle at the market this morning.")
@@ -84,11 +100,8 @@ async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp
 
 @pytest.mark.asyncio
 async def test_a_new_session_knows_what_was_said_in_the_old(tmp_path: Path) -> None:
-    """What the server was told when it had expired in mid-sentence; and when it is away the room answers otherwise."""
-    (played, server), (without, away) = await asyncio.gather(
-        hello_by_speech(tmp_path / "expires", RealtimeConduct(expires_in_response=2)),
-        hello_by_speech(tmp_path / "away", RealtimeConduct(mode=RealtimeMode.WRONG_KEY)),
-    )
+    """What the server was told when it had expired in mid-sentence."""
+    played, server = await hello_by_speech(tmp_path, RealtimeConduct(expires_in_response=2))
     assert_all_were_heard(played)
     assert played.status == 0, played.printed
     assert server.sessions == 2
@@ -101,6 +114,12 @@ async def test_a_new_session_knows_what_was_said_in_the_old(tmp_path: Path) -> N
     answers = [turn["text"] for turn in played.report["bot_turns"]]
     assert answers[1].startswith("I heard you, Ada.")
     assert answers[1].endswith("if you ask me.")
+
+
+@pytest.mark.asyncio
+async def test_without_the_service_the_room_answers_otherwise(tmp_path: Path) -> None:
+    """A key that is refused is told, and the chat model answers."""
+    without, away = await hello_by_speech(tmp_path, RealtimeConduct(mode=RealtimeMode.WRONG_KEY))
     assert_all_were_heard(without)
     assert not away.asked
     assert any("Speech-to-speech is gone" in str(message) for message in without.report["messages"])
