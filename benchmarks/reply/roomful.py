@@ -28,7 +28,7 @@ import structlog
 from pydantic import SecretStr
 
 from bot.app import Running, running_bot
-from bot.cli.here import local_zone
+from bot.cli.environment import local_zone
 from bot.discord.client import connected
 from bot.wiring.settings import BotSettings
 from config.load import load

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 from typer.main import get_command
 
-from bot.cli.failures import INTERRUPTED, MISUSED, tell
+from bot.cli.failures import INTERRUPTED, MISUSED, report_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,16 +26,23 @@ app = typer.Typer(
 )
 
 
+# The order in `roomtone -h`.
+_COMMANDS = {
+    "run": "run",
+    "rehearse": "rehearsal.command",
+    "replay": "replay",
+    "tail": "log_view.tail",
+    "explain": "explain",
+    "doctor": "doctor",
+}
+
+
 @cache
 def _assemble() -> Callable[..., object]:
-    """Return the program with every command. Their modules are light: what is slow to import they import when they run.
-
-    Built once: `app` keeps what is added, so a second time would add every command again.
-    """
-    for name in ("run", "rehearse", "replay", "tail", "explain", "doctor"):
-        module = import_module(f"bot.cli.{name}")
-        app.command(name=name)(module.command)
-    app.add_typer(import_module("bot.cli.memory").app, name="memory")
+    """Return the program with every command. Built once: `app` keeps what is added to it."""
+    for name, module in _COMMANDS.items():
+        app.command(name=name)(import_module(f"bot.cli.{module}").command)
+    app.add_typer(import_module("bot.cli.memory.commands").app, name="memory")
     app.add_typer(import_module("bot.cli.models").app, name="models")
     app.add_typer(import_module("bot.cli.bench").app, name="bench")
     return get_command(app)
@@ -53,5 +60,5 @@ def run_command_line(arguments: Sequence[str]) -> int:
             # A wrong option or command: Typer's own words, and the status it means.
             show()
             return MISUSED
-        return tell(error)
+        return report_failure(error)
     return status if isinstance(status, int) else 0

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from bot.cli.checkup import (
+from bot.cli.checks import (
     Finding,
     Status,
     check_data_dir,
@@ -29,10 +29,10 @@ from bot.cli.checkup import (
     check_python,
     check_recogniser,
     check_rehearsal,
+    check_screens,
     check_turns,
     check_voice,
 )
-from bot.cli.screen_checkup import check_screens
 from config.errors import ConfigError
 from config.load import load
 from config.schema import Settings

@@ -68,7 +68,7 @@ def command(
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class SessionReplies:
     """A session's replies that the log knows, and where its present summary comes from."""
 
     session_id: SessionId
@@ -86,27 +86,27 @@ class Overview:
 
 def records_of(log: Path, session_id: str) -> Iterator[ContextRecord]:
     """Yield a session's `model_context_built` lines, oldest first, rotated files included."""
-    from bot.cli.logevents import parse
-    from bot.cli.loglines import LogLines
+    from bot.cli.log_view.events import parse_event
+    from bot.cli.log_view.reader import LogReader
     from compaction.context.record import read_record
 
-    with LogLines(log) as lines:
+    with LogReader(log) as lines:
         for line in (*lines.read(), *lines.rest()):
-            if _MARK not in line or (parsed := parse(line)) is None:
+            if _MARK not in line or (parsed := parse_event(line)) is None:
                 continue
             record = read_record(parsed[1])
             if record is not None and record.session_id == session_id:
                 yield record
 
 
-async def _overview(settings: Settings, session: str, log: Path) -> Overview:
-    from bot.cli.memory_place import stored
+async def _overview(settings: Settings, session: str, log: Path) -> SessionReplies:
+    from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
     from bot.memory.explain import Explainer
     from bot.store.turns import SqlTurnStore
 
-    async with stored(settings) as database:
+    async with open_existing_database(settings) as database:
         clock = SystemClock()
         session_id = await MemoryAdmin(database, clock).named(session)
         turns = SqlTurnStore(database, clock)
@@ -114,19 +114,19 @@ async def _overview(settings: Settings, session: str, log: Path) -> Overview:
         traced = () if summary is None else await Explainer(database, turns).summary_now(session_id, summary)
         # A speech-to-speech session is told things between its replies, too.
         replies = tuple(record for record in records_of(log, session_id) if record.answer_to is not None)
-        return Overview(session_id, replies, traced)
+        return SessionReplies(session_id, replies, traced)
 
 
 async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Explanation:
     from bot.brain.system_prompt import SystemPrompt
-    from bot.cli.memory_place import stored
+    from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin, MemoryAdminError
     from bot.memory.explain import Explainer
     from bot.store.turns import SqlTurnStore
     from compaction.model import Seq, TurnKind
 
-    async with stored(settings) as database:
+    async with open_existing_database(settings) as database:
         clock = SystemClock()
         session_id = await MemoryAdmin(database, clock).named(session)
         turns = SqlTurnStore(database, clock)
@@ -157,7 +157,7 @@ def _unknown(session_id: str, turn: int, records: Sequence[ContextRecord], log: 
 # -- as text -------------------------------------------------------------------------------------------------
 
 
-def _show_overview(overview: Overview, fact: str | None, out: Console) -> None:
+def _show_overview(overview: SessionReplies, fact: str | None, out: Console) -> None:
     out.print(f"Session {overview.session_id}", markup=False, style="bold")
     if overview.records and fact is None:
         out.print("\nReplies (roomtone explain SESSION --turn N shows one):")

@@ -22,7 +22,7 @@ INTERRUPTED = 130
 _OURS = (BotError, VoiceError, CompactionError)
 
 
-def tell(error: BaseException) -> int:
+def report_failure(error: BaseException) -> int:
     """Say `error` on stderr and return the exit status.
 
     What none of our packages raises on purpose is a mistake of ours: it is told by its type alone, since its

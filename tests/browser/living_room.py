@@ -13,8 +13,8 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from bot.cli.companion import InProcessCompanion
-from bot.cli.ear import Ear
+from bot.cli.rehearsal.companion import InProcessCompanion
+from bot.cli.rehearsal.speech_engines import RehearsalRecognizer
 from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, SPARE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
@@ -43,7 +43,9 @@ _Seen = TypeVar("_Seen")
 class LivingRoom:
     """All of it. `says`: what the language model answers from now on."""
 
-    def __init__(self, discord: LocalDiscord, model: LocalChatServer, listener: Person, ear: Ear) -> None:
+    def __init__(
+        self, discord: LocalDiscord, model: LocalChatServer, listener: Person, ear: RehearsalRecognizer
+    ) -> None:
         self.discord = discord
         self.model = model
         self.listener = listener
@@ -134,7 +136,7 @@ async def living_room(*history: str, **settings: object) -> AsyncIterator[Living
         )
         trusted = ssl.create_default_context(cafile=str(discord.certificate_path))
         listener = _person(discord, SPARE_BOT_ID, trusted)
-        ear = await stack.enter_async_context(Ear(load().asr))
+        ear = await stack.enter_async_context(RehearsalRecognizer(load().asr))
         here = LivingRoom(discord, model, listener, ear)
         conduct.answer = here.answer
         await companion.start(_environment(discord, history), here.seen.append)

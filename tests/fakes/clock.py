@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.cli.evening.clock import MovedClock
+from bot.cli.rehearsal.written.clock import ManualClock
 
 
-class FakeClock(MovedClock):
+class FakeClock(ManualClock):
     """The clock of written evenings, and how a test learns that somebody sleeps."""
 
     def __init__(self, now: float = 1_760_000_000.0) -> None:
@@ -15,7 +15,7 @@ class FakeClock(MovedClock):
         self._asleep = asyncio.Event()
 
     async def sleep(self, seconds: float) -> None:
-        """See `MovedClock.sleep`."""
+        """See `ManualClock.sleep`."""
         self._asleep.set()
         try:
             await super().sleep(seconds)
@@ -33,7 +33,7 @@ class FakeClock(MovedClock):
         await self._asleep.wait()
 
     def advance(self, seconds: float) -> None:
-        """See `MovedClock.advance`."""
+        """See `ManualClock.advance`."""
         super().advance(seconds)
         if all(wake.done() for _, wake in self._sleepers):
             self._asleep.clear()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cli.realtime_mind import realtime_engines
+from bot.cli.rehearsal.speech_engines import realtime_engines
 from config.load import load
 from rehearsal.servers.realtime import LocalRealtimeServer
 from rehearsal.servers.realtime_conduct import RealtimeConduct, RealtimeMode

@@ -17,8 +17,8 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from bot.cli.evening.house import EVENING_SETTINGS
-from bot.cli.evening.player import open_player
+from bot.cli.rehearsal.written.player import open_player
+from bot.cli.rehearsal.written.services import EVENING_SETTINGS
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.summary.ledger import MAX_SUMMARY_CHARS
 from compaction.timeline import CAPACITY

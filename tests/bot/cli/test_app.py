@@ -9,7 +9,7 @@ import pytest
 
 from bot.cli import app
 from bot.cli.app import run_command_line
-from bot.cli.failures import tell
+from bot.cli.failures import report_failure
 from bot.errors import SetupError
 from config.errors import ConfigError
 from rehearsal.errors import ScenarioError
@@ -135,7 +135,7 @@ def test_failures_are_sentences(
     error: BaseException, status: int, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One line a sentence on stderr, and the status that shells expect."""
-    assert tell(error) == status
+    assert report_failure(error) == status
     assert capsys.readouterr().err == told
 
 

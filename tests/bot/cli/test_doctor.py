@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bot.cli.checkup import Finding, Status
+from bot.cli.checks import Finding, Status
 from bot.cli.doctor import command
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from bot.logs import configured_logging, log_path
 from bot.settings import LogsSettings
-from tests.bot.cli.memory_house import told
+from tests.bot.cli.memory.stored_evening import told
 from tests.bot.evening import Evening
 from tests.bot.memory.test_explain import an_evening, words
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.cli.logbook import keeping_logs
+from bot.cli.environment import logging_from_settings
 from config.load import load
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def test_a_key_is_written_nowhere(tmp_path: Path) -> None:
         environ={},
     )
     terminal = io.StringIO()
-    with keeping_logs(settings, console=terminal) as logs:
+    with logging_from_settings(settings, console=terminal) as logs:
         structlog.get_logger().warning("endpoint_failed", error=f"400: {KEY} may not use m")
     written = logs.path.read_text("utf-8")
     assert "[redacted] may not use m" in written

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.cli.checkup import Status
-from bot.cli.screen_checkup import check_screens
+from bot.cli.checks import Status, check_screens
 from bot.settings import WebSettings
 from voice.screen.settings import ScreenSettings
 

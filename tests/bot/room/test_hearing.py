@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.cli.evening.senses import LoudnessDetector
+from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.room import hearing
 from bot.room.hearing import LEAD, TICK_S, Hearing
 from tests.fakes.brain import until

@@ -17,7 +17,7 @@ from bot.brain.speech_output import TOO_MUCH
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import Moved
-from bot.cli.evening.senses import LoudnessDetector
+from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice
 from bot.llm.budget import Budget
 from bot.participation.settings import ParticipationSettings

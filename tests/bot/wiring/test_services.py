@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot import events
-from bot.cli.evening.senses import LoudnessDetector
+from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice, VoiceMode
 from bot.health import Health
 from bot.participation.standing import GuildParticipations

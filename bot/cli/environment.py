@@ -1,0 +1,62 @@
+"""What several commands need: the local time zone, logging, and the bot's database."""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from contextlib import AbstractContextManager
+
+    from bot.logs import LogStatus
+    from bot.store.database import Database
+    from config.schema import Settings
+
+
+def local_zone() -> tzinfo:
+    """Return this machine's time zone, with its present offset."""
+    zone = datetime.now().astimezone().tzinfo
+    assert zone is not None, "astimezone always sets one"
+    return zone
+
+
+@contextmanager
+def null_console() -> Iterator[TextIO]:
+    """Yield a stream that discards what is written, for commands that show something else than the log."""
+    with Path(os.devnull).open("w", encoding="utf-8") as stream:
+        yield stream
+
+
+def logging_from_settings(settings: Settings, *, console: TextIO | None = None) -> AbstractContextManager[LogStatus]:
+    """Write logs as `[logs]` and `[storage]` say until the context ends; the settings' secrets are redacted.
+
+    `console`: the terminal's stream, stderr by default.
+    """
+    from bot.logs import configured_logging
+    from config.schema import secrets_in
+
+    return configured_logging(
+        settings.logs, data_dir=settings.storage.data_dir, console=console, secrets=tuple(secrets_in(settings))
+    )
+
+
+@asynccontextmanager
+async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
+    """Open the configured database. Raises `SetupError` if there is none yet, `StoreError` if it cannot be opened."""
+    from bot.errors import SetupError
+    from bot.store.database import open_database
+
+    storage = settings.storage
+    if not storage.database_path.is_file():
+        raise SetupError(
+            f"There is no memory yet at {storage.database_path}: `roomtone run` creates it. If it is elsewhere, set "
+            "storage.data_dir."
+        )
+    async with open_database(
+        storage.database_path, synchronous=storage.synchronous, busy_timeout_s=storage.busy_timeout_s
+    ) as database:
+        yield database

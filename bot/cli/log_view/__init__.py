@@ -1,0 +1,4 @@
+"""`roomtone tail`: shows the log. Way in: `tail.command`.
+
+`reader` reads lines from a rotating log, `events` formats one event, `session_summary` sums up each session.
+"""

@@ -1,0 +1,142 @@
+"""Reads a log that is being written, rotated and sometimes cut short, and gives its whole lines once, in order.
+
+Owns where it has read to. It knows nothing of events: a line is bytes between two newlines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CHUNK_BYTES = 1 << 16
+# No event is this long: what is, is rubbish, and would otherwise be held in memory for its missing newline.
+MAX_LINE_BYTES = 1 << 20
+
+
+def rotated_files(path: Path) -> list[Path]:
+    """Return the rotated files of a log, oldest first: `name.3`, `name.2`, `name.1`."""
+    numbered = {}
+    with suppress(OSError):
+        for other in path.parent.iterdir():
+            if (match := re.fullmatch(re.escape(path.name) + r"\.(\d+)", other.name)) is not None:
+                numbered[int(match[1])] = other
+    return [numbered[number] for number in sorted(numbered, reverse=True)]
+
+
+class LogReader:
+    """The lines of one log and its rotated files. `read` again and again gives what has been added since.
+
+    Use as a context manager; it holds one open file, by which it recognises a rotation.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+        self._partial = b""
+        self._too_long = False
+        self._begun = False
+
+    def __enter__(self) -> LogReader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def read(self) -> Iterator[bytes]:
+        """Yield the whole lines that were not read yet, rotated files first; a line being written waits."""
+        if not self._begun:
+            self._begun = True
+            # All are opened before any is read, for a rotation would change their names in between.
+            older = [file for path in rotated_files(self._path) if (file := _opened(path)) is not None]
+            self._file = _opened(self._path)
+            for file in older:
+                yield from self._whole(file)
+        while True:
+            self._file = self._file or _opened(self._path)
+            if self._file is None:
+                return
+            yield from self._more()
+            unread = self._files_after_ours()
+            if unread is None:
+                return
+            # Ours was rotated away: what was written to it between reading and noticing, then its successors.
+            yield from self._more()
+            yield from self.rest()
+            self._let_go()
+            for newer in unread:
+                yield from self._whole(newer)
+
+    def rest(self) -> Iterator[bytes]:
+        """Yield the unfinished last line, for a reader who will not come back."""
+        partial, self._partial = self._partial, b""
+        if partial and not self._too_long:
+            yield partial
+        self._too_long = False
+
+    def _whole(self, file: BinaryIO) -> Iterator[bytes]:
+        """Yield all lines of a file nobody writes to any more, and close it."""
+        with file:
+            while chunk := file.read(CHUNK_BYTES):
+                yield from self._lines(chunk)
+            yield from self.rest()
+
+    def _more(self) -> Iterator[bytes]:
+        """Yield what was added to the open file; a file cut back is read from its beginning."""
+        assert self._file is not None
+        if self._status().st_size < self._file.tell():
+            self._file.seek(0)
+            self._partial = b""
+        while chunk := self._file.read(CHUNK_BYTES):
+            yield from self._lines(chunk)
+
+    def _lines(self, chunk: bytes) -> Iterator[bytes]:
+        *whole, self._partial = (self._partial + chunk).split(b"\n")
+        for line in whole:
+            if not self._too_long and line:
+                yield line
+            self._too_long = False
+        if len(self._partial) > MAX_LINE_BYTES:
+            self._partial, self._too_long = b"", True
+
+    def _files_after_ours(self) -> list[BinaryIO] | None:
+        """Return the rotated files newer than the open one, oldest first; None while it is still the current one."""
+        ours = self._status()
+        if _is(self._path, ours):
+            return None
+        older = rotated_files(self._path)
+        for place, path in enumerate(older):
+            if _is(path, ours):
+                return [file for newer in older[place + 1 :] if (file := _opened(newer)) is not None]
+        # Moved elsewhere or deleted by hand: the rotated files were read before. A successor may come yet.
+        return [] if self._path.exists() else None
+
+    def _status(self) -> os.stat_result:
+        assert self._file is not None
+        return os.fstat(self._file.fileno())
+
+    def _let_go(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+
+
+def _opened(path: Path) -> BinaryIO | None:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        return None
+
+
+def _is(path: Path, status: os.stat_result) -> bool:
+    try:
+        other = path.stat()
+    except OSError:
+        return False
+    return (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino)

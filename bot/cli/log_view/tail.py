@@ -1,0 +1,213 @@
+"""`roomtone tail`: the log for people, one line an event, and the story of the memory in it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter, deque
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from bot.cli.log_view.events import COMPACTION, format_event, parse_event
+from bot.cli.log_view.reader import LogReader, rotated_files
+from bot.cli.log_view.session_summary import MEMORY_EVENTS, SessionSummaries
+from bot.errors import SetupError
+from bot.logs import log_path
+from config.load import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import tzinfo
+    from typing import TextIO
+
+    from bot.cli.log_view.events import Event
+
+_ALIASES = {"compaction": (COMPACTION + "*",), "memory": MEMORY_EVENTS}
+# Often enough to feel live, seldom enough to cost nothing.
+POLL_S = 0.25
+
+
+def command(
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="S", help="Only this session (its id, or how its id begins).")
+    ] = None,
+    event: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--event",
+            metavar="NAME…",
+            help="Only these events; * stands for anything, `compaction` for all four, `memory` for all that happens "
+            "to what a room remembers.",
+        ),
+    ] = None,
+    more_events: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="More event names: --event takes several.")
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log is written, until Ctrl-C.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the events as they are in the log, as JSON.")] = False,
+    last: Annotated[
+        int | None, typer.Option("--last", "-n", metavar="N", min=1, help="Only the last N of what is there already.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="Read this log instead of the configured one.")
+    ] = None,
+) -> None:
+    """Show what the bot did: aligned, coloured, one line an event, compactions with the cursor before and after.
+
+    With --session or `--event compaction` (or `memory`) it ends with the story of the memory, a line a session.
+    """
+    path = file if file is not None else log_path(load().storage.data_dir)
+    if file is not None and not follow and not file.exists() and not rotated_files(file):
+        raise SetupError(f"There is no log {file}. Name one that is there, or leave --file away.")
+    names = [*(event or []), *(more_events or [])]
+    wanted = EventFilter(session=session, events=names)
+    story = (
+        SessionSummaries() if not as_json and (session is not None or {"compaction", "memory"} & set(names)) else None
+    )
+    show = JsonPrinter(sys.stdout) if as_json else LinePrinter(sys.stdout, with_session=session is None)
+    try:
+        LogTail(path, wanted, show, notices=sys.stderr, story=story).run(follow=follow, last=last)
+    except KeyboardInterrupt:
+        pass
+    except BrokenPipeError:
+        # `roomtone tail | head` is done; nothing may be flushed into the closed pipe any more.
+        sys.stdout = None
+
+
+class EventFilter:
+    """Which events are shown."""
+
+    def __init__(self, *, session: str | None, events: list[str]) -> None:
+        self._session = session
+        names = [name for each in events for name in each.split(",") if name]
+        self._patterns = [pattern for name in names for pattern in _ALIASES.get(name, (name,))]
+
+    def session_of(self, event: Event) -> bool:
+        """Return whether an event is of the wanted session, or no session in particular is wanted."""
+        return self._session is None or str(event.get("session_id", "")).startswith(self._session)
+
+    def __contains__(self, event: Event) -> bool:
+        if not self.session_of(event):
+            return False
+        return not self._patterns or any(fnmatchcase(event["event"], pattern) for pattern in self._patterns)
+
+
+class JsonPrinter:
+    """Prints the event as it is in the log."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def __call__(self, text: str, event: Event) -> None:
+        """Print one event."""
+        self._out.write(text + "\n")
+
+
+class LinePrinter:
+    """Prints the event for people: colours on a terminal, plain text into a pipe."""
+
+    def __init__(self, out: TextIO, *, with_session: bool, zone: tzinfo | None = None) -> None:
+        self._out = out
+        self._console = Console(file=out, highlight=False, soft_wrap=True) if out.isatty() else None
+        self._with_session = with_session
+        self._zone = zone
+
+    def __call__(self, text: str, event: Event) -> None:
+        """Print one event."""
+        pieces = format_event(event, zone=self._zone, with_session=self._with_session)
+        if self._console is None:
+            self._out.write("".join(piece for piece, _ in pieces).rstrip() + "\n")
+        else:
+            self._console.print(Text.assemble(*pieces))
+
+
+class LogTail:
+    """Reads one log and shows what is wanted. `notices` gets what is said beside the events."""
+
+    def __init__(
+        self,
+        path: Path,
+        wanted: EventFilter,
+        show: Callable[[str, Event], None],
+        *,
+        notices: TextIO,
+        sleep: Callable[[float], None] = time.sleep,
+        story: SessionSummaries | None = None,
+    ) -> None:
+        self._path = path
+        self._wanted = wanted
+        self._show = show
+        self._notices = notices
+        self._sleep = sleep
+        self._story = story
+        self._rubbish = 0
+        self._seen: Counter[str] = Counter()
+
+    def run(self, *, follow: bool, last: int | None) -> None:
+        """Show what is there, and with `follow` what comes, until `sleep` raises."""
+        if not self._path.exists() and not rotated_files(self._path):
+            self._say(
+                f"There is no log yet at {self._path}. `roomtone run` and `roomtone rehearse` write it."
+                + (" Waiting for it." if follow else "")
+            )
+            if not follow:
+                return
+        with LogReader(self._path) as lines:
+            shown = self._show_all(self._there(lines, last, whole=not follow))
+            if not follow:
+                self._conclude(shown)
+                return
+            while True:
+                self._sleep(POLL_S)
+                self._show_all(self._chosen(lines.read()))
+
+    def _there(self, lines: LogReader, last: int | None, *, whole: bool) -> Iterator[tuple[str, Event]]:
+        """Yield what the log holds already; `whole` includes a last line that ends without a newline."""
+
+        def everything() -> Iterator[bytes]:
+            yield from lines.read()
+            if whole:
+                yield from lines.rest()
+
+        chosen = self._chosen(everything())
+        yield from chosen if last is None else deque(chosen, maxlen=last)
+
+    def _chosen(self, lines: Iterator[bytes]) -> Iterator[tuple[str, Event]]:
+        for line in lines:
+            parsed = parse_event(line)
+            if parsed is None:
+                self._rubbish += 1
+                continue
+            _, event = parsed
+            self._seen[event["event"]] += 1
+            if self._story is not None and self._wanted.session_of(event):
+                self._story.add(event)
+            if event in self._wanted:
+                yield parsed
+
+    def _show_all(self, chosen: Iterator[tuple[str, Event]]) -> int:
+        count = 0
+        for text, event in chosen:
+            self._show(text, event)
+            count += 1
+        if count:
+            sys.stdout.flush()
+        return count
+
+    def _conclude(self, shown: int) -> None:
+        for sentence in self._story.sentences() if self._story is not None and shown else ():
+            self._say(sentence)
+        if self._rubbish:
+            self._say(f"Skipped what was cut short or is no event: {self._rubbish} line(s).")
+        if not shown and self._seen:
+            names = ", ".join(name for name, _ in self._seen.most_common(12))
+            self._say(f"Nothing in {self._path} matches. The log has {self._seen.total()} events, such as {names}.")
+
+    def _say(self, sentence: str) -> None:
+        self._notices.write(sentence + "\n")
+        self._notices.flush()

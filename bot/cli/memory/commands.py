@@ -1,0 +1,28 @@
+"""`roomtone memory`: what the rooms remember, looked at and tended."""
+
+from __future__ import annotations
+
+import typer
+
+from bot.cli.memory import files as memory_files
+from bot.cli.memory import forget as memory_forget
+from bot.cli.memory import search as memory_search
+from bot.cli.memory import tiers as memory_tiers
+
+app = typer.Typer(
+    name="memory",
+    help="Search and tend what the rooms remember.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(name="search")(memory_search.command)
+app.command(name="list")(memory_tiers.list_segments)
+app.command(name="queue")(memory_tiers.queue)
+app.command(name="compress")(memory_tiers.compress)
+app.command(name="archive")(memory_tiers.archive)
+app.command(name="prune")(memory_tiers.prune)
+app.command(name="export")(memory_files.export)
+app.command(name="import")(memory_files.import_files)
+app.command(name="forget")(memory_forget.command)
+app.command(name="opt-out")(memory_tiers.opt_out)
+app.command(name="opt-in")(memory_tiers.opt_in)

@@ -1,0 +1,121 @@
+"""`roomtone memory search`: what was said in any session, word for word, with who and when."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from compaction.memory.passage import Scope
+    from compaction.memory.recall import RecallHit
+    from config.schema import Settings
+
+MOST = 50
+
+
+def command(
+    query: Annotated[
+        str, typer.Argument(help="Words to look for; an empty text ('') lists what was said last.", metavar="QUERY")
+    ],
+    speaker: Annotated[str | None, typer.Option(help="Only what this person said.", metavar="NAME")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Only from then on: 21:04, 45m, 'yesterday 20:00', 2026-01-31.", metavar="WHEN")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Only before then.", metavar="WHEN")] = None,
+    session: Annotated[str | None, typer.Option(help="Only this session.", metavar="ID")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Most quotes.")] = 8,
+    archived: Annotated[bool, typer.Option("--archived", help="Look into the archive of old segments too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Find what was said, on all servers of this bot: the best first, and what holds before what it replaced."""
+    from bot.cli.environment import local_zone
+    from bot.clock import SystemClock
+    from bot.time_phrases import TimeNotUnderstoodError, parse_moment
+    from compaction.memory.passage import Scope
+    from compaction.model import SessionId
+    from config.load import load
+
+    zone, now = local_zone(), SystemClock().now()
+    try:
+        scope = Scope(
+            speaker=speaker,
+            since=None if since is None else parse_moment(since, now=now, zone=zone),
+            until=None if until is None else parse_moment(until, now=now, zone=zone),
+            session_id=None if session is None else SessionId(session),
+            archived=archived,
+        )
+    except TimeNotUnderstoodError as error:
+        raise typer.BadParameter(str(error)) from error
+    found = asyncio.run(_search(load(), query, scope, limit))
+    if as_json:
+        typer.echo(json.dumps([_fields(each) for each in found], indent=2, ensure_ascii=False))
+        return
+    if not found:
+        typer.echo("Nothing that was said or shown is about that.")
+        return
+    from bot.brain.tools.memory import format_recalled
+
+    typer.echo("\n\n".join(format_recalled(each, zone) for each in found))
+
+
+async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
+    """Search the database of the settings, indexing first what an earlier version stored."""
+    from bot.cli.environment import open_existing_database
+    from bot.clock import SystemClock
+    from bot.embedding.factory import open_embedder
+    from bot.memory.access_log import AccessLog
+    from bot.memory.recall import Recall
+    from bot.store.indexing import catch_up
+    from bot.store.search import SqlRecallIndex
+    from bot.store.tiers import TierStore
+    from bot.store.turns import SqlTurnStore
+    from bot.store.vector_store import VectorStore
+
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(open_existing_database(settings))
+        await catch_up(database)
+        embedder = await stack.enter_async_context(
+            open_embedder(settings.recall, models=settings.models, llm=settings.llm)
+        )
+        vectors = VectorStore(database, most=settings.recall.max_vectors)
+        clock = SystemClock()
+        accesses = AccessLog(TierStore(database), clock)
+        index = SqlRecallIndex(database, vectors)
+        recall = Recall(index, SqlTurnStore(database, clock), embedder=embedder, on_found=accesses.note)
+        found = await recall.search(query, scope, limit=limit)
+        # What people look for is not cold.
+        await accesses.write()
+        return found
+
+
+def _fields(recalled: RecallHit) -> dict[str, object]:
+    """Return one thing recalled as JSON has it; the keys are public."""
+    by = recalled.superseded_by
+    return {
+        "kind": recalled.kind.value,
+        "session": recalled.session_id,
+        "seq": recalled.seq,
+        "seq_from": recalled.seq_from,
+        "seq_to": recalled.seq_to,
+        "speaker": recalled.speaker,
+        "at": recalled.at,
+        "text": recalled.text,
+        "score": round(recalled.score, 6),
+        "relevance": round(recalled.relevance, 3),
+        "likeness": None if recalled.likeness is None else round(recalled.likeness, 3),
+        "superseded_by": None if by is None else {"session": by.session_id, "seq": by.seq},
+        "supersedes": [{"session": each.session_id, "seq": each.seq} for each in recalled.supersedes],
+        "turns": [
+            {
+                "seq": turn.seq,
+                "kind": turn.kind.value,
+                "at": turn.started_at,
+                "parts": [{"speaker": part.speaker, "text": part.text} for part in turn.parts],
+            }
+            for turn in recalled.turns
+        ],
+    }

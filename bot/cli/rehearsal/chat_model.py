@@ -1,0 +1,107 @@
+"""The model behind the local chat server of a rehearsal: a language model if one can be served, else quoted answers.
+
+Naming a model file or a Python asks for a language model, and it is an error if there is none. Otherwise the best that
+is available is used, and the terminal says which. The quoting responder answers only from the messages it is sent, so
+its answers show what a language model would have known.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from benchmarks.localmodel import find_model_file
+from bot.brain.embedded.chat import answer
+from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
+from compaction.language.wording import sentences
+from rehearsal.errors import LanguageModelError
+from rehearsal.servers.language_model import find_llama
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from bot.cli.rehearsal.options import LanguageModelChoice
+
+SUMMARY_HEAD = "Earlier in this session: "
+_CLOCK = re.compile(r"\[\d\d:\d\d\] ")
+_LINE = re.compile(r"(?P<name>[^:\n]{1,60}): (?P<text>.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLanguageModel:
+    """A model file, and the Python that can serve it. `patience`: how many times longer its answers are waited for."""
+
+    python: str
+    model_file: Path
+    # On two cores it reads a prompt for half a minute before its first word, where others take a second.
+    patience: float = 4.0
+
+    @property
+    def sentence(self) -> str:
+        """Return what the screen says of it."""
+        return f"Behind the chat server is the language model {self.model_file.stem}, which llama.cpp loads now."
+
+
+@dataclass(frozen=True, slots=True)
+class QuotingResponder:
+    """The embedded responder. `missing`: why it is no language model, and how to get one. `patience`: as above."""
+
+    missing: str
+    patience: float = 1.0
+
+    @property
+    def sentence(self) -> str:
+        """Return what the screen says of it."""
+        return f"Behind the chat server is the embedded responder, which quotes, and no language model: {self.missing}"
+
+
+ChatBackend: TypeAlias = LocalLanguageModel | QuotingResponder
+
+
+async def find_chat_backend(wanted: LanguageModelChoice, models_dir: Path) -> ChatBackend:
+    """Return what can be behind the chat server. Raises `LanguageModelError` when what was named cannot."""
+    missing: list[str] = []
+    model_file, python = None, ""
+    try:
+        model_file = find_model_file(wanted.model_file, models_dir)
+    except LanguageModelError as error:
+        missing.append(str(error))
+    try:
+        python = await find_llama(wanted.llama_python)
+    except LanguageModelError as error:
+        missing.append(str(error))
+    if model_file is not None and python:
+        return LocalLanguageModel(python, model_file)
+    if wanted.named:
+        raise LanguageModelError(" ".join(missing))
+    return QuotingResponder(" ".join(missing))
+
+
+def answer_messages(messages: Sequence[Mapping[str, Any]], *, names: Sequence[str]) -> str:
+    """Return what is said to the last thing that a person said. `names`: what the bot is called."""
+    found: list[Evidence] = []
+    spoken: list[tuple[str, str]] = []
+    for message in messages:
+        text = str(message.get("content") or "")
+        if message.get("role") == "system" and text.startswith(SUMMARY_HEAD):
+            found += _summary(text.removeprefix(SUMMARY_HEAD), len(found))
+        if message.get("role") == "user":
+            # Somebody who does not tell turns as the bot does: the whole message is what was said.
+            lines = [(line["name"], line["text"]) for line in _LINE.finditer(_CLOCK.sub("", text, count=1))]
+            spoken += lines or [("friend", text)]
+    if not spoken:
+        return "Nobody has said anything yet."
+    # The question is no answer to itself.
+    for speaker, text in spoken[:-1]:
+        found += [Evidence(each, EvidenceOrigin.TURN, len(found), speaker=speaker) for each in sentences(text)]
+    asker, question = spoken[-1]
+    return answer(question, found, asker=asker, now=time.time(), names=names)
+
+
+def _summary(text: str, order: int) -> list[Evidence]:
+    """Return the summary's sentences, without the line that says which turns it stands for."""
+    told = text.partition("\n(turns ")[0]
+    return [Evidence(each, EvidenceOrigin.SUMMARY, order) for each in sentences(told)]

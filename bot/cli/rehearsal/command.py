@@ -1,0 +1,233 @@
+"""`roomtone rehearse`: the whole bot in a local Discord, with people who really speak; or that Discord alone."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import typer
+
+# Typer reads the signature of the command, so its types are here when it runs.
+from bot.cli.rehearsal import options
+from bot.cli.rehearsal.options import (
+    RehearsalOptions,
+    check_output_folders,
+    language_model_choice,
+    network_shares,
+    parse_settings,
+    refuse_scenario_options,
+    refuse_sound_options,
+)
+from bot.cli.signals import until_stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+    from pathlib import Path
+
+    from bot.cli.rehearsal.model_servers import ModelServers
+    from bot.cli.rehearsal.options import LanguageModelChoice
+    from config.schema import Settings
+    from rehearsal.report.report import Report
+    from rehearsal.report.terminal import Program
+    from rehearsal.script.scenario import Scenario
+    from rehearsal.script.servers import ServersSpec
+
+
+def command(
+    scenario: options.ScenarioName = options.DEFAULT_SCENARIO,
+    list_all: options.ListAll = False,
+    speech: options.SpeechFolder = None,
+    limit: options.Limit = None,
+    serve: options.Serve = False,
+    no_bot: options.NoBot = False,
+    port: options.Port = 0,
+    report: options.ReportFile = None,
+    loss: options.Loss = None,
+    padding: options.Padding = None,
+    reorder: options.Reorder = None,
+    picture: options.Picture = None,
+    realtime: options.Realtime = False,
+    model_servers: options.ModelServers = False,
+    model_file: options.ModelFile = None,
+    llama_python: options.LlamaPython = "",
+    settings: options.SettingOverrides = None,
+) -> None:
+    """Play an evening in miniature: real protocol, encryption, audio, recognition, memory and voice.
+
+    Ends with a report; the exit status is 0 only if everything that the scenario expects came true.
+    """
+    if list_all:
+        typer.echo("\n".join(bundled()))
+        return
+    overrides = parse_settings(settings or [])
+    models = language_model_choice(model_servers, model_file, llama_python)
+    wanted = RehearsalOptions(
+        scenario,
+        speech=speech,
+        limit=limit,
+        report=report,
+        picture=picture,
+        realtime=realtime,
+        models=models,
+        overrides=overrides,
+        network=network_shares(loss=loss, padding=padding, reorder=reorder),
+    )
+    if serve:
+        _serve(wanted, with_bot=not no_bot, port=port)
+        return
+    if no_bot or port:
+        raise typer.BadParameter("--no-bot and --port go with --serve.")
+    if limit is not None and speech is None:
+        raise typer.BadParameter("--limit goes with --speech.")
+    raise typer.Exit(0 if rehearse(wanted) else 1)
+
+
+def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None:
+    from bot.cli.rehearsal.serve import serve_local_discord
+
+    refuse_scenario_options(wanted)
+    asyncio.run(
+        serve_local_discord(
+            wanted.overrides, with_bot=with_bot, port=port, models=wanted.models, network=wanted.network
+        )
+    )
+
+
+def rehearse(wanted: RehearsalOptions) -> bool:
+    """Play a scenario, show it on the terminal, and return whether it passed."""
+    from config.load import load
+    from rehearsal.script.written_evening import evening_path
+
+    check_output_folders(wanted)
+    written = evening_path(wanted.scenario) if wanted.speech is None else None
+    if written is not None:
+        return _rehearse_in_writing(written, wanted)
+    played = _scenario(wanted)
+    settings = load(overrides={**played.settings, **wanted.overrides})
+    return _shown(wanted, settings, lambda program: _play(played, settings, wanted, program))
+
+
+def _rehearse_in_writing(path: Path, wanted: RehearsalOptions) -> bool:
+    """Play an evening without sound, on a clock that is moved."""
+    from bot.cli.rehearsal.written.player import play_written
+    from bot.cli.rehearsal.written.services import EVENING_SETTINGS
+    from config.load import load
+    from rehearsal.script.written_evening import read_evening
+
+    refuse_sound_options(wanted)
+    evening = read_evening(path)
+    settings = load(overrides={**EVENING_SETTINGS, **wanted.overrides})
+    return _shown(wanted, settings, lambda program: play_written(evening, settings, program))
+
+
+def _shown(
+    wanted: RehearsalOptions, settings: Settings, playing: Callable[[Program], Coroutine[object, object, Report]]
+) -> bool:
+    """Play before the terminal's eyes, tell and keep the report, and return whether it passed."""
+    from rich.console import Console
+
+    from bot.cli.environment import logging_from_settings, null_console
+    from rehearsal.report.terminal import Program
+
+    shown = Console(highlight=False, record=wanted.picture is not None)
+    program = Program(shown)
+    # The program shows the bot's warnings among the conversation; the log has everything.
+    with null_console() as console, logging_from_settings(settings, console=console), program:
+        outcome = asyncio.run(until_stopped(playing(program)))
+    # The picture ends where the conversation does.
+    picture = shown.export_svg(title="roomtone rehearse", clear=False) if wanted.picture is not None else ""
+    program.show(outcome)
+    if wanted.report is not None:
+        outcome.write(wanted.report)
+    if wanted.picture is not None:
+        _save(picture, wanted.picture)
+    return outcome.passed
+
+
+def _save(picture: str, path: Path) -> None:
+    from bot.errors import SetupError
+
+    try:
+        path.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise SetupError(
+            f"The picture could not be saved as {path}: {error.strerror or error}. Name a file in a folder that exists "
+            "and has room, for example --picture evening.svg."
+        ) from error
+
+
+def bundled() -> list[str]:
+    """Return the bundled scenarios, one line each: the name to type, and the title."""
+    from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
+    from rehearsal.script.written_evening import bundled_evenings, read_evening
+
+    titles = {name: load_scenario(path).title for name, path in bundled_scenarios().items()}
+    titles |= {name: read_evening(path).title for name, path in bundled_evenings().items()}
+    longest = max(map(len, titles))
+    return [f"{name:<{longest}}  {title}" for name, title in sorted(titles.items())]
+
+
+def _scenario(wanted: RehearsalOptions) -> Scenario:
+    """Return what is to be played, on the network that is wanted. Raises `ScenarioError`."""
+    from rehearsal.script.recordings import speech_scenario
+    from rehearsal.script.scenario_file import load_scenario, scenario_path
+
+    if wanted.speech is not None:
+        played = speech_scenario(wanted.speech, limit=wanted.limit)
+    else:
+        played = load_scenario(scenario_path(wanted.scenario))
+    return played.with_network(played.network.model_copy(update=dict(wanted.network)))
+
+
+async def _play(scenario: Scenario, settings: Settings, wanted: RehearsalOptions, program: Program) -> Report:
+    from bot.cli.rehearsal.companion import InProcessCompanion
+    from bot.cli.rehearsal.speech_engines import RehearsalRecognizer, local_engines
+    from rehearsal.runner.local_servers import open_local_backstage
+    from rehearsal.runner.local_venue import open_local_venue
+    from rehearsal.runner.play import play
+
+    names = (scenario.bot.name, *(person.name for person in scenario.people))
+    async with AsyncExitStack() as stack:
+        served: Mapping[str, object] = {}
+        endpoints = None
+        if wanted.models is not None:
+            endpoints, patience = await _model_servers(stack, settings, wanted.models, program)
+            served, scenario = endpoints.settings, scenario.with_patience(patience)
+        servers = _servers(scenario, realtime=wanted.realtime)
+        backstage = await stack.enter_async_context(open_local_backstage(servers, local_engines(settings, names)))
+        chosen = {**served, **backstage.settings, **wanted.overrides}
+        if endpoints is not None and backstage.model is None:
+            # What its model is asked and told is seen, as that of a server of the scenario's own is.
+            backstage.model = endpoints.chat
+        companion = await stack.enter_async_context(InProcessCompanion(chosen))
+        ear = await stack.enter_async_context(RehearsalRecognizer(settings.asr, names=names))
+        return await play(
+            scenario,
+            companion=companion,
+            recogniser=ear,
+            audience=program,
+            open_venue=open_local_venue,
+            backstage=backstage,
+        )
+
+
+def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
+    """Return the servers that the scenario brings, and speech-to-speech where it is wanted besides."""
+    from rehearsal.script.servers import RealtimeSpec
+
+    if realtime and scenario.servers.realtime is None:
+        return scenario.servers.model_copy(update={"realtime": RealtimeSpec()})
+    return scenario.servers
+
+
+async def _model_servers(
+    stack: AsyncExitStack, settings: Settings, wanted: LanguageModelChoice, program: Program
+) -> tuple[ModelServers, float]:
+    """Start the local endpoints; return them, and how patient people must be."""
+    from bot.cli.rehearsal.chat_model import find_chat_backend
+    from bot.cli.rehearsal.model_servers import model_servers
+
+    mind = await find_chat_backend(wanted, settings.models.directory)
+    program.say(mind.sentence)
+    return await stack.enter_async_context(model_servers(settings, mind)), mind.patience

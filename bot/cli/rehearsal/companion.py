@@ -1,0 +1,291 @@
+"""The bot as a rehearsal's companion: the real app, run in this process, its events told as observations.
+
+It lives through kills and restarts on one database, in a folder of its own that ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import tempfile
+from dataclasses import fields
+from typing import TYPE_CHECKING, Self
+
+from bot import events
+from bot.app import Running, running_bot
+from bot.cli.environment import local_zone
+from bot.cli.failures import first_cause
+from bot.clock import SystemClock
+from bot.store.database import open_database
+from bot.store.sessions import Sessions
+from bot.store.turns import SqlTurnStore
+from bot.wiring.settings import BotSettings
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from config.load import load
+from rehearsal.runner import observation as seen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import FrameType, TracebackType
+
+    from config.schema import Settings
+    from rehearsal.runner.observation import Environment, Reporter, StoredTurn
+
+# A restored turn lasted about as long as its words; only its start is in the file.
+WORDS_A_SECOND = 3.0
+
+
+class InProcessCompanion:
+    """`rehearsal.runner.observation.Companion` around the running bot.
+
+    `overrides`: settings by dotted name that win over the scenario's. *Ownership*: an async context manager that
+    owns the bot's task, its data folder, and the watch over the logs.
+    """
+
+    def __init__(self, overrides: Mapping[str, object]) -> None:
+        self._overrides = dict(overrides)
+        self._folder = tempfile.TemporaryDirectory(prefix="roomtone-rehearsal-", ignore_cleanup_errors=True)
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+        self._running: Running | None = None
+        self._watch: ProblemLogHandler | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.kill()
+        self._folder.cleanup()
+
+    async def start(self, environment: Environment, report: Reporter) -> None:
+        """Start and return when the bot is connected. See `Companion.start`."""
+        settings = self.settings(environment)
+        if environment.history:
+            await _store_history(settings, environment)
+        self._stopping = asyncio.Event()
+        self._watch = ProblemLogHandler(report)
+        logging.getLogger().addHandler(self._watch)
+        ready: asyncio.Future[Running] = asyncio.get_running_loop().create_future()
+        # With a history somebody is about to call the bot; after a crash it goes back by itself.
+        life = self._live(settings, report, ready, rejoin=not environment.history)
+        self._task = asyncio.create_task(life, name="rehearsed-bot")
+        try:
+            self._running = await asyncio.shield(ready)
+        except BaseException:
+            await self.kill()
+            raise
+
+    def settings(self, environment: Environment) -> Settings:
+        """Return the settings in force: the operator's, the scenario's over them, then the local Discord's."""
+        return load(
+            overrides={
+                "brain.name": environment.bot_name,
+                # What is heard of the bot is judged, so the same words are to sound the same each time.
+                "speaking.variety": 0.0,
+                **environment.settings,
+                "discord.token": environment.token,
+                "discord.api_base": environment.api_base,
+                "discord.gateway": environment.gateway_url,
+                "discord.ca_file": str(environment.certificate_path),
+                "storage.data_dir": self._folder.name,
+                **self._overrides,
+            }
+        )
+
+    async def enter(self, guild_id: int, channel_id: int) -> None:
+        """Let the bot join a voice channel without being called. Raises the bot's own errors."""
+        assert self._running is not None, "started before"
+        place = self._running.client.place(guild_id, channel_id)
+        assert place is not None, "a channel of the local Discord"
+        await self._running.supervisor.join(place)
+
+    async def stop(self) -> None:
+        """End in order. See `Companion.stop`."""
+        self._stopping.set()
+        task = self._task
+        if task is not None:
+            # Who gives up waiting kills it, so it stays ours until it has ended.
+            await asyncio.wait({task})
+            self._task = None
+        self._forget()
+        if task is not None and (failure := task.exception()) is not None:
+            raise first_cause(failure)
+
+    async def kill(self) -> None:
+        """End at once, saving nothing. See `Companion.kill`."""
+        if self._running is not None:
+            await self._running.supervisor.abandon()
+        if self._task is not None:
+            task, self._task = self._task, None
+            task.cancel()
+            await asyncio.wait({task})
+            # What it ends with is nobody's, as after SIGKILL.
+            if not task.cancelled():
+                task.exception()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._running = None
+        if self._watch is not None:
+            logging.getLogger().removeHandler(self._watch)
+            self._watch = None
+
+    async def _live(
+        self, settings: Settings, report: Reporter, ready: asyncio.Future[Running], *, rejoin: bool
+    ) -> None:
+        """Run the bot to its end, and tell a crash. Raises what goes wrong when it is asked to end, for `stop`."""
+        parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+        try:
+            async with running_bot(
+                parts, observe=lambda event: _tell(event, report), rejoin=rejoin, zone=local_zone()
+            ) as running:
+                ready.set_result(running)
+                await running.until(self._stopping)
+        except Exception as error:
+            if not ready.done():
+                ready.set_exception(error)
+            elif self._stopping.is_set():
+                raise
+            else:
+                report(seen.CompanionCrashed(str(first_cause(error))))
+
+
+async def _store_history(settings: Settings, environment: Environment) -> None:
+    """Put the scenario's earlier turns into the store, as the unfinished session of the voice channel."""
+    clock = SystemClock()
+    async with open_database(settings.storage.database_path) as database:
+        opened = await Sessions(database, clock).open(
+            guild_id=environment.guild_id, channel_id=environment.voice_channel_id, resume_within_s=0.0
+        )
+        store = SqlTurnStore(database, clock)
+        for seq, stored in enumerate(environment.history):
+            await store.append_turn(opened.session.id, _turn(Seq(seq), stored))
+
+
+def _turn(seq: Seq, stored: StoredTurn) -> Turn:
+    ended_at = stored.at_epoch_s + len(stored.text.split()) / WORDS_A_SECOND
+    part = TurnPart(stored.speaker_id, stored.speaker, stored.text)
+    return Turn(seq, TurnKind(stored.kind), stored.at_epoch_s, ended_at, (part,))
+
+
+class ProblemLogHandler(logging.Handler):
+    """Tells warnings and errors of the bot as problems; those of the rehearsal's own parts are not the bot's."""
+
+    def __init__(self, report: Reporter) -> None:
+        super().__init__(logging.WARNING)
+        self._report = report
+        self._loop = asyncio.get_running_loop()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take one record, on any thread."""
+        if _logged_by_rehearsal():
+            return
+        if isinstance(record.msg, dict):
+            event = str(record.msg.get("event", ""))
+            detail = str(next((record.msg[key] for key in ("problem", "error", "reason") if key in record.msg), ""))
+        else:
+            event, detail = record.name, record.getMessage()
+        level = "error" if record.levelno >= logging.ERROR else "warning"
+        problem = seen.Problem(event, detail, level)
+        self._loop.call_soon_threadsafe(self._report, problem)
+
+
+def _logged_by_rehearsal() -> bool:
+    """Return whether the call came from the rehearsal; all of ours log through one logger, so the stack tells."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if not module.startswith(("logging", "structlog", __name__)):
+            return module.startswith("rehearsal")
+        frame = frame.f_back
+    return False
+
+
+def _tell(event: events.Event, report: Reporter) -> None:
+    """Tell one of the bot's events as the stage knows it."""
+    for observation in observations(event):
+        report(observation)
+
+
+def observations(event: events.Event) -> list[seen.Observation]:
+    """Return what the stage is told of one of the bot's events."""
+    match event:
+        case events.RoomOpened():
+            return [seen.RoomReady(event.session_id, event.at)]
+        case events.RoomClosed():
+            return [seen.RoomLeft(event.session_id, event.at, event.reason)]
+        case events.UtteranceHeard():
+            return [
+                seen.UtteranceHeard(
+                    event.utterance_id, event.speaker_id, event.text, event.started_at, event.ended_at, event.text_at
+                )
+            ]
+        case events.UtteranceDropped():
+            return [
+                seen.UtteranceHeard(
+                    event.utterance_id,
+                    event.speaker_id,
+                    event.text,
+                    event.started_at,
+                    event.ended_at,
+                    event.at,
+                    event.reason,
+                )
+            ]
+        case events.TurnRecorded():
+            turn = event.turn
+            return [
+                seen.TurnRecorded(turn.seq, turn.kind.value, part.speaker_id, part.text, event.at)
+                for part in turn.parts
+            ]
+        case _:
+            return _memory_and_reply(event)
+
+
+def _memory_and_reply(event: events.Event) -> list[seen.Observation]:
+    match event:
+        case events.CompactionLanded():
+            return [
+                seen.CompactionLanded(
+                    event.old_cursor,
+                    event.new_cursor,
+                    event.covered_through_turn,
+                    len(event.summary),
+                    event.latency_ms,
+                    event.summary,
+                    event.degraded,
+                    event.at,
+                )
+            ]
+        case events.CompactionFailed():
+            return [seen.CompactionFailed(event.reason, event.cursor, event.at)]
+        case events.ContextBuilt():
+            parts = tuple(
+                seen.ContextPart(part.role, part.kind.value, part.content, part.tokens, part.seq_from, part.seq_to)
+                for part in event.parts
+            )
+            return [seen.ContextBuilt(parts, event.answer_to, event.at)]
+        case events.ReplySpoken():
+            if event.first_audio_at is None:
+                return []
+            return [
+                seen.ReplySpoken(
+                    event.text,
+                    event.first_audio_at,
+                    event.ended_at,
+                    event.interrupted,
+                    event.answer_to,
+                    event.utterance_id,
+                    event.model_first_token_ms,
+                    event.synthesis_first_audio_ms,
+                    unasked=event.utterance_id is None,
+                )
+            ]
+        case events.LinkChanged():
+            return [seen.PacketFigures(event.counters)]
+        case _:
+            # Problems are told by the watch over the logs, where the bot's other parts tell theirs too.
+            return []

@@ -1,0 +1,99 @@
+"""The mind of the local speech-to-speech server: it hears with Whisper, answers from what was said, speaks with Piper.
+
+It stands for a speech-to-speech model where none is, and knows no more than the session's conversation: what the
+bot did not put there it cannot say.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING
+
+from bot.brain.decider import Reason
+from bot.brain.embedded.chat import answer
+from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, best_match
+from bot.brain.lexicon import is_question
+from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
+from bot.brain.skip import SKIP, skip_instruction
+from bot.brain.wakeword import strip_call
+from compaction.language.wording import sentences
+from rehearsal.servers.realtime_conduct import Asked, Called
+from voice.realtime.protocol import BROKEN_OFF
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rehearsal.servers.realtime_conduct import Answered
+
+SEARCH = "memory_search"
+_TOOL_RESULT = "function_call_output"
+# A turn in what a tool tells, and a quote in the instructions.
+_SAID = re.compile(r"^\[\d\d:\d\d\] (?P<name>[^:\n]{1,60}): (?P<text>.+)$", re.MULTILINE)
+_RECALLED = re.compile(r"^\[[^\]\n]+\] From memory[^:\n]*, (?P<name>[^:,\n]{1,60}): (?P<text>.+)$", re.MULTILINE)
+_SPEAKS = re.compile(r"(?P<names>.+?) (?:speaks|speak at the same time):")
+_TOLD = re.compile(r"\[\d\d:\d\d\] (?P<name>[^:]{1,60}): (?P<text>.*)", re.DOTALL)
+
+
+def answer_request(asked: Asked, *, names: Sequence[str]) -> Answered:
+    """Return what is said, or that memory is to be searched first: once, where nothing is known about a question.
+
+    Where nobody asked anything it speaks of the newest thing on a screen, or not at all.
+    """
+    if (
+        skip_instruction(Reason.SCREEN) in asked.instructions
+        or skip_instruction(Reason.QUIET_ROOM) in asked.instructions
+    ):
+        return _remark(asked.instructions) if skip_instruction(Reason.SCREEN) in asked.instructions else SKIP
+    evidence, question, asker = _read(asked)
+    searched = any(role == _TOOL_RESULT for role, _ in asked.items)
+    if searched or SEARCH not in asked.tools or not is_question(question):
+        return answer_text(asked, names=names)
+    if best_match(question, evidence, ignore=names, asker=asker) is not None:
+        return answer_text(asked, names=names)
+    return Called(SEARCH, json.dumps({"query": strip_call(question, tuple(names))}))
+
+
+def answer_text(asked: Asked, *, names: Sequence[str]) -> str:
+    """Return what is said to the last thing somebody said. An answer that broke off is gone on with."""
+    evidence, question, asker = _read(asked)
+    whole = answer(question, evidence, asker=asker, now=time.time(), names=names)
+    if asked.items and asked.items[-1] == ("system", BROKEN_OFF):
+        begun = next((text for role, text in reversed(asked.items) if role == "assistant"), "")
+        return " ".join(whole.split()[len(begun.split()) :]) or "That was all."
+    return whole
+
+
+def _section(instructions: str, head: str) -> str:
+    return instructions.partition(f"{head}\n")[2].partition("\n\n")[0]
+
+
+def _remark(instructions: str) -> str:
+    """Return a sentence on the newest note of a screen; none has nothing to be said about it."""
+    seen = _TOLD.fullmatch(_section(instructions, NOTES_HEAD).rpartition("\n")[2])
+    return SKIP if seen is None else f"{seen['name']}, I see {seen['text']}"
+
+
+def _read(asked: Asked) -> tuple[list[Evidence], str, str]:
+    """Return what the session knows, what was asked last, and by whom."""
+    found: list[Evidence] = []
+    summary = _section(asked.instructions, SUMMARY_HEAD)
+    for order, sentence in enumerate(sentences(summary)):
+        found.append(Evidence(sentence, EvidenceOrigin.SUMMARY, order))
+    for recalled in _RECALLED.finditer(asked.instructions):
+        found.append(Evidence(recalled["text"], EvidenceOrigin.TURN, len(found), speaker=recalled["name"]))
+    for said in (said for role, text in asked.items if role == _TOOL_RESULT for said in _SAID.finditer(text)):
+        found.append(Evidence(said["text"], EvidenceOrigin.TURN, len(found), speaker=said["name"]))
+    speaker = asker = "friend"
+    question = ""
+    known = len(found)
+    for text in (text for role, text in asked.items if role == "user"):
+        if label := _SPEAKS.fullmatch(text):
+            speaker = label["names"]
+            continue
+        written = _TOLD.fullmatch(text)
+        asker, question = (written["name"], written["text"]) if written else (speaker, text)
+        found.append(Evidence(question, EvidenceOrigin.TURN, len(found), speaker=asker))
+    # The question is no answer to itself.
+    return found[: max(known, len(found) - 1)], question, asker

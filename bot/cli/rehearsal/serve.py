@@ -1,0 +1,130 @@
+"""The local Discord kept up for other clients, with the bot in its room: `roomtone rehearse --serve`."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import typer
+
+from bot.cli.environment import logging_from_settings, null_console
+from bot.cli.rehearsal.chat_model import find_chat_backend
+from bot.cli.rehearsal.companion import InProcessCompanion
+from bot.cli.rehearsal.model_servers import as_lines, model_servers
+from bot.cli.signals import stop_on_signals
+from config.load import load
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.errors import RehearsalError
+from rehearsal.runner.observation import CompanionCrashed, Environment, Problem, ReplySpoken, UtteranceHeard
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bot.cli.rehearsal.options import LanguageModelChoice
+    from rehearsal.runner.observation import Observation
+
+# In a served Discord nobody may be there for hours; the bot stays.
+SERVED_SETTINGS: dict[str, object] = {"room.leave_when_empty_s": 86_400.0}
+NO_CHANGE: Mapping[str, float] = MappingProxyType({})
+TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"
+
+
+async def serve_local_discord(
+    overrides: Mapping[str, object],
+    *,
+    with_bot: bool,
+    port: int,
+    models: LanguageModelChoice | None = None,
+    network: Mapping[str, float] = NO_CHANGE,
+) -> None:
+    """Open the local Discord, print how to reach it, and stay until a signal ends it.
+
+    `models`: OpenAI-compatible servers beside it, which the bot then uses; None: there are none. `network`: shares of
+    packets (loss, padding, reorder) other than those that the local Discord begins with.
+
+    Raises `RehearsalError` when it cannot listen, a named language model cannot be served, or the bot ended by itself,
+    and the bot's own errors when that cannot start.
+    """
+    settings = load(overrides=overrides)
+    stop = asyncio.Event()
+    crashes: list[CompanionCrashed] = []
+    async with AsyncExitStack() as stack:
+        console = stack.enter_context(null_console())
+        stack.enter_context(logging_from_settings(settings, console=console))
+        stack.enter_context(stop_on_signals(stop))
+        discord = await stack.enter_async_context(LocalDiscord(http_port=port))
+        discord.network.update(network)
+        for line in addresses(discord):
+            typer.echo(line)
+        if models is not None:
+            mind = await find_chat_backend(models, settings.models.directory)
+            typer.echo(mind.sentence)
+            served = await stack.enter_async_context(model_servers(settings, mind))
+            overrides = {**served.settings, **overrides}
+            typer.echo("OpenAI-compatible model servers are up, for this machine alone. The settings that use them:")
+            for line in as_lines(served.settings):
+                typer.echo(line)
+        if with_bot:
+            companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides)))
+            await companion.start(_environment(discord), lambda seen: _tell(seen, discord, crashes, stop))
+            stack.push_async_callback(companion.stop)
+            channel = discord.guild.voice_channels[0]
+            await companion.enter(discord.guild.id, channel.id)
+            typer.echo(f"{discord.guild.member(ROOMTONE_BOT_ID).name} is in {channel.name} and listens.")
+        typer.echo("Ctrl-C ends it.")
+        await stop.wait()
+        if crashes:
+            raise RehearsalError(f"The bot ended: {crashes[0].detail}")
+
+
+def addresses(discord: LocalDiscord) -> list[str]:
+    """Return how to reach the local Discord, one line a thing."""
+    guild = discord.guild
+    voice = guild.voice_channels[0]
+    members = ", ".join(f"{member.id} {member.name}" for member in guild.people)
+    return [
+        "A local Discord is up, for this machine alone.",
+        f"  REST API     {discord.api_base}",
+        f"  gateway      {discord.gateway_url}",
+        f"  voice        wss://{discord.voice_endpoint}",
+        f"  certificate  {discord.certificate_path}",
+        f"  control API  {discord.control_base}   (docs/rehearsal-control-api.md)",
+        f"  bot token    {TOKEN}",
+        f"  guild        {guild.id} {guild.name}",
+        f"  channels     {voice.id} {voice.name} (voice), {guild.text_channel.id} {guild.text_channel.name} (text)",
+        f"  members      {members}",
+        f"  for example  curl -X POST {discord.control_base}/members/{guild.people[0].id}/join",
+    ]
+
+
+def _environment(discord: LocalDiscord) -> Environment:
+    return Environment(
+        api_base=discord.api_base,
+        gateway_url=discord.gateway_url,
+        certificate_path=discord.certificate_path,
+        token=TOKEN,
+        guild_id=discord.guild.id,
+        voice_channel_id=discord.guild.voice_channels[0].id,
+        text_channel_id=discord.guild.text_channel.id,
+        bot_name=discord.guild.member(ROOMTONE_BOT_ID).name,
+        settings={},
+    )
+
+
+def _tell(seen: Observation, discord: LocalDiscord, crashes: list[CompanionCrashed], stop: asyncio.Event) -> None:
+    """Print what the bot hears, says and suffers; when it ends by itself, all does."""
+    match seen:
+        case UtteranceHeard(dropped_reason=None):
+            typer.echo(f"{discord.guild.member(seen.speaker_id).name}: {seen.text}")
+        case ReplySpoken():
+            typer.echo(f"{discord.guild.member(ROOMTONE_BOT_ID).name}: {seen.text}")
+        case Problem():
+            typer.echo(f"{seen.level}: {seen.event} {seen.detail}".rstrip(), err=True)
+        case CompanionCrashed():
+            crashes.append(seen)
+            stop.set()
+        case _:
+            pass

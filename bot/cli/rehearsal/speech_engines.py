@@ -1,0 +1,108 @@
+"""The speech engines of a rehearsal: recogniser, voice, and a speech-to-speech model made of the two.
+
+Each engine loads its models when it is first needed.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Self
+
+from bot.cli.rehearsal.realtime_answers import answer_request
+from bot.models.catalogue import VOICE_JOE
+from bot.models.directory import ModelDirectory
+from rehearsal.runner.local_servers import Minds
+from rehearsal.servers.realtime_conduct import Engines
+from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.whisper import WhisperEngine
+from voice.audio import LISTEN_RATE_HZ
+from voice.realtime.port import REALTIME_RATE_HZ
+from voice.speaking.piper import PiperSynthesizer
+from voice.speaking.resample import resample
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from types import TracebackType
+
+    from config.schema import Settings
+    from rehearsal.servers.realtime_conduct import Answered, Asked
+    from rehearsal.servers.speech import Engine
+    from voice.asr.port import Recognizer
+    from voice.asr.settings import AsrSettings
+    from voice.audio import Pcm
+
+# The recogniser hears 30 s at once; a longer answer is cut where it stands.
+PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
+
+
+class RehearsalRecognizer:
+    """`rehearsal.runner.observation.Recogniser`. Loads the model when it is first needed: after the run, as a rule.
+
+    `names`: whom the listeners know, as people in a room know each other's names. *Ownership*: an async context
+    manager that owns the recogniser.
+    """
+
+    def __init__(self, settings: AsrSettings, *, names: tuple[str, ...] = ()) -> None:
+        self._settings = settings
+        self._names = names
+        self._stack = AsyncExitStack()
+        self._recognizer: Recognizer | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def transcribe(self, pcm: Pcm) -> str:
+        """Return the text of mono int16 sound at 16 kHz. Raises `RecogniserError`."""
+        if self._recognizer is None:
+            self._recognizer = await self._stack.enter_async_context(
+                QueuedRecognizer(lambda: WhisperEngine(self._settings), self._settings)
+            )
+        language = None if self._settings.language == "auto" else self._settings.language
+        pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
+        heard = [await self._recognizer.recognize(piece, language=language, glossary=self._names) for piece in pieces]
+        return " ".join(recognition.text for recognition in heard if recognition.text)
+
+
+@asynccontextmanager
+async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> AsyncIterator[Engines]:
+    """Load the models and lend the engines. `names`: whom the ear knows. Raises `VoiceError`."""
+    directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
+    async with (
+        RehearsalRecognizer(settings.asr, names=tuple(names)) as ear,
+        PiperSynthesizer.open(directory, variety=0.0) as voice,
+    ):
+
+        async def recognise(pcm: Pcm) -> str:
+            return await ear.transcribe(resample(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
+
+        async def reply(asked: Asked) -> Answered:
+            return answer_request(asked, names=(settings.brain.name, *settings.brain.wake_names))
+
+        async def speak(text: str) -> Pcm:
+            speech = await voice.synthesize(text)
+            return resample(speech.pcm, speech.rate_hz, REALTIME_RATE_HZ)
+
+        yield Engines(recognise, reply, speak)
+
+
+def local_engines(settings: Settings, names: tuple[str, ...]) -> Minds:
+    """Return what opens each mind when a scenario needs it. `names`: whom the ear knows."""
+    return Minds(voice=lambda: _voice(settings), realtime=lambda: realtime_engines(settings, names=names))
+
+
+@asynccontextmanager
+async def _voice(settings: Settings) -> AsyncIterator[Engine]:
+    """Load the embedded voice and lend it as an engine. Raises `SynthesisError`."""
+    directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
+    async with PiperSynthesizer.open(directory, variety=0.0) as voice:
+
+        async def speak(text: str) -> tuple[Pcm, int]:
+            speech = await voice.synthesize(text)
+            return speech.pcm, speech.rate_hz
+
+        yield speak

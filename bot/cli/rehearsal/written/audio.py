@@ -1,0 +1,90 @@
+"""Ears and a mouth for an evening without sound: a tone as long as its words take, and a recogniser that was told them.
+
+They are what the bot's own ports ask for, so that everything behind them is the real thing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voice.asr.port import Recognition
+from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ, duration_s
+from voice.listening.vad import WINDOW_SAMPLES
+from voice.speaking.port import AudioChunk
+from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from voice.audio import Pcm
+    from voice.listening.vad import WindowRun
+    from voice.transport.audio_events import AudioEvent
+
+WORDS_A_SECOND = 2.8
+_LOUD, _QUIET = 8_000, 100
+_FRAMES_A_WORD = round(1000 / WORDS_A_SECOND / FRAME_MS)
+
+
+def speech_duration_s(words: str) -> float:
+    """Return how long it takes to say this."""
+    return len(words.split()) / WORDS_A_SECOND
+
+
+def make_speech(speaker_id: int, words: str, *, at: float) -> list[AudioEvent]:
+    """Return what is heard of somebody who says this from `at` on, on the clock's time line."""
+    seconds = speech_duration_s(words)
+    pcm = np.full(round(seconds * LISTEN_RATE_HZ), _LOUD, dtype=np.int16)
+    return [SpeechFrames(speaker_id, speaker_id, at, pcm), TalkspurtEnded(speaker_id, speaker_id, at + seconds)]
+
+
+class LoudnessDetector:
+    """`voice.listening.vad.SpeechProbability`: what is loud is speech."""
+
+    def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
+        """Return 1.0 for loud windows, 0.0 for others."""
+        return [
+            [float(np.abs(window).max() > _LOUD / 2) for window in run.pcm.reshape(-1, WINDOW_SAMPLES)] for run in runs
+        ]
+
+
+class ScriptedRecognizer:
+    """`voice.asr.port.Recognizer`: what a person is saying now, however often it is asked. `saying`: by speaker."""
+
+    def __init__(self) -> None:
+        self.saying: dict[int, str] = {}
+
+    async def recognize(
+        self,
+        pcm: Pcm,
+        *,
+        language: str | None = None,
+        glossary: tuple[str, ...] = (),
+        speaker_id: int | None = None,
+        interim: bool = False,
+    ) -> Recognition:
+        """Return the words."""
+        assert speaker_id is not None, "rooms say who speaks"
+        return Recognition(
+            text=self.saying[speaker_id],
+            language="en",
+            mean_logprob=-0.2,
+            compression_ratio=1.0,
+            no_speech_probability=0.0,
+            duration_s=duration_s(pcm),
+            compute_s=0.01,
+            language_probability=0.99,
+        )
+
+    def confirm(self, speaker_id: int) -> None:
+        """See `Recognizer.confirm`: nothing was guessed."""
+
+
+class ToneSynthesizer:
+    """`voice.speaking.port.Synthesizer`: a quiet tone, as long as the words take."""
+
+    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
+        """Yield the text word by word."""
+        for _ in text.split():
+            yield AudioChunk(np.full(_FRAMES_A_WORD * DISCORD_FRAME_SAMPLES, _QUIET, dtype=np.int16), DISCORD_RATE_HZ)

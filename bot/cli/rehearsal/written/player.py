@@ -1,0 +1,322 @@
+"""Lets a written evening happen: each thing after the one before, on a clock that is moved as far as it needs.
+
+What does not come in its time is a failed wait in the record, and the evening goes on; only a room that ends ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, assert_never
+
+from bot.channel.port import Moved, Person
+from bot.cli.failures import first_cause
+from bot.cli.rehearsal.companion import ProblemLogHandler, observations
+from bot.cli.rehearsal.written.audio import ScriptedRecognizer, make_speech, speech_duration_s
+from bot.cli.rehearsal.written.channel import WrittenChannel
+from bot.cli.rehearsal.written.clock import ManualClock
+from bot.cli.rehearsal.written.services import BOT_NAME, open_written_services
+from bot.room.room import Room
+from rehearsal.judge.written_evening import tally_written
+from rehearsal.runner.observation import CompactionLanded, Problem, ReplySpoken, RoomReady, UtteranceHeard
+from rehearsal.runner.written_record import Said, WrittenRecord
+from rehearsal.script.written_evening import Move, Quiet, Talk, name_of
+from voice.audio import FRAME_MS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from bot.events import Event
+    from config.schema import Settings
+    from rehearsal.report.report import Report
+    from rehearsal.report.terminal import Program
+    from rehearsal.runner.observation import Observation
+    from rehearsal.script.written_evening import Happening, Line, WrittenEvening
+
+# In small steps while somebody speaks, in large ones while nobody does.
+STEP_S, QUIET_STEP_S = 0.06, 20.0
+# So long after the last word the bot may still come out with an answer that nobody wanted.
+_LISTENS_ON_S = 10.0
+# After what was said: the end is sure, the text stands, the answer begins.
+AFTER_SPEECH_S = 1.6
+# A second line begins so long after the first one that it is spoken over.
+_OVER_AFTER_S = 0.8
+# So much of an answer is heard before somebody breaks it off.
+_BREAKS_OFF_AFTER_S = 0.3
+# On the clock that is moved: how long an answer may take to begin, and to end.
+_PATIENCE_S = 60.0
+# In real time: what the database's threads may take for what is due already.
+SETTLE_TIMEOUT_S = 10.0
+# What each step leaves them, where something of theirs may be waited for.
+_THREADS_S = 0.0005
+# After each step everybody who woke does what they woke for, and who that wakes.
+_TURNS_OF_THE_LOOP = 5
+
+
+async def play_written(evening: WrittenEvening, settings: Settings, program: Program) -> Report:
+    """Play it, show it, and return its report."""
+    program.opened_in_writing(evening.title, BOT_NAME, [name_of(who) for who in evening.people], len(evening.talks))
+    begun = time.monotonic()
+    ended_by = ""
+    async with open_player(evening, settings, program) as player:
+        try:
+            await player.play()
+        except EveningEndedError as error:
+            ended_by = str(error)
+    return player.report(
+        max_prompt_tokens=settings.budget.max_input_tokens, duration_s=time.monotonic() - begun, ended_by=ended_by
+    )
+
+
+class EveningEndedError(Exception):
+    """The room ended while the evening went on; the message says how."""
+
+
+@asynccontextmanager
+async def open_player(
+    evening: WrittenEvening, settings: Settings, program: Program | None = None
+) -> AsyncIterator[WrittenPlayer]:
+    """Open the room of an evening, and lend who plays it; nobody watches without `program`.
+
+    *Ownership*: the room's task and everything it works with end with the block.
+    """
+    player = WrittenPlayer(evening, program)
+    async with open_written_services(settings, player.ears, clock=player.clock, observe=player.see) as means:
+        room = Room(player.place, means)
+        watch = ProblemLogHandler(player.note)
+        logging.getLogger().addHandler(watch)
+        life = asyncio.create_task(room.run(), name="written-evening")
+        player.enter(room, life)
+        try:
+            yield player
+        finally:
+            logging.getLogger().removeHandler(watch)
+            life.cancel()
+            await asyncio.wait({life})
+
+
+class WrittenPlayer:
+    """Who lets the evening happen. Made by `open_player`.
+
+    `record`: what was seen; `people`: everybody, by how the file writes them.
+    """
+
+    def __init__(self, evening: WrittenEvening, program: Program | None) -> None:
+        self.evening = evening
+        self.record = WrittenRecord()
+        self.people = {who: Person(number, name_of(who), is_bot=False) for number, who in enumerate(evening.people, 1)}
+        self.place = WrittenChannel([self.people[who] for who in evening.there_at_first])
+        self.clock = ManualClock()
+        self.ears = ScriptedRecognizer()
+        self._program = program
+        self._names = {person.id: person.name for person in self.people.values()}
+        self._news = asyncio.Event()
+        self._room: Room | None = None
+        self._life: asyncio.Task[str] | None = None
+        # Frames that the bot has sent since somebody last began to speak.
+        self._sent = 0
+
+    def enter(self, room: Room, life: asyncio.Task[str]) -> None:
+        """Take the room whose life this is."""
+        self._room, self._life = room, life
+        life.add_done_callback(lambda _: self._news.set())
+
+    @property
+    def lasted_s(self) -> float:
+        """Return how long the evening has lasted."""
+        return self.clock.monotonic() - self.record.begun_at
+
+    def report(self, *, max_prompt_tokens: int, duration_s: float, ended_by: str = "") -> Report:
+        """Return the report of an evening that is over. See `tally_written`."""
+        return tally_written(
+            self.evening,
+            self.record,
+            ids={who: str(person.id) for who, person in self.people.items()},
+            max_prompt_tokens=max_prompt_tokens,
+            clock_s=self.lasted_s,
+            duration_s=duration_s,
+            ended_by=ended_by,
+        )
+
+    async def play(self) -> None:
+        """Let everything happen. Raises `EveningEndedError` when the room ends before."""
+        await self.begin()
+        for line, happening in zip(self.evening.lines, self.evening.happenings, strict=True):
+            await self.perform(line, happening)
+        await self.leave()
+
+    async def begin(self) -> None:
+        """Wait until the bot is there. Raises `EveningEndedError` when it does not come."""
+        await self._settled(self._present().opened.is_set, "the bot to come")
+        self.record.begun_at = self.clock.monotonic()
+
+    async def leave(self) -> None:
+        """Let the bot leave in order. Raises `EveningEndedError` when it does not."""
+        room, life = self._present(), self._life
+        assert life is not None, "it is here"
+        room.close("left")
+        try:
+            async with asyncio.timeout(SETTLE_TIMEOUT_S):
+                await asyncio.wait({life})
+        except TimeoutError:
+            raise EveningEndedError(f"The bot did not leave within {SETTLE_TIMEOUT_S:.0f} s.") from None
+        if life.exception() is not None:
+            raise EveningEndedError(_how(life))
+
+    # -- what happens ----------------------------------------------------------------------------------------
+
+    async def perform(self, line: int, happening: Happening) -> None:
+        """Let what stands in this line of the file happen, and wait until the room has dealt with it.
+
+        Raises `EveningEndedError`.
+        """
+        self._present()
+        match happening:
+            case Talk():
+                self.record.said.append(Said(line, happening, self.lasted_s))
+                await self._talk(happening)
+            case Quiet():
+                await self._rest(happening.quiet_s)
+            case Move():
+                await self._move(self.people[happening.who], joined=happening.move == "join")
+            case _:
+                assert_never(happening)
+
+    async def _move(self, person: Person, *, joined: bool) -> None:
+        if joined:
+            self.place.enter(person)
+        else:
+            self.place.leave(person)
+        if self._program is not None:
+            self._program.happened(self.lasted_s, f"{person.name} {'comes in' if joined else 'leaves'}")
+        before = self.record.last_seq
+        self._present().moved(Moved(person, joined=joined))
+        await self._settled(lambda: self.record.last_seq > before, f"{person.name}'s move to be noted")
+
+    async def _talk(self, talk: Talk) -> None:
+        before, replies = self.record.last_seq, len(self.record.replies)
+        await self._live(self._speak(talk, talk.over) + AFTER_SPEECH_S)
+        await self._settled(lambda: self.record.last_seq > before, f'"{talk.say}" to become a turn')
+        if not talk.answer:
+            return
+        if talk.broken_off is not None:
+            await self._break_off(talk.broken_off)
+        await self._until(lambda: len(self.record.replies) > replies, f'the answer to "{talk.say}"')
+
+    async def _break_off(self, line: Line) -> None:
+        await self._until(lambda: self._sent > 0, "the answer that is to be broken off")
+        await self._live(_BREAKS_OFF_AFTER_S)
+        before = self.record.last_seq
+        await self._live(self._speak(line) + AFTER_SPEECH_S)
+        # The broken-off answer, then what broke it off.
+        await self._settled(lambda: self.record.last_seq >= before + 2, f'"{line.say}" to become a turn')
+
+    def _speak(self, *lines: Line | None) -> float:
+        """Put sound in, one line a little after the other; return how long it lasts."""
+        link = self.place.link
+        assert link is not None, "the bot is here"
+        self._sent = 0
+        begun, end = self.clock.monotonic(), 0.0
+        for number, line in enumerate(each for each in lines if each is not None):
+            who, after = self.people[line.who].id, _OVER_AFTER_S * number
+            self.ears.saying[who] = line.say
+            link.hear(make_speech(who, line.say, at=begun + after))
+            end = max(end, after + speech_duration_s(line.say))
+        return end
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    async def _live(self, seconds: float, *, step_s: float = STEP_S) -> None:
+        """Let time pass step by step, the bot's sound being sent in it."""
+        link = self.place.link
+        assert link is not None, "the bot is here"
+        for _ in range(max(1, round(seconds / step_s))):
+            self.clock.advance(step_s)
+            self._sent += link.send(round(1000 * step_s / FRAME_MS))
+            for _ in range(_TURNS_OF_THE_LOOP):
+                await asyncio.sleep(0)
+
+    async def _rest(self, seconds: float) -> None:
+        """Let time pass in which nobody says anything; at first in small steps, since the bot may."""
+        listened = min(seconds, _LISTENS_ON_S)
+        for _ in range(round(listened / STEP_S)):
+            await self._live(STEP_S)
+            await asyncio.sleep(_THREADS_S)
+        for _ in range(round((seconds - listened) / QUIET_STEP_S)):
+            await self._live(QUIET_STEP_S, step_s=QUIET_STEP_S)
+
+    async def _until(self, holds: Callable[[], bool], what: str) -> None:
+        """Let time pass until something holds, as long as people would wait for it."""
+        for _ in range(round(_PATIENCE_S / STEP_S)):
+            if holds():
+                return
+            self._present()
+            await self._live(STEP_S)
+            await asyncio.sleep(_THREADS_S)
+        self._missed(what)
+
+    async def _settled(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait, in real time alone, for what is due already."""
+        try:
+            async with asyncio.timeout(SETTLE_TIMEOUT_S):
+                while not holds():
+                    self._present()
+                    await self._news.wait()
+                    self._news.clear()
+        except TimeoutError:
+            self._missed(what)
+
+    # -- what is seen --------------------------------------------------------------------------------------------
+
+    def see(self, event: Event) -> None:
+        """Take one of the bot's events in."""
+        for seen in observations(event):
+            self.note(seen)
+
+    def note(self, seen: Observation) -> None:
+        """Take one observation in."""
+        self.record.take(seen)
+        self._show(seen)
+        self._news.set()
+
+    def _show(self, seen: Observation) -> None:
+        program = self._program
+        if program is None:
+            return
+        match seen:
+            case UtteranceHeard():
+                latency_ms = (seen.text_at - seen.ended_at) * 1000
+                program.heard(self.lasted_s, self._names[seen.speaker_id], seen, latency_ms)
+            case ReplySpoken():
+                program.replied(seen.first_audio_at - self.record.begun_at, seen, None)
+            case CompactionLanded():
+                program.compacted(self.lasted_s, seen)
+            case Problem():
+                program.troubled(self.lasted_s, f"{seen.event}: {seen.detail}")
+            case RoomReady():
+                program.happened(0.0, f"{BOT_NAME} comes in")
+            case _:
+                pass
+
+    def _missed(self, what: str) -> None:
+        self.record.failed_waits.append(f"waited in vain for {what}")
+        if self._program is not None:
+            self._program.troubled(self.lasted_s, self.record.failed_waits[-1])
+
+    def _present(self) -> Room:
+        """Return the room. Raises `EveningEndedError` when it has ended."""
+        assert self._room is not None, "entered before"
+        assert self._life is not None, "entered before"
+        if self._life.done():
+            raise EveningEndedError(_how(self._life))
+        return self._room
+
+
+def _how(life: asyncio.Task[str]) -> str:
+    """Return how a room ended, as a sentence."""
+    if life.cancelled():
+        return "The bot's room was cancelled."
+    error = life.exception()
+    return f"The bot left: {life.result()}." if error is None else f"The bot's room broke: {first_cause(error)}"

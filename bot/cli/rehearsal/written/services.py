@@ -1,0 +1,92 @@
+"""What the room of a written evening works with: the bot's own parts on a database of its own; ears and mouth are not.
+
+Room, decider, memory, store, search and keeper are the real ones, answering without a language model, so that the same
+evening has the same answers everywhere.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import fields, replace
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.brain.embedded.chat import EmbeddedResponder
+from bot.brain.system_prompt import SystemPrompt
+from bot.cli.rehearsal.written.audio import LoudnessDetector, ToneSynthesizer
+from bot.participation.standing import GuildParticipations
+from bot.room.services import RoomServices
+from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
+from bot.wiring.services import open_stores, policy_for
+from bot.wiring.settings import BotSettings
+from compaction.summary.extractive import ExtractiveSummariser
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.clock import Clock
+    from bot.events import Observer
+    from config.schema import Settings
+    from voice.asr.port import Recognizer
+
+BOT_NAME = "Roomtone"
+# Over the operator's, but under what is set on the command line.
+EVENING_SETTINGS: dict[str, object] = {
+    "brain.name": BOT_NAME,
+    # A small model's room: three hours must fit into it.
+    "budget.max_context_tokens": 14_096,
+    "budget.reserved_output_tokens": 4_096,
+    # By words alone: meanings are embedded in real time, of which the evening takes none.
+    "recall.embedder": "off",
+    # The wait for quotes is real time too, and a busy machine has little of it.
+    "recall.wait_ms": 2_000,
+}
+
+
+@asynccontextmanager
+async def open_written_services(
+    settings: Settings, recognizer: Recognizer, *, clock: Clock, observe: Observer
+) -> AsyncIterator[RoomServices]:
+    """Make everything that the room needs, and lend it; the database lives in a folder that ends with it."""
+    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
+        storage = parts.storage.model_copy(update={"data_dir": folder, "synchronous": "normal"})
+        parts = replace(parts, storage=storage)
+        stores = await open_stores(stack, parts, clock)
+        database, store, accesses = stores.database, stores.turns, stores.accesses
+        recall = await open_recall(stack, parts, database, store, clock, accesses)
+        names = (parts.brain.name, *parts.brain.wake_names)
+        policy = await policy_for(parts, None, stores.guilds)
+        yield RoomServices(
+            sessions=stores.sessions,
+            open_memory=memory_factory(store, ExtractiveSummariser(), parts, policy, clock),
+            recognizer=recognizer,
+            detector=LoudnessDetector(),
+            synthesizer=ToneSynthesizer(),
+            new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),
+            instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
+            max_input_tokens=parts.budget.max_input_tokens,
+            zone=UTC,
+            clock=clock,
+            observe=observe,
+            room=parts.room,
+            brain=parts.brain,
+            participation=GuildParticipations(
+                stores.guilds,
+                stores.opt_outs,
+                parts.participation,
+                wake_names=parts.brain.wake_names,
+                clock=clock,
+            ),
+            listening=parts.listening,
+            asr=parts.asr,
+            speaking=parts.speaking,
+            mind="what I heard, without a language model",
+            keeping=upkeep_factory(parts, database, store, stores.people, accesses, clock),
+            quoting=quoting_factory(parts, recall, UTC),
+            discerning=False,
+            policy=policy,
+        )

@@ -1,0 +1,144 @@
+"""Every whole line of a log is read once and in order, whatever is done to its files meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.cli.log_view.reader import MAX_LINE_BYTES, LogReader, rotated_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def rotate(path: Path, *, keep: int = 5) -> None:
+    """Do what the bot's log does when a file is full."""
+    for number in range(keep, 0, -1):
+        older = path.with_name(f"{path.name}.{number}")
+        newer = path if number == 1 else path.with_name(f"{path.name}.{number - 1}")
+        if newer.exists():
+            newer.rename(older)
+
+
+def add(path: Path, text: str) -> None:
+    """Write to the end of the log, as the bot does."""
+    with path.open("a") as file:
+        file.write(text)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A log that does not exist yet."""
+    return tmp_path / "roomtone.jsonl"
+
+
+def test_rotated_files_come_oldest_first(path: Path) -> None:
+    """Numbers are compared as numbers, and other files are none of the log's."""
+    for name in ("roomtone.jsonl.1", "roomtone.jsonl.10", "roomtone.jsonl.2", "roomtone.jsonl.gz", "other.jsonl.3"):
+        (path.parent / name).touch()
+    assert [each.name for each in rotated_files(path)] == ["roomtone.jsonl.10", "roomtone.jsonl.2", "roomtone.jsonl.1"]
+    assert rotated_files(path.parent / "absent" / "log") == []
+
+
+def test_all_files_are_read_in_order(path: Path) -> None:
+    """The oldest rotated file first, the current one last; a file without a final newline loses nothing."""
+    add(path, "1\n2\n")
+    rotate(path)
+    add(path, "3\n4")
+    rotate(path)
+    add(path, "5\n6")
+    with LogReader(path) as lines:
+        assert list(lines.read()) == [b"1", b"2", b"3", b"4", b"5"]
+        assert list(lines.rest()) == [b"6"]
+        assert list(lines.rest()) == []
+
+
+def test_a_line_being_written_waits(path: Path) -> None:
+    """Half a line is given when its other half has come, and once."""
+    with LogReader(path) as lines:
+        assert list(lines.read()) == []
+        add(path, "fir")
+        assert list(lines.read()) == []
+        add(path, "st\nsec")
+        assert list(lines.read()) == [b"first"]
+        add(path, "ond\n")
+        assert list(lines.read()) == [b"second"]
+        assert list(lines.read()) == []
+
+
+def test_rotation_between_reads_loses_nothing(path: Path) -> None:
+    """What was added before the rotation, in files come and gone since, and after it, comes in order."""
+    add(path, "1\n")
+    with LogReader(path) as lines:
+        assert list(lines.read()) == [b"1"]
+        add(path, "2\n")
+        rotate(path)
+        add(path, "3\n")
+        rotate(path)
+        add(path, "4\n")
+        rotate(path)
+        assert list(lines.read()) == [b"2", b"3", b"4"]
+        assert list(lines.read()) == []
+        add(path, "5\n")
+        assert list(lines.read()) == [b"5"]
+
+
+def test_a_log_deleted_moved_or_cut_back_goes_on(path: Path) -> None:
+    """The new file is read from its beginning; rotated ones are not read twice."""
+    add(path, "1\n")
+    rotate(path)
+    add(path, "2\n")
+    with LogReader(path) as lines:
+        assert list(lines.read()) == [b"1", b"2"]
+        path.unlink()
+        assert list(lines.read()) == []
+        add(path, "3\n")
+        assert list(lines.read()) == [b"3"]
+        path.rename(path.parent / "elsewhere")
+        add(path, "4, long enough to tell\n")
+        assert list(lines.read()) == [b"4, long enough to tell"]
+        path.write_text("")
+        add(path, "5\n")
+        assert list(lines.read()) == [b"5"]
+
+
+def test_a_line_without_end_is_dropped(path: Path) -> None:
+    """Rubbish longer than any event does not fill the memory, and what follows it is read."""
+    add(path, "1\n" + "x" * (2 * MAX_LINE_BYTES) + "\n2\n")
+    with LogReader(path) as lines:
+        assert list(lines.read()) == [b"1", b"2"]
+    add(path, "y" * (2 * MAX_LINE_BYTES))
+    with LogReader(path) as lines:
+        assert list(lines.read()) == [b"1", b"2"]
+        assert list(lines.rest()) == []
+
+
+@given(
+    steps=st.lists(
+        st.one_of(st.text("ab\n", max_size=6), st.sampled_from(["ROTATE", "READ"])),
+        max_size=40,
+    )
+)
+def test_any_schedule_gives_every_line_once(steps: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Writes, rotations and reads in any order: the lines are those of all files one after another."""
+    path = tmp_path_factory.mktemp("log") / "roomtone.jsonl"
+    path.touch()
+    written, got = [""], []
+    with LogReader(path) as lines:
+        got += list(lines.read())
+        for step in steps:
+            match step:
+                case "ROTATE":
+                    rotate(path, keep=100)
+                    path.touch()
+                    written.append("")
+                case "READ":
+                    got += list(lines.read())
+                case text:
+                    add(path, text)
+                    written[-1] += text
+        got += [*lines.read(), *lines.rest()]
+    assert got == [line.encode() for file in written for line in file.split("\n") if line]

@@ -1,0 +1,283 @@
+"""`roomtone tail` shows the wanted events of a log, whole or being written, to people and programs."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+import typer
+from typer.testing import CliRunner
+
+from bot.cli.log_view.tail import EventFilter, JsonPrinter, LinePrinter, LogTail, command
+from bot.errors import SetupError
+from bot.logs import configured_logging, log_path
+from bot.settings import LogsSettings
+from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from tests.fakes.clock import FakeClock
+from tests.fakes.turn_store import InMemoryTurnStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+app = typer.Typer()
+app.command()(command)
+log = structlog.get_logger()
+
+
+class Enough(BaseException):
+    """Ends a tail that follows for ever."""
+
+
+def write(path: Path, *events: dict[str, Any]) -> None:
+    """Append events to a log."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.writelines(
+            json.dumps({"timestamp": "2026-11-20T04:11:05Z", "level": "info", **each}) + "\n" for each in events
+        )
+
+
+def tail(
+    path: Path, *, session: str | None = None, events: list[str] | None = None, last: int | None = None
+) -> tuple[str, str]:
+    """Return what is shown of a log as it stands, and what is said beside."""
+    out, notices = io.StringIO(), io.StringIO()
+    wanted = EventFilter(session=session, events=events or [])
+    LogTail(path, wanted, LinePrinter(out, with_session=True, zone=UTC), notices=notices).run(follow=False, last=last)
+    return out.getvalue(), notices.getvalue()
+
+
+def names(shown: str) -> list[str]:
+    """Return the event names of shown lines."""
+    return [line.split()[3] for line in shown.splitlines()]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The log of a data directory, which does not exist yet."""
+    return log_path(tmp_path / "data")
+
+
+def test_what_the_bot_logs_can_be_read(tmp_path: Path) -> None:
+    """From a log call through rotation to a line, in order."""
+    with configured_logging(LogsSettings(max_file_mb=0.0005, keep_files=100), data_dir=tmp_path, console=io.StringIO()):
+        for number in range(20):
+            log.info("fact_told", number=number)
+    shown, said = tail(log_path(tmp_path))
+    assert re.findall(r"number=(\d+)", shown) == [str(number) for number in range(20)]
+    assert said == ""
+
+
+def test_sessions_and_events_are_chosen(path: Path) -> None:
+    """By a session's id or its beginning, by event names, patterns, and `compaction`."""
+    write(
+        path,
+        {"event": "turn_recorded", "session_id": "20261120-a"},
+        {"event": "turn_recorded", "session_id": "20261121-b"},
+        {"event": "voice_context_compaction_started", "session_id": "20261120-a"},
+        {"event": "process_started"},
+    )
+    assert len(tail(path)[0].splitlines()) == 4
+    assert names(tail(path, session="20261120-a")[0]) == ["turn_recorded", "voice_context_compaction_started"]
+    assert names(tail(path, session="20261121")[0]) == ["turn_recorded"]
+    assert names(tail(path, events=["turn_*,process_started"])[0]) == ["turn_recorded"] * 2 + ["process_started"]
+    assert names(tail(path, events=["compaction"])[0]) == ["voice_context_compaction_started"]
+    assert names(tail(path, last=1)[0]) == ["process_started"]
+    assert names(tail(path, last=2, events=["turn_recorded"])[0]) == ["turn_recorded"] * 2
+
+
+def test_rubbish_is_skipped_and_counted(path: Path) -> None:
+    """Cut, binary and glued lines cost no event that is whole, and a last line without newline counts."""
+    write(path, {"event": "one"})
+    with path.open("ab") as file:
+        file.write(b'{"timestamp": "x", "event": "cu\n\xff\xfe\x00\n{"timest')
+    write(path, {"event": "two"})
+    with path.open("a") as file:
+        file.write('{"timestamp": "x", "event": "three"}')
+    shown, said = tail(path)
+    assert re.findall(r"\b(one|two|three)\b", shown) == ["one", "two", "three"]
+    assert said == "Skipped what was cut short or is no event: 2 line(s).\n"
+
+
+def test_nothing_to_show_is_told(path: Path) -> None:
+    """No log at all, and a log in which nothing matches, are two different sentences."""
+    shown, said = tail(path)
+    assert shown == ""
+    assert said == f"There is no log yet at {path}. `roomtone run` and `roomtone rehearse` write it.\n"
+    write(path, {"event": "turn_recorded"}, {"event": "turn_recorded"}, {"event": "process_started"})
+    shown, said = tail(path, session="absent")
+    assert shown == ""
+    assert said == f"Nothing in {path} matches. The log has 3 events, such as turn_recorded, process_started.\n"
+
+
+def test_json_is_the_log_as_it_is(path: Path) -> None:
+    """One valid JSON object a line, verbatim, stumps removed."""
+    write(path, {"event": "one", "text": "ü \u001b"})
+    with path.open("ab") as file:
+        file.write(b'{"timest')
+    write(path, {"event": "two"})
+    out = io.StringIO()
+    LogTail(path, EventFilter(session=None, events=[]), JsonPrinter(out), notices=io.StringIO()).run(
+        follow=False, last=None
+    )
+    assert [json.loads(line)["event"] for line in out.getvalue().splitlines()] == ["one", "two"]
+    assert out.getvalue().splitlines()[0] == path.read_text().splitlines()[0]
+
+
+def follow(path: Path, *steps: Callable[[], None]) -> tuple[str, str]:
+    """Follow a log while `steps` happen to it, one at each pause; return what was shown and said."""
+    out, notices = io.StringIO(), io.StringIO()
+    left = list(steps)
+
+    def sleep(seconds: float) -> None:
+        assert seconds > 0
+        if not left:
+            raise Enough
+        left.pop(0)()
+
+    following = LogTail(
+        path,
+        EventFilter(session=None, events=[]),
+        LinePrinter(out, with_session=True, zone=UTC),
+        notices=notices,
+        sleep=sleep,
+    )
+    with pytest.raises(Enough):
+        following.run(follow=True, last=None)
+    return out.getvalue(), notices.getvalue()
+
+
+def test_following_survives_all_that_happens_to_a_log(path: Path) -> None:
+    """It waits for a log, shows each event once as it comes, through rotation, deletion and half-written lines."""
+    half = json.dumps({"timestamp": "2026-11-20T04:11:05Z", "event": "five"})
+
+    def append(text: str) -> None:
+        with path.open("a") as file:
+            file.write(text)
+
+    def rotate() -> None:
+        write(path, {"event": "three"})
+        path.rename(f"{path}.1")
+        write(path, {"event": "four"})
+
+    shown, said = follow(
+        path,
+        lambda: None,
+        lambda: write(path, {"event": "one"}),
+        lambda: write(path, {"event": "two"}),
+        rotate,
+        lambda: append(half[:20]),
+        lambda: append(half[20:] + "\n"),
+        path.unlink,
+        lambda: write(path, {"event": "six"}),
+    )
+    assert re.findall(r"\b(one|two|three|four|five|six)\b", shown) == ["one", "two", "three", "four", "five", "six"]
+    assert said.endswith("Waiting for it.\n")
+
+
+def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names may follow one --event; a pipe gets no colours; the data directory is the settings'."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", "here")
+    write(
+        log_path(tmp_path / "here"),
+        {"event": "one", "session_id": "s"},
+        {"event": "two", "session_id": "s"},
+        {"event": "three"},
+    )
+    result = CliRunner().invoke(app, ["--session", "s", "--event", "one", "two", "three"])
+    assert result.exit_code == 0
+    assert names(result.stdout) == ["one", "two"]
+    assert "\x1b" not in result.stdout
+    result = CliRunner().invoke(app, ["--json", "--event", "three"])
+    assert [json.loads(line)["event"] for line in result.stdout.splitlines()] == ["three"]
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", "elsewhere")
+    result = CliRunner().invoke(app, [])
+    assert result.exit_code == 0
+    assert "There is no log yet" in result.stderr
+    # A log that is named is wanted.
+    result = CliRunner().invoke(app, ["--file", str(tmp_path / "absent.jsonl")])
+    assert isinstance(result.exception, SetupError)
+    assert "There is no log" in str(result.exception)
+
+
+@pytest.mark.asyncio
+async def test_a_session_tells_its_story(tmp_path: Path) -> None:
+    """From the compaction log alone: why nothing was due, what was folded, and where the cursor went."""
+    said = TurnPart("1", "Ann", "We meet at nine in Geneva.")
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
+        async with SessionMemory.open(
+            SessionId("evening"),
+            store=InMemoryTurnStore(),
+            summariser=ExtractiveSummariser(),
+            fallback=ExtractiveSummariser(),
+            settings=CompactionSettings(),
+            mode=Mode.SUMMARY,
+            clock=FakeClock(),
+        ) as memory:
+            for seq in range(72):
+                await memory.append(TurnKind.SPEECH, [said], started_at=seq, ended_at=seq + 0.5)
+                memory.context(max_input_tokens=8000)
+                await memory.settle()
+    shown, _ = tail(log_path(tmp_path), session="evening", events=["compaction"])
+    told = [re.split(r"  +", line)[2:5] for line in shown.splitlines()]
+    assert ["voice_context_compaction_completed", "cursor 0 -> 10", "covered through turn 9"] in told
+    assert ["voice_context_compaction_completed", "cursor 10 -> 20", "covered through turn 19"] in told
+    assert "59 times more" in shown
+    assert "Geneva" not in log_path(tmp_path).read_text()
+
+
+def test_help_reads_well() -> None:
+    """The options are named as people will type them."""
+    result = CliRunner().invoke(app, ["--help"])
+    for option in ("--session", "--event", "--follow", "--json", "--last"):
+        assert option in result.stdout
+
+
+def test_a_terminal_gets_colours(path: Path) -> None:
+    """On a terminal the same line carries styles, and is not broken at the terminal's width."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    write(path, {"event": "voice_context_compaction_completed", "old_cursor": 0, "new_cursor": 10, "run_id": "r" * 200})
+    out = Terminal()
+    wanted = EventFilter(session=None, events=[])
+    LogTail(path, wanted, LinePrinter(out, with_session=True, zone=UTC), notices=io.StringIO()).run(
+        follow=False, last=None
+    )
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    assert plain == tail(path)[0]
+
+
+def test_a_closed_pipe_is_no_error(path: Path) -> None:
+    """`roomtone tail | head -1` ends quietly."""
+    write(path, *({"event": "fact_told", "number": number} for number in range(5000)))
+    code = (
+        "import sys, typer; from bot.cli.log_view.tail import command; app = typer.Typer(); app.command()(command); "
+        f"app(['--file', {str(path)!r}])"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path(__file__).parents[4],
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert b"fact_told" in process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=30) == 0

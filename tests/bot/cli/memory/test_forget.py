@@ -1,0 +1,61 @@
+"""`roomtone memory forget`: who, what, and that it asks first."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compaction.model import TurnKind, TurnPart
+from tests.bot.cli.memory.stored_evening import at_evening, data_dir, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.bot.evening import Evening
+
+__all__ = ["data_dir"]
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_a_person_is_forgotten_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    """Told with how much it was; afterwards nobody of that name is known."""
+    out = told(capsys, "memory", "forget", "--person", "ada", "--yes")
+    assert out.startswith("Forgotten: ")
+    assert "1 things kept about Ada, in 1 sessions." in out
+    assert "Nobody called ada" in told(capsys, "memory", "forget", "--person", "ada", "--yes", status=1)
+    assert "Nothing that was said" in told(capsys, "memory", "search", "Lisbon")
+    assert "4411" in told(capsys, "memory", "search", "gate code")
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_one_turn_is_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
+    """In its session; a turn of somebody else's is a sentence, and a turn needs a session."""
+    words = ("memory", "forget", "--person", "id-Bob", "--session", "even", "--yes", "--turn")
+    assert told(capsys, *words, "1").startswith("Forgotten: 1 turns")
+    assert "There was nothing of Bob to forget there." in told(capsys, *words, "0", status=1)
+    out = told(capsys, "memory", "forget", "--person", "Bob", "--turn", "1", "--yes", status=2)
+    assert "--turn needs --session" in out
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_it_asks_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And does nothing when the answer is no."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    out = told(capsys, "memory", "forget", "--person", "Ada", status=130)
+    assert "Everything that Ada (id-Ada) said in all 1 sessions will be forgotten. Go on?" in out
+    assert "Lisbon" in told(capsys, "memory", "search", "Lisbon")
+
+
+def test_two_of_one_name_are_told_apart_by_id(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With both ids to choose from."""
+
+    async def another(evening: Evening) -> None:
+        at = evening.clock.now() + 1e6
+        part = TurnPart("id-2", "Ada", "Hello.")
+        await evening.memory.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at)
+
+    at_evening(data_dir, another)
+    out = told(capsys, "memory", "forget", "--person", "Ada", "--yes", status=1)
+    assert "2 people have been called Ada. Say which one by id:\n  id-2  Ada, 1 turns\n  id-Ada  Ada, " in out

@@ -1,0 +1,111 @@
+"""`roomtone memory` on tiers: looking, checking at once, archiving, clearing, opting out."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.bot.cli.memory.stored_evening import at_evening, data_dir, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.bot.evening import Evening
+
+__all__ = ["data_dir"]
+
+
+def states(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return where the segments stand."""
+    return [each["state"] for each in json.loads(told(capsys, "memory", "list", "evening", "--json"))]
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_segments_are_listed_with_how_they_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    """Turns, tier, tokens, topic; as JSON with spec 3's fields."""
+    out = told(capsys, "memory", "list")
+    assert "Session evening: 100 turns, 4 segments, last checked at turn 100" in out
+    assert "0-9" in out
+    assert "warm" in out
+    (first, *_) = json.loads(told(capsys, "memory", "list", "even", "--json"))
+    assert first["segment_id"] == "evening:0-10"
+    assert (first["start_turn"], first["end_turn"], first["state"]) == (0, 9, "warm")
+    assert first["original_tokens"] > first["compressed_tokens"] > 0
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_a_check_by_hand_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing below 60 % unless it is asked regardless; then the tokens before and after."""
+    assert "nothing is due" in told(capsys, "memory", "compress")
+    out = told(capsys, "memory", "compress", "--regardless")
+    assert out.startswith("Compressed 4 segments (")
+    assert "tokens)" in out
+    assert states(capsys) == ["compressed"] * 4
+    queue = json.loads(told(capsys, "memory", "queue"))
+    assert [each["segment_id"] for each in queue["compressed"]] == [f"evening:{n}-{n + 10}" for n in range(0, 40, 10)]
+    assert queue["compressed"][0]["storage_location"] == "compressed_context/evening:0-10.json"
+    assert queue["last_check_turn"] == 100
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str]) -> None:
+    """By hand: chosen segments or all compressed ones; clearing asks first."""
+    assert "no segment of the session is compressed" in told(capsys, "memory", "archive")
+    assert "Archived 1 segment: evening:0-10." in told(capsys, "memory", "archive", "--segment", "0-10")
+    assert "No segment 0-10 can be archived" in told(capsys, "memory", "archive", "--segment", "0-10", status=1)
+    told(capsys, "memory", "compress", "--regardless")
+    assert "Archived 3 segments" in told(capsys, "memory", "archive")
+    found = json.loads(told(capsys, "memory", "search", "gate code", "--json"))
+    assert {each["kind"] for each in found} == {"turn"}
+    assert "Pruned 0 archived segments" in told(capsys, "memory", "prune")
+    assert "Cleared: 4 segments" in told(capsys, "memory", "archive", "--clear", "--yes")
+    assert states(capsys) == ["pruned"] * 4
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_opting_out_is_told_and_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
+    """A session or a server; a check by hand then says why it does nothing."""
+    assert told(capsys, "memory", "opt-out") == "Nobody has opted out.\n"
+    assert "Session evening is left alone from now on." in told(capsys, "memory", "opt-out", "--session", "even")
+    assert "it was so already" in told(capsys, "memory", "opt-out", "--session", "even")
+    assert "has opted out" in told(capsys, "memory", "compress", status=1)
+    assert "Server 77 is left alone" in told(capsys, "memory", "opt-out", "--guild", "77")
+    assert told(capsys, "memory", "opt-out") == "guild 77\nsession evening\n"
+    told(capsys, "memory", "opt-in", "--guild", "77", "--session", "evening")
+    assert "nothing is due" in told(capsys, "memory", "compress")
+
+
+def test_retention_deletes_whole_sessions(
+    data_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told with how many; what is left is listed."""
+
+    async def end(evening: Evening) -> None:
+        await evening.memory.end()
+
+    at_evening(data_dir, end)
+    monkeypatch.setenv("ROOMTONE_TIERS__RETENTION_DAYS", "1")
+    out = told(capsys, "memory", "prune")
+    assert "Deleted 1 session (ended 1 days ago)." in out
+    assert "No session is stored yet" in told(capsys, "memory", "list", status=1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["list"], ["queue"], ["compress"], ["archive"], ["prune"], ["opt-out"], ["export", "out"]],
+)
+def test_without_a_memory_there_is_a_sentence(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And no empty database is left behind."""
+    monkeypatch.chdir(tmp_path)
+    assert "There is no memory yet" in told(capsys, "memory", *words, status=1)
+    assert not list(tmp_path.rglob("*.db"))
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_an_unknown_session_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the last ones there are."""
+    assert "There is no session nope. The last ones are evening." in told(capsys, "memory", "list", "nope", status=1)

@@ -1,0 +1,39 @@
+"""The local chat server's mind: it knows what stands in the messages, and nothing else."""
+
+from __future__ import annotations
+
+from bot.cli.rehearsal.chat_model import answer_messages
+
+NAMES = ("Roomtone",)
+
+
+def test_it_answers_from_the_turns_it_is_sent() -> None:
+    """With whose words they are; the question itself is no answer."""
+    messages = [
+        {"role": "system", "content": "You are Roomtone."},
+        {"role": "user", "content": "[21:04] Ada: I bought a green bicycle at the market.\nBen: And I a lamp."},
+        {"role": "assistant", "content": "[21:05] Roomtone: Nice."},
+        {"role": "user", "content": "[21:06] Ben: Roomtone, which bicycle did Ada buy?"},
+    ]
+    said = answer_messages(messages, names=NAMES)
+    assert "Ada said: I bought a green bicycle at the market." in said
+
+
+def test_it_answers_from_the_summary() -> None:
+    """What has left the window stands there, without the line that says which turns it is of."""
+    messages = [
+        {
+            "role": "system",
+            "content": "Earlier in this session: The picnic is at the lake.\n(turns 0 to 9, said 20:00)",
+        },
+        {"role": "user", "content": "[21:06] Ben: Where is the picnic?"},
+    ]
+    said = answer_messages(messages, names=NAMES)
+    assert "The picnic is at the lake." in said
+    assert "turns" not in said
+
+
+def test_it_knows_nothing_else() -> None:
+    """And says so; a plain message of another client is a question all the same."""
+    assert "nothing about that" in answer_messages([{"role": "user", "content": "Who won the match?"}], names=NAMES)
+    assert answer_messages([], names=NAMES) == "Nobody has said anything yet."

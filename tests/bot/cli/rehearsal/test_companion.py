@@ -1,0 +1,203 @@
+"""The bot's events as the rehearsal's stage knows them, and which log lines are the bot's."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from bot import events
+from bot.cli.environment import null_console
+from bot.cli.rehearsal.companion import InProcessCompanion, ProblemLogHandler, observations
+from bot.logs import configured_logging
+from bot.settings import LogsSettings
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.payload import PartKind, PayloadPart
+from config.errors import ConfigError
+from rehearsal.runner import observation as seen
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+TURN = Turn(Seq(7), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", "Ada", "Yes."), TurnPart("2", "Bo", "No.")))
+PART = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 12, "Earlier in this session: …")
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (events.RoomOpened("s", 5, 6, False, 1.0), [seen.RoomReady("s", 1.0)]),
+        (events.RoomClosed("s", "left", 1.0), [seen.RoomLeft("s", 1.0, "left")]),
+        (
+            events.UtteranceHeard("u", 1, "Yes.", 1.0, 2.0, 3.0),
+            [seen.UtteranceHeard("u", 1, "Yes.", 1.0, 2.0, 3.0)],
+        ),
+        (
+            events.UtteranceDropped("u", 1, "too_short", "", 1.0, 2.0, 3.0),
+            [seen.UtteranceHeard("u", 1, "", 1.0, 2.0, 3.0, "too_short")],
+        ),
+        (
+            events.TurnRecorded(TURN, 4.0),
+            [seen.TurnRecorded(7, "speech", "1", "Yes.", 4.0), seen.TurnRecorded(7, "speech", "2", "No.", 4.0)],
+        ),
+        (
+            events.CompactionLanded(0, 10, 9, "Ada agreed.", 3.5, False, 4.0),
+            [seen.CompactionLanded(0, 10, 9, 11, 3.5, "Ada agreed.", False, 4.0)],
+        ),
+        (events.CompactionFailed(10, "away", 4.0), [seen.CompactionFailed("away", 10, 4.0)]),
+        (
+            events.ContextBuilt((PART,), 7, 4.0),
+            [
+                seen.ContextBuilt(
+                    (seen.ContextPart("system", "summary", "Earlier in this session: …", 12, 0, 9),), 7, 4.0
+                )
+            ],
+        ),
+        (
+            events.ReplySpoken("Yes.", 7, "u", 4.0, 5.0, True, 6.0, 8.0),
+            [seen.ReplySpoken("Yes.", 4.0, 5.0, True, 7, "u", 6.0, 8.0)],
+        ),
+        (
+            events.ReplySpoken("By the way.", 7, None, 4.0, 5.0, False, None, None),
+            [seen.ReplySpoken("By the way.", 4.0, 5.0, False, 7, unasked=True)],
+        ),
+        (events.ReplySpoken("", 7, "u", None, 5.0, True, None, None), []),
+        (events.LinkChanged("connected", {"received": 3}, 4.0), [seen.PacketFigures({"received": 3})]),
+        # The watch over the logs tells problems.
+        (events.Problem("store", "The disk is full.", 4.0), []),
+    ],
+)
+def test_each_event_is_told(event: events.Event, told: list[seen.Observation]) -> None:
+    """Nothing is lost or renamed on the way to the stage."""
+    assert observations(event) == told
+
+
+@pytest.mark.asyncio
+async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_path: Path) -> None:
+    """All log through one logger; where the call came from tells them apart."""
+    told: list[seen.Observation] = []
+    with null_console() as console, configured_logging(LogsSettings(), data_dir=tmp_path, console=console):
+        watch = ProblemLogHandler(told.append)
+        logging.getLogger().addHandler(watch)
+        try:
+            structlog.get_logger().info("all_is_well")
+            structlog.get_logger().error("reply_failed", problem="It broke.")
+            logging.getLogger("discord.gateway").warning("shard %s is slow", 1)
+            scope: dict[str, object] = {"__name__": "rehearsal.somewhere", "structlog": structlog}
+            exec("structlog.get_logger().warning('person_lost')", scope)
+            await asyncio.sleep(0)
+        finally:
+            logging.getLogger().removeHandler(watch)
+    assert told == [
+        seen.Problem("reply_failed", "It broke.", "error"),
+        seen.Problem("discord.gateway", "shard 1 is slow", "warning"),
+    ]
+
+
+def environment_of(tmp_path: Path) -> seen.Environment:
+    """A local Discord that nobody reaches."""
+    return seen.Environment(
+        api_base="http://127.0.0.1:1/api",
+        gateway_url="ws://127.0.0.1:1/gateway",
+        certificate_path=tmp_path / "c.pem",
+        token="1001.local",
+        guild_id=5,
+        voice_channel_id=6,
+        text_channel_id=7,
+        bot_name="Otto",
+        settings={"brain.reply_timeout_s": 6, "room.leave_when_empty_s": 7},
+    )
+
+
+@pytest.mark.asyncio
+async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line over the scenario over the operator; the local Discord is always the one that is played."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "roomtone.toml").write_text('[brain]\nreply_timeout_s = 5\n[discord]\ntoken = "theirs"\n')
+    environment = environment_of(tmp_path)
+    async with InProcessCompanion({"brain.reply_timeout_s": 8}) as companion:
+        settings = companion.settings(environment)
+        assert settings.brain.reply_timeout_s == 8
+        assert settings.room.leave_when_empty_s == 7
+        assert settings.brain.name == "Otto"
+        assert settings.discord.token is not None
+        assert settings.discord.token.get_secret_value() == "1001.local"
+        assert settings.storage.data_dir.is_dir()
+    assert not settings.storage.data_dir.exists()
+    async with InProcessCompanion({"no.such": 1}) as companion:
+        with pytest.raises(ConfigError, match=r"no\.such"):
+            await companion.start(environment, lambda observation: None)
+
+
+class _Bot:
+    """Stands for the running bot: it ends when it is asked to, or of what a test says, and its end may go wrong."""
+
+    def __init__(self, *, crash: Exception | None = None, ending: Exception | None = None) -> None:
+        self._crash = crash
+        self._ending = ending
+        self.supervisor = self
+        self.ended_at_once = False
+
+    async def abandon(self) -> None:
+        """Be killed."""
+        self.ended_at_once = True
+
+    async def until(self, stop: asyncio.Event) -> None:
+        """Live."""
+        if self._crash is not None:
+            raise self._crash
+        await stop.wait()
+
+    @asynccontextmanager
+    async def running(self, *_: object, **__: object) -> AsyncIterator[_Bot]:
+        """Be what `running_bot` is."""
+        yield self
+        if self._ending is not None:
+            raise self._ending
+
+
+@pytest.mark.asyncio
+async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions that could not be stored fail the run; what ends by itself is a crash; a killed bot says nothing."""
+    told: list[seen.Observation] = []
+    full = RuntimeError("the disk is full")
+    async with InProcessCompanion({}) as companion:
+        monkeypatch.setattr("bot.cli.rehearsal.companion.running_bot", _Bot(ending=full).running)
+        await companion.start(environment_of(tmp_path), told.append)
+        with pytest.raises(RuntimeError, match="the disk is full"):
+            await companion.stop()
+        await companion.stop()
+        await companion.start(environment_of(tmp_path), told.append)
+        await companion.kill()
+        assert told == []
+        monkeypatch.setattr("bot.cli.rehearsal.companion.running_bot", _Bot(crash=full).running)
+        await companion.start(environment_of(tmp_path), told.append)
+        await companion.stop()
+        assert told == [seen.CompanionCrashed("the disk is full")]
+
+
+@pytest.mark.asyncio
+async def test_a_stop_that_was_given_up_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waited too long kills it, and its task has ended then."""
+    bot = _Bot()
+
+    async def lingers(_stop: asyncio.Event) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(bot, "until", lingers)
+    monkeypatch.setattr("bot.cli.rehearsal.companion.running_bot", bot.running)
+    async with InProcessCompanion({}) as companion:
+        await companion.start(environment_of(tmp_path), lambda observation: None)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await companion.stop()
+        await companion.kill()
+        assert bot.ended_at_once
+        assert not [task for task in asyncio.all_tasks() if task.get_name() == "rehearsed-bot"]

@@ -1,0 +1,122 @@
+"""The words of `roomtone rehearse`: settings, shares, and which go together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from bot.cli.rehearsal.options import (
+    LanguageModelChoice,
+    RehearsalOptions,
+    check_output_folders,
+    language_model_choice,
+    network_shares,
+    parse_settings,
+    refuse_scenario_options,
+    refuse_sound_options,
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "key", "value"),
+    [
+        ("compaction.mode=off", "compaction.mode", "off"),
+        ('compaction.mode="off"', "compaction.mode", "off"),
+        ("brain.reply_timeout_s=5", "brain.reply_timeout_s", 5),
+        ("logs.speech=true", "logs.speech", True),
+        ('brain.wake_names=["Otto"]', "brain.wake_names", ["Otto"]),
+        ("llm.base_url=http://127.0.0.1:1/v1?a=b", "llm.base_url", "http://127.0.0.1:1/v1?a=b"),
+    ],
+)
+def test_a_setting_is_a_key_and_a_value(word: str, key: str, value: object) -> None:
+    """Values are read as TOML where they are TOML, and taken as they stand elsewhere."""
+    assert parse_settings([word]) == {key: value}
+
+
+def test_a_word_without_a_value_is_refused() -> None:
+    """With an example."""
+    with pytest.raises(typer.BadParameter, match=r"--set compaction\.mode=off"):
+        parse_settings(["compaction.mode"])
+
+
+def test_only_the_shares_that_were_given_replace_the_scenarios() -> None:
+    """None is not nothing."""
+    assert network_shares(loss=0.05, padding=None, reorder=0.0) == {"loss": 0.05, "reorder": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("servers", "file", "python", "wanted", "named"),
+    [
+        (False, None, "", None, False),
+        (True, None, "", LanguageModelChoice(), False),
+        (True, Path("a.gguf"), "", LanguageModelChoice(Path("a.gguf")), True),
+        (True, None, "other", LanguageModelChoice(None, "other"), True),
+    ],
+)
+def test_the_model_behind_the_servers(
+    servers: bool, file: Path | None, python: str, wanted: LanguageModelChoice | None, named: bool
+) -> None:
+    """Who asks for no servers gets none; who names a file or a Python means a language model."""
+    found = language_model_choice(servers, file, python)
+    assert found == wanted
+    assert (found is not None and found.named) is named
+
+
+def test_a_model_without_servers_is_refused() -> None:
+    """There would be nothing to be behind of."""
+    with pytest.raises(typer.BadParameter, match="go with --model-servers"):
+        language_model_choice(False, Path("a.gguf"), "")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        RehearsalOptions("three-hours", network={"loss": 0.1}),
+        RehearsalOptions("three-hours", realtime=True),
+        RehearsalOptions("three-hours", models=LanguageModelChoice()),
+    ],
+)
+def test_an_evening_in_writing_has_no_use_for_what_is_about_sound(wanted: RehearsalOptions) -> None:
+    """Nor for a model: it is said, instead of being left out in silence."""
+    with pytest.raises(typer.BadParameter, match="three-hours is an evening in writing"):
+        refuse_sound_options(wanted)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        RehearsalOptions("hello"),
+        RehearsalOptions(speech=Path("recordings")),
+        RehearsalOptions(limit=3),
+        RehearsalOptions(report=Path("report.json")),
+        RehearsalOptions(picture=Path("evening.svg")),
+        RehearsalOptions(realtime=True),
+    ],
+)
+def test_what_is_only_kept_up_plays_nothing(wanted: RehearsalOptions) -> None:
+    """Words about a run are refused; those about the network, servers and settings go with it."""
+    with pytest.raises(typer.BadParameter, match="--serve plays nothing"):
+        refuse_scenario_options(wanted)
+    refuse_scenario_options(
+        RehearsalOptions(network={"loss": 0.1}, models=LanguageModelChoice(), overrides={"compaction.mode": "off"})
+    )
+
+
+def test_what_could_not_be_kept_is_not_played(tmp_path: Path) -> None:
+    """A folder that is not there is told before the evening and not after it."""
+    check_output_folders(RehearsalOptions(report=tmp_path / "report.json", picture=Path("evening.svg")))
+    for wanted in (
+        RehearsalOptions(report=tmp_path / "a" / "r.json"),
+        RehearsalOptions(picture=tmp_path / "a" / "e.svg"),
+    ):
+        with pytest.raises(typer.BadParameter, match="there is no folder"):
+            check_output_folders(wanted)
+
+
+def test_settings_and_a_report_go_with_any_evening() -> None:
+    """In writing too."""
+    refuse_sound_options(
+        RehearsalOptions("three-hours", report=Path("report.json"), overrides={"compaction.mode": "off"})
+    )

@@ -1,0 +1,83 @@
+"""What `roomtone rehearse --serve` prints for other clients."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cli.rehearsal import serve
+from bot.cli.rehearsal.serve import TOKEN, addresses, serve_local_discord
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.errors import RehearsalError
+from rehearsal.runner.observation import CompanionCrashed
+
+if TYPE_CHECKING:
+    from rehearsal.runner.observation import Environment, Reporter
+
+
+@pytest.mark.asyncio
+async def test_everything_a_client_needs_is_printed() -> None:
+    """Addresses, certificate, token, channels, members, and where the control API is told about."""
+    async with LocalDiscord() as discord:
+        told = "\n".join(addresses(discord))
+        for needed in (
+            discord.api_base,
+            discord.gateway_url,
+            f"wss://{discord.voice_endpoint}",
+            str(discord.certificate_path),
+            discord.control_base,
+            TOKEN,
+            "600 Evening",
+            "601 chat",
+            "2001 Ada",
+            "docs/rehearsal-control-api.md",
+        ):
+            assert needed in told
+
+
+class _Crashing:
+    """A companion that ends by itself as soon as it is in the room."""
+
+    def __init__(self, _settings: object) -> None:
+        self._report: Reporter | None = None
+
+    async def __aenter__(self) -> _Crashing:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def start(self, _environment: Environment, report: Reporter) -> None:
+        """Begin."""
+        self._report = report
+
+    async def enter(self, _guild: int, _channel: int) -> None:
+        """End."""
+        assert self._report is not None
+        self._report(CompanionCrashed("the disk is full"))
+
+    async def stop(self) -> None:
+        """Nothing is left."""
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_ends_by_itself_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command doesn't end as if it had been asked to; the network that was wanted was there till then."""
+    networks: list[dict[str, float]] = []
+
+    class Seen(LocalDiscord):
+        async def __aexit__(self, *told: object) -> None:
+            networks.append(dict(self.network.as_dict()))
+            await super().__aexit__(*told)
+
+    monkeypatch.setattr(serve, "InProcessCompanion", _Crashing)
+    monkeypatch.setattr(serve, "LocalDiscord", Seen)
+    async with asyncio.timeout(30):
+        with pytest.raises(RehearsalError, match="The bot ended: the disk is full"):
+            await serve_local_discord({}, with_bot=True, port=0, network={"loss": 0.25})
+    assert networks[0]["loss"] == 0.25
+    assert "A local Discord is up" in capsys.readouterr().out

@@ -1,0 +1,116 @@
+"""A written evening is played with the real room, and what it promises is judged by what really happened."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from bot.cli.rehearsal.written import player as playing
+from bot.cli.rehearsal.written.player import open_player, play_written
+from bot.cli.rehearsal.written.services import EVENING_SETTINGS
+from config.load import load
+from rehearsal.report.terminal import Program
+from rehearsal.script.written_evening import Happening, Line, Move, Quiet, Talk, WrittenEvening
+
+if TYPE_CHECKING:
+    from rehearsal.report.report import Report
+
+BOAT = Talk(who="ada", say="The boat in the harbour is green.")
+ASKED = "Roomtone, what colour is the boat in the harbour?"
+
+
+def written(title: str, happenings: tuple[Happening, ...]) -> WrittenEvening:
+    """An evening of a file without a title and blank lines."""
+    return WrittenEvening(title, happenings, tuple(range(1, len(happenings) + 1)))
+
+
+EVENING = written(
+    "A short one",
+    (
+        BOAT,
+        Talk(who="bo", say="I had soup for lunch.", over=Line(who="ada", say="And I had bread with it today.")),
+        Quiet(quiet_s=300),
+        Move(who="chloe", move="join"),
+        Talk(who="chloe", say=ASKED, answer=("green",)),
+        Move(who="chloe", move="leave"),
+    ),
+)
+
+
+async def play(evening: WrittenEvening, shown: io.StringIO | None = None) -> Report:
+    """Play it; `shown` gets what a person sees."""
+    program = Program(Console(file=shown or io.StringIO(), width=100))
+    report = await play_written(evening, load(overrides=EVENING_SETTINGS), program)
+    program.show(report)
+    return report
+
+
+def broken(report: Report) -> list[str]:
+    """Return the names of the promises that were not kept."""
+    return [one.name for one in report.expectations if not one.passed]
+
+
+@pytest.mark.asyncio
+async def test_a_short_evening_keeps_its_promises() -> None:
+    """Minutes pass in a moment; people come, talk over each other, ask, are answered, and go."""
+    shown = io.StringIO()
+    report = await play(EVENING, shown)
+    assert broken(report) == []
+    assert report.passed
+    assert report.clock_s is not None
+    assert report.clock_s > 300
+    assert [turn.answers for turn in report.bot_turns] == ["line 5"]
+    assert [row.reference == row.transcript for row in report.utterances] == [True] * 4
+    printed = shown.getvalue()
+    assert "Ada, Bo, Chloe; 3 things to say; in writing" in printed
+    assert "Chloe comes in" in printed
+    assert "The boat in the harbour is green." in printed
+    assert "PASSED" in printed
+    # There was no sound to hear, and nobody to be told that nobody heard it.
+    assert "nobody heard it" not in printed
+    assert "Packets" not in printed
+
+
+@pytest.mark.asyncio
+async def test_an_answer_without_what_was_asked_for_is_a_broken_promise() -> None:
+    """The report says which question, and what was answered."""
+    report = await play(written("Wrong", (BOAT, Talk(who="bo", say=ASKED, answer=("purple",)))))
+    assert broken(report) == ["answered"]
+    (told,) = [one.detail for one in report.expectations if not one.passed]
+    assert ASKED in told
+    assert "green" in told
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_nobody_wanted_is_a_broken_promise() -> None:
+    """The line is the bot's to answer, and the file says that it is not."""
+    report = await play(written("Unwanted", (BOAT, Talk(who="bo", say=ASKED), Quiet(quiet_s=60))))
+    assert "not_answered" in broken(report)
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as people would wait; the evening goes on."""
+    monkeypatch.setattr(playing, "_PATIENCE_S", 6.0)
+    unasked = Talk(who="bo", say="I painted the fence.", answer=("green",))
+    report = await play(written("In vain", (BOAT, unasked, Talk(who="bo", say="It is done."))))
+    assert broken(report) == ["wait", "answered"]
+    assert len(report.utterances) == 3
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_ends_ends_the_evening() -> None:
+    """And is told, instead of being waited for."""
+    settings = load(overrides=EVENING_SETTINGS)
+    before = asyncio.all_tasks()
+    async with open_player(EVENING, settings) as player:
+        await player.begin()
+        await player.perform(1, BOAT)
+        await player.leave()
+        with pytest.raises(playing.EveningEndedError, match="The bot left"):
+            await player.perform(2, BOAT)
+    assert asyncio.all_tasks() == before
