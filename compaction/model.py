@@ -124,7 +124,7 @@ class Fact:
     note_id: NoteId | None = None
 
     @property
-    def told(self) -> str:
+    def attributed_text(self) -> str:
         """Return the fact with who said it; what was on a screen says so itself."""
         return self.text if self.note_id is not None else f"{self.speaker}: {self.text}"
 
@@ -156,7 +156,7 @@ class Segment:
     pruned: bool = False
 
     @property
-    def retells(self) -> bool:
+    def is_recursive(self) -> bool:
         """Return whether its gist retells all that was before it, and isn't about its own batch alone."""
         return any(word.startswith(Strategy.RECURSIVE.value) for word in self.summariser.split())
 

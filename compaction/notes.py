@@ -35,7 +35,7 @@ class NoteBuffer:
     live: tuple[Note, ...] = ()
     pending: tuple[Note, ...] = ()
 
-    def added(self, note: Note, *, limit: int = LIVE_NOTES) -> NoteBuffer:
+    def with_note(self, note: Note, *, limit: int = LIVE_NOTES) -> NoteBuffer:
         """Return the buffer with one more live note; the oldest beyond `limit` become pending. A note whose id
         is here already changes nothing."""
         if any(each.id == note.id for each in (*self.live, *self.pending)):
@@ -44,11 +44,11 @@ class NoteBuffer:
         cut = max(0, len(live) - limit)
         return NoteBuffer(live=live[cut:], pending=(*self.pending, *live[:cut]))
 
-    def retired(self) -> NoteBuffer:
+    def with_all_pending(self) -> NoteBuffer:
         """Return the buffer after its share ended: every live note is pending."""
         return NoteBuffer(pending=(*self.pending, *self.live))
 
-    def folded(self, note_ids: Collection[NoteId]) -> NoteBuffer:
+    def without_folded(self, note_ids: Collection[NoteId]) -> NoteBuffer:
         """Return the buffer without the pending notes that a landed run carried."""
         return replace(self, pending=tuple(note for note in self.pending if note.id not in note_ids))
 

@@ -81,7 +81,7 @@ class SessionMemory:
         self._log = log
         # What the rolling mode has let go of; of no meaning in the others.
         self._evicted: EvictedTurns | None = None
-        self._told = TurnPartCache()
+        self._turn_parts = TurnPartCache()
 
     @classmethod
     @asynccontextmanager
@@ -172,18 +172,18 @@ class SessionMemory:
         if self._mode is Mode.ROLLING:
             self._let_go_of_silence()
         if self._timeline.release(self._needed_from()):
-            self._told.let_go(self._timeline.first)
+            self._turn_parts.drop_before(self._timeline.first)
         self._outbox.put_turn(turn)
         await self._outbox.flush()
         backlog = self._timeline.total - self._compactor.state.memory.cursor
         if self._settings.trigger is Trigger.TURN or backlog > SILENT_BACKLOG:
-            self._compactor.ask()
+            self._compactor.check()
         return turn
 
     async def add_note(self, note: Note) -> None:
         """Remember and store what was seen on a shared screen. Raises as `append` does."""
         self._refuse_after_end()
-        self._compactor.take_note(note)
+        self._compactor.add_note(note)
         await self._outbox.flush()
 
     async def retire_live_notes(self) -> None:
@@ -199,7 +199,7 @@ class SessionMemory:
 
         `current` is the turn that is being answered; it is kept out of `window`. Never waits.
         """
-        self._compactor.ask()
+        self._compactor.check()
         state = self._compactor.state
         window = self.window
         if current is not None:
@@ -219,7 +219,7 @@ class SessionMemory:
             current=current,
             max_input_tokens=max_input_tokens,
             evicted=self._evicted if self._mode is Mode.ROLLING else None,
-            told=self._told,
+            turn_parts=self._turn_parts,
             rolling=RollingPolicy(
                 target_utilization=self._settings.rolling_target_utilization,
                 min_keep_messages=self._settings.rolling_min_keep_messages,
@@ -227,7 +227,7 @@ class SessionMemory:
             ),
         )
 
-    def sent(
+    def record_sent(
         self,
         context: SessionContext,
         payload: Sequence[PayloadPart],
@@ -263,7 +263,7 @@ class SessionMemory:
         """Return the mode the session is in: the one asked for, or what serves in its place."""
         return self._mode
 
-    async def choose(self, mode: Mode) -> Mode:
+    async def set_mode(self, mode: Mode) -> Mode:
         """Go on in another mode, from the next context on; return the one that is possible.
 
         Turns that the old mode let go of and the new one needs are read back, so this may take a moment. Raises
@@ -277,13 +277,13 @@ class SessionMemory:
             return mode
         if self._timeline.first > self.cursor:
             stored = await self._outbox.load()
-            missing = self._timeline.bring_back(stored.window, first=self.cursor)
+            missing = self._timeline.restore_older(stored.window, first=self.cursor)
             if missing:
                 self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
         self._log.info("compaction_mode_changed", old_mode=self._mode.value, new_mode=mode.value)
         self._mode, self._wanted = mode, wanted
         self._evicted = None
-        self._compactor.choose(mode)
+        self._compactor.set_mode(mode)
         self._log = self._log.bind(compaction_mode=mode.value)
         self._timeline.release(self._needed_from())
         return mode
@@ -307,7 +307,7 @@ class SessionMemory:
         window = self.window
         if len(window) > ROLLING_TURNS:
             gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
-            self._evict(gone if self._evicted is None else self._evicted.joined(gone))
+            self._evict(gone if self._evicted is None else self._evicted.plus(gone))
 
     # -- the run in flight and the end -----------------------------------------------------------------------
 
@@ -360,10 +360,10 @@ class SessionMemory:
         return self._timeline.total
 
     @property
-    def overtaken(self) -> int:
+    def external_changes(self) -> int:
         """Return how often somebody else changed the session in the store, such as by forgetting words: what was found
         of them before is no longer so."""
-        return self._compactor.overtaken
+        return self._compactor.external_changes
 
     @property
     def session_id(self) -> SessionId:

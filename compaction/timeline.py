@@ -39,7 +39,7 @@ class Timeline:
         timeline._turns, missing = _without_gaps(turns, first, total)
         return timeline, missing
 
-    def bring_back(self, turns: Iterable[Turn], *, first: Seq) -> tuple[Seq, ...]:
+    def restore_older(self, turns: Iterable[Turn], *, first: Seq) -> tuple[Seq, ...]:
         """Take turns that left earlier in again, those from `first` on; return the numbers that `turns` lacks.
 
         Nothing changes when none from `first` on have left.
@@ -50,7 +50,7 @@ class Timeline:
             self._first = first
         return missing
 
-    def take_over(self, turns: Iterable[Turn]) -> None:
+    def replace_turns(self, turns: Iterable[Turn]) -> None:
         """Have these turns as they are given, those of them that are in memory: somebody's words were forgotten."""
         for turn in turns:
             if self._first <= turn.seq < self.total:

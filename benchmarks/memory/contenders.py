@@ -148,8 +148,10 @@ class OurMemory:
         facts = [(f"{segment.id}#{index}", fact) for segment in segments for index, fact in enumerate(segment.facts)]
         replaced = {ref for _, fact in facts for ref in fact.supersedes}
         return Stored(
-            everything="\n".join([*(fact.told for _, fact in facts), *(segment.gist for segment in segments)]),
-            holding="\n".join(fact.told for ref, fact in facts if ref not in replaced),
+            everything="\n".join(
+                [*(fact.attributed_text for _, fact in facts), *(segment.gist for segment in segments)]
+            ),
+            holding="\n".join(fact.attributed_text for ref, fact in facts if ref not in replaced),
         )
 
 

@@ -120,7 +120,7 @@ def build_context_messages(
         excerpt = _excerpt(left_out_turns(session, parts), zone, policy)
         parts = build(condensed=excerpt) if excerpt else parts
     recorded = (*parts, *(_exchange_part(messages, count) for messages in exchanged.values()))
-    memory.sent(session, recorded, zone=zone)
+    memory.record_sent(session, recorded, zone=zone)
     return ModelContext(
         session=session,
         current=current,

@@ -131,7 +131,7 @@ class Recall:
         except EmbeddingError as error:
             log.warning("recall_embedding_failed", problem=str(error))
             return ()
-        return await self._index.alike(vector, scope, model=self._embedder.model, limit=RANKED)
+        return await self._index.find_similar(vector, scope, model=self._embedder.model, limit=RANKED)
 
     async def _last(self, asked: SearchQuery, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
         newest = await self._index.newest(scope, limit=limit)

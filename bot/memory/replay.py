@@ -170,12 +170,14 @@ async def replay(
                 context = memory.context(current=last, max_input_tokens=max_input_tokens)
                 if rolling:
                     # As a reply would: what has no room leaves.
-                    memory.sent(context, build_payload(context, system=system, zone=zone, searchable=True), zone=zone)
+                    memory.record_sent(
+                        context, build_payload(context, system=system, zone=zone, searchable=True), zone=zone
+                    )
             await memory.settle()
             on_line()
         context = memory.context(current=last, max_input_tokens=max_input_tokens)
         result.payload = build_payload(context, system=system, zone=zone, searchable=rolling)
-        memory.sent(context, result.payload, zone=zone)
+        memory.record_sent(context, result.payload, zone=zone)
         result.turns = memory.total_turns
         result.cursor = memory.cursor
         result.summary = memory.summary.text if memory.summary else ""

@@ -87,7 +87,7 @@ class MemoryUpkeep:
         self._context_tokens = 0
         self._new_prompts: dict[str, str] = {}
         self._kept_prompts: set[str] = set()
-        self._taken_over = memory.overtaken
+        self._taken_over = memory.external_changes
         self._new_texts: dict[str, str] = {}
         # Those of the last payload: a text comes again at once or never.
         self._kept_texts: set[str] = set()
@@ -192,9 +192,9 @@ class MemoryUpkeep:
         if await self._shelf.revision(self._session_id) > self._memory.state.revision:
             await self._memory.refresh()
         # A landing that was refused may have noticed it first.
-        if self._memory.overtaken == self._taken_over:
+        if self._memory.external_changes == self._taken_over:
             return
-        self._taken_over = self._memory.overtaken
+        self._taken_over = self._memory.external_changes
         log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
         self._subjects, self._read_segments = SegmentTopics(), 0
         self._kept_texts.clear()

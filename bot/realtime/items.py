@@ -60,7 +60,7 @@ class Items:
         self._instructed = ""
         self._offered: tuple[CallableTool, ...] = ()
         self._evicted = ""
-        self._overtaken = 0
+        self._external_changes = 0
         self.conversation = 0
         self.server = ""
         self.besides: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Items:
     def open(self, memory: SessionMemory, tools: Callable[[], Iterable[RoomTool]] = tuple) -> None:
         """Begin with a session's memory, and with who knows what may be called at present."""
         self._memory = memory
-        self._overtaken = memory.overtaken
+        self._external_changes = memory.external_changes
         self._tools = tools
 
     def _callable(self) -> tuple[CallableTool, ...]:
@@ -106,7 +106,7 @@ class Items:
             max_input_tokens=max(1_000, self._max_input_tokens - told),
             zone=self._zone,
         )
-        self._memory.sent(context, (*built.parts, *window), zone=self._zone, answer_to=answering)
+        self._memory.record_sent(context, (*built.parts, *window), zone=self._zone, answer_to=answering)
         return built, window
 
     def brief(self) -> Briefing:
@@ -114,7 +114,7 @@ class Items:
         if self._memory is None:
             return Briefing("")
         built, window = self._context()
-        self._overtaken = self._memory.overtaken
+        self._external_changes = self._memory.external_changes
         self.conversation += 1
         self._instructed = built.text
         self._offered = self._callable()
@@ -123,7 +123,7 @@ class Items:
         items: list[ConversationItem] = []
         for each in window:
             if each.kind is PartKind.TURN and each.seq_from is not None:
-                items.append(_told(each, self._overtaken))
+                items.append(_told(each, self._external_changes))
                 self._held[each.seq_from] = (items[-1].id,)
             elif each.kind is PartKind.EVICTION_NOTE:
                 self._evicted = each.content
@@ -145,13 +145,13 @@ class Items:
         wanted = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
         assert self._memory is not None, "its context was asked for above"
         # Words of any turn may have been forgotten since, and sound can't be told by its look: all are told anew.
-        anew = self._memory.overtaken != self._overtaken
-        self._overtaken = self._memory.overtaken
+        anew = self._memory.external_changes != self._external_changes
+        self._external_changes = self._memory.external_changes
         gone = [seq for seq in self._held if anew or seq not in wanted]
         session.forget([item for seq in gone for item in self._held.pop(seq)])
         for seq, each in wanted.items():
             if seq not in self._held:
-                told = _told(each, self._overtaken)
+                told = _told(each, self._external_changes)
                 self._held[seq] = (told.id,)
                 session.tell(told)
         evicted = next((each.content for each in window if each.kind is PartKind.EVICTION_NOTE), "")

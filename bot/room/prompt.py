@@ -49,7 +49,7 @@ class PromptBuilder:
         self._quoting = quoting
         self._toolbox = toolbox
         self._part = part
-        self._overtaken = memory.overtaken
+        self._overtaken = memory.external_changes
         self._report = report
 
     async def server(self) -> str:
@@ -87,8 +87,8 @@ class PromptBuilder:
 
     def _let_go_of_forgotten(self) -> None:
         """Forget what tools found when somebody's words were forgotten: they may be in it."""
-        if self._memory.overtaken != self._overtaken:
-            self._overtaken = self._memory.overtaken
+        if self._memory.external_changes != self._overtaken:
+            self._overtaken = self._memory.external_changes
             self._toolbox.exchanges.clear()
 
     def _instructions(self, policy: PromptPolicy | None) -> str:
@@ -109,7 +109,7 @@ class PromptBuilder:
             return None
         policy = await self._means.policy.prompt_policy(self._guild_id)
         try:
-            await self._memory.choose(policy.mode)
+            await self._memory.set_mode(policy.mode)
         except StoreError as error:
             # The old mode goes on; the next reply tries again.
             self._report("memory_mode", str(error))

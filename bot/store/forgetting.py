@@ -171,12 +171,12 @@ class SpeechForgetter:
             touched = any(heard_from <= seq < segment.end for seq in seqs) or gone_notes & set(segment.note_ids)
             told_on = told_on or bool(touched)
             # A paragraph may go on telling what it had from the ones before it.
-            if not touched and not (told_on and segment.retells):
+            if not touched and not (told_on and segment.is_recursive):
                 continue
             heard = await _turns(connection, _said(session_id, heard_from, segment.end))
             said = [turn for turn in heard if turn.seq >= segment.start]
             left, went = forget_in_segment(segment, said, heard, seqs, names, gone_notes, runs)
-            if segment.retells:
+            if segment.is_recursive:
                 left = remake_paragraph(left, stored[:place], said)
             stored[place] = left
             count += went

@@ -44,7 +44,7 @@ class SqlRecallIndex:
         self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
     ) -> Sequence[PassageId]:
         """Return the best passages by BM25. See `RecallIndex.full_text`."""
-        if not terms or scope.impossible:
+        if not terms or scope.is_empty:
             return ()
         # BM25 counts every word of the query, so a tag that half the passages have is better looked up in the row.
         conditions, values = _beyond_tags(scope, newest)
@@ -62,7 +62,7 @@ class SqlRecallIndex:
         self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
     ) -> Sequence[PassageId]:
         """Return what was said last in the scope, newest first. See `RecallIndex.newest`."""
-        if scope.impossible:
+        if scope.is_empty:
             return ()
         conditions, values = _beyond_tags(scope, None)
         match = match_expression(all_terms_query(terms), tag_clauses(scope, announcing=announcing))
@@ -73,11 +73,11 @@ class SqlRecallIndex:
         source = "passage_index f JOIN passages p ON p.id = f.rowid"
         return await self._found(source, conditions, values, "f.rowid DESC", limit)
 
-    async def alike(
+    async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
-        """Return the passages whose embeddings are most like `vector`. See `RecallIndex.alike`."""
-        if scope.impossible:
+        """Return the passages whose embeddings are most like `vector`. See `RecallIndex.find_similar`."""
+        if scope.is_empty:
             return ()
         return await self._vectors.nearest(vector, scope, model=model, limit=limit)
 

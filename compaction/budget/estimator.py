@@ -42,7 +42,7 @@ class Calibration:
         room = max(0, int((max_tokens - self.extra_tokens) / self.factor))
         return room - 1 if room and self.billed(room) > max_tokens else room
 
-    def learnt(self, *, count: int, reported: int) -> Calibration:
+    def updated(self, *, count: int, reported: int) -> Calibration:
         """Return the calibration after a call that was counted as `count` and billed as `reported` prompt tokens."""
         if count <= 0 or reported <= self.billed(count):
             return self
@@ -91,7 +91,7 @@ class Estimator:
 
     def learn(self, *, count: int, reported: int) -> bool:
         """Take in what a call of `count` was billed as; return whether it was more than expected."""
-        learnt = self.calibration.learnt(count=count, reported=reported)
+        learnt = self.calibration.updated(count=count, reported=reported)
         changed = learnt != self.calibration
         self.calibration = learnt
         return changed

@@ -68,7 +68,7 @@ class EvictedTurns:
         """Return how many turns that is."""
         return self.until - self.start
 
-    def joined(self, later: EvictedTurns) -> EvictedTurns:
+    def plus(self, later: EvictedTurns) -> EvictedTurns:
         """Return both as one, when `later` follows."""
         return EvictedTurns(self.start, later.until, self.tokens + later.tokens, self.first_at, later.last_at)
 

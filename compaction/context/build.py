@@ -55,7 +55,7 @@ class SessionContext:
     evicted: EvictedTurns | None = None
     rolling: RollingPolicy = field(default_factory=RollingPolicy)
     # Where the turns that were told before are kept; it changes nothing about what is told.
-    told: TurnPartCache = field(default_factory=TurnPartCache, compare=False, repr=False)
+    turn_parts: TurnPartCache = field(default_factory=TurnPartCache, compare=False, repr=False)
 
 
 def build_payload(
@@ -92,7 +92,7 @@ def build_payload(
             continuity=tuple(continuity),
             summary=(*tell.summary(), *condensed),
             participants=tuple(participants),
-            turns=tuple(context.told.part(turn, zone, count) for turn in context.window),
+            turns=tuple(context.turn_parts.part(turn, zone, count) for turn in context.window),
             stale=tuple(stale),
             notes=tuple(tell.note(note) for note in context.live_notes),
             recall=tuple(recall),
@@ -118,7 +118,7 @@ def evict_unsent_turns(context: SessionContext, payload: Sequence[PayloadPart]) 
     if not gone:
         return context.evicted
     now = summarize_eviction(gone)
-    return now if context.evicted is None else context.evicted.joined(now)
+    return now if context.evicted is None else context.evicted.plus(now)
 
 
 def summarize_eviction(turns: Sequence[Turn]) -> EvictedTurns:
@@ -179,7 +179,7 @@ class _Teller:
         evicted = context.evicted
         if cut.turns:
             now = _evicted(cut.turns)
-            evicted = now if evicted is None else evicted.joined(now)
+            evicted = now if evicted is None else evicted.plus(now)
         told: list[str] = []
         if evicted is not None:
             told.append(

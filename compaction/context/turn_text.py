@@ -96,7 +96,7 @@ class TurnPartCache:
         self._first = min(self._first, turn.seq)
         return told
 
-    def let_go(self, before: Seq) -> None:
+    def drop_before(self, before: Seq) -> None:
         """Forget the turns before that one."""
         for seq in range(self._first, before):
             self._made.pop(seq, None)

@@ -107,7 +107,7 @@ class Compactor:
         self._on_event = on_event
         self._task: asyncio.Task[None] | None = None
         # How often the store was found to know more, such as that words were forgotten.
-        self.overtaken = 0
+        self.external_changes = 0
 
     @property
     def state(self) -> SessionState:
@@ -129,14 +129,14 @@ class Compactor:
         """Return the segments that have landed, in order."""
         return self._ledger.segments
 
-    def choose(self, mode: Mode) -> None:
+    def set_mode(self, mode: Mode) -> None:
         """Go on in another mode: only `summary` folds."""
-        self._machine.choose(mode)
+        self._machine.set_mode(mode)
         self._log = self._log.bind(compaction_mode=mode.value)
 
     # -- asked by the session --------------------------------------------------------------------------------
 
-    def ask(self) -> None:
+    def check(self) -> None:
         """Ask whether a batch is due, and start its run if so. Returns at once; needs a running loop."""
         self._handle(
             CheckRequested(
@@ -146,7 +146,7 @@ class Compactor:
             )
         )
 
-    def take_note(self, note: Note) -> None:
+    def add_note(self, note: Note) -> None:
         """Take a live note in; the session's next flush stores it."""
         self._handle(NoteAdded(note))
 
@@ -208,7 +208,7 @@ class Compactor:
                 case StoreNote(note):
                     self._outbox.put_note(note)
                 case StorePendingNotes(note_ids):
-                    self._outbox.put_moved(note_ids)
+                    self._outbox.put_pending(note_ids)
                 case CancelRun():
                     if self._task is not None:
                         self._task.cancel()
@@ -253,7 +253,7 @@ class Compactor:
         await self._fold_and_land(run)
         # A backlog drains, and a batch whose model failed once too often goes to the fallback.
         if not self.state.ending:
-            self.ask()
+            self.check()
 
     async def _fold_and_land(self, run: Run) -> None:
         request = self._request(run) if run.repairs is None else await self._repair_request(run, run.repairs)
@@ -381,11 +381,11 @@ class Compactor:
         """Go on from what the store says. Words may have been forgotten: no copy of them stays."""
         self._handle(StoreAhead(stored.state, ended=stored.ended, gone=gone))
         clear_sentence_caches()
-        self.overtaken += 1
+        self.external_changes += 1
         if self.state.memory.revision == stored.state.revision:
             self._ledger = SegmentLedger(stored.segments)
             self._rendered = self._ledger.render()
-            self._timeline.take_over(stored.window)
+            self._timeline.replace_turns(stored.window)
             self._timeline.release(self.state.memory.cursor)
 
     # -- the end ---------------------------------------------------------------------------------------------
@@ -395,7 +395,7 @@ class Compactor:
         if task is None or run is None:
             return
         await asyncio.wait({task}, timeout=effect.seconds)
-        in_flight = self.state.flies(run.id)
+        in_flight = self.state.current_run(run.id)
         if in_flight is not None and in_flight.landing is not None:
             # It is being written, which ends by the store's own timeout; cutting it off would leave its fate open.
             await asyncio.wait({task})

@@ -73,7 +73,7 @@ class FoldingMachine:
         """Return the state as it is now."""
         return self._state
 
-    def choose(self, mode: Mode) -> None:
+    def set_mode(self, mode: Mode) -> None:
         """Go on in another mode. A run in flight lands all the same."""
         self._mode = mode
 
@@ -207,7 +207,7 @@ class FoldingMachine:
 
     def _made(self, event: SegmentMade) -> tuple[Effect, ...]:
         state = self._state
-        run = state.flies(event.run_id)
+        run = state.current_run(event.run_id)
         if run is None:
             return ()
         memory = CompactionState(
@@ -229,7 +229,7 @@ class FoldingMachine:
         return (WriteLanding(run.id, landing),)
 
     def _written(self, event: LandingWritten, now: float) -> tuple[Effect, ...]:
-        run = self._state.flies(event.run_id)
+        run = self._state.current_run(event.run_id)
         if run is None or run.landing is None:
             return ()
         self._state = transitions.land_run(self._state, run.id)
@@ -256,7 +256,7 @@ class FoldingMachine:
 
     def _failed(self, event: RunFailed, now: float) -> tuple[Effect, ...]:
         state = self._state
-        run = state.flies(event.run_id)
+        run = state.current_run(event.run_id)
         if run is None:
             return ()
         if run.repairs is not None:
@@ -299,7 +299,7 @@ class FoldingMachine:
 
     def _note_taken(self, note: Note) -> tuple[Effect, ...]:
         before = self._state.notes
-        after = before.added(note)
+        after = before.with_note(note)
         if after is before:
             return ()
         self._state = transitions.replace_notes(self._state, after)
@@ -309,7 +309,7 @@ class FoldingMachine:
 
     def _notes_retired(self) -> tuple[Effect, ...]:
         before = self._state.notes
-        after = before.retired()
+        after = before.with_all_pending()
         self._state = transitions.replace_notes(self._state, after)
         moved = after.newly_pending(before)
         return (StorePendingNotes(moved),) if moved else ()

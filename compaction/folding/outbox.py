@@ -64,7 +64,7 @@ class Outbox:
         """Queue a live note; `flush` writes it."""
         self._waiting.append(_NewNote(note))
 
-    def put_moved(self, note_ids: tuple[NoteId, ...]) -> None:
+    def put_pending(self, note_ids: tuple[NoteId, ...]) -> None:
         """Queue that live notes became pending; `flush` writes it."""
         self._waiting.append(_Moved(note_ids))
 

@@ -79,7 +79,7 @@ class SessionState:
         """Return the part that survives a restart, pending notes included."""
         return replace(self.memory, pending_notes=self.notes.pending)
 
-    def flies(self, run_id: RunId) -> Run | None:
+    def current_run(self, run_id: RunId) -> Run | None:
         """Return the run in flight if it is this one."""
         return self.run if self.run is not None and self.run.id == run_id else None
 
@@ -92,7 +92,7 @@ def begin_run(state: SessionState, run: Run) -> SessionState:
 
 def await_landing(state: SessionState, run_id: RunId, landing: Landing) -> SessionState:
     """Return the state once the segment of the run in flight is made and goes to the store."""
-    run = state.flies(run_id)
+    run = state.current_run(run_id)
     return state if run is None else replace(state, run=replace(run, landing=landing))
 
 
@@ -101,13 +101,13 @@ def land_run(state: SessionState, run_id: RunId) -> SessionState:
 
     Notes that became pending meanwhile stay pending. A model that made its segment is well again.
     """
-    run = state.flies(run_id)
+    run = state.current_run(run_id)
     if run is None or run.landing is None:
         return state
     return replace(
         state,
         memory=replace(run.landing.state, pending_notes=()),
-        notes=state.notes.folded(run.note_ids),
+        notes=state.notes.without_folded(run.note_ids),
         run=None,
         failures=0,
         hold_until=None,
@@ -126,7 +126,7 @@ def fail_run(
     model_rest_until: float | None,
 ) -> SessionState:
     """Return the state after the run in flight failed: what it would have changed is unchanged."""
-    run = state.flies(run_id)
+    run = state.current_run(run_id)
     if run is None:
         return state
     return replace(
@@ -143,7 +143,7 @@ def fail_run(
 def fail_repair(state: SessionState, run_id: RunId) -> SessionState:
     """Return the state after a repair failed: new batches are held up by nothing, and the next repair waits for the
     model to make a segment again."""
-    run = state.flies(run_id)
+    run = state.current_run(run_id)
     if run is None or run.repairs is None:
         return state
     failures = {**state.failed_repairs, run.repairs: state.failed_repairs.get(run.repairs, 0) + 1}

@@ -79,7 +79,7 @@ def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:
 
 def remake_paragraph(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
     """Return a paragraph made again, without a model, from what is left of its turns and of what was before it."""
-    rendered = render_summary(before[-1:] if before and before[-1].retells else before)
+    rendered = render_summary(before[-1:] if before and before[-1].is_recursive else before)
     previous = None if rendered is None else rendered.text
     fold = extract_paragraph(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))
     return replace(segment, gist=fold.gist, summariser=f"extractive {fold.form}", degraded=True)

@@ -47,7 +47,7 @@ class Scope:
     archived: bool = False
 
     @property
-    def impossible(self) -> bool:
+    def is_empty(self) -> bool:
         """Return whether nothing can be in it: an empty time, or a speaker without a word in the name."""
         empty_time = self.since is not None and self.until is not None and self.since >= self.until
         return empty_time or (self.speaker is not None and not normalized_words(self.speaker))
@@ -64,8 +64,8 @@ class Passage:
     id: PassageId
     session_id: SessionId
     source: PassageSource
-    own: frozenset[str] = frozenset()
-    near: frozenset[str] = frozenset()
+    own_terms: frozenset[str] = frozenset()
+    nearby_terms: frozenset[str] = frozenset()
     around: tuple[Turn, ...] = ()
     replaced_by: Seq | None = None
     # A segment in the archive (compaction.memory.tiers), which is found only when it is asked for.
@@ -174,7 +174,7 @@ class RecallIndex(Protocol):
         `terms`: with all of these in their own words. `announcing`: only turns that say that something changed.
         """
 
-    async def alike(
+    async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
         """Return the passages whose embeddings by `model` are most like `vector`, with their cosine, best first."""

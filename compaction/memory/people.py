@@ -52,7 +52,7 @@ class PersonFact:
     weight: float = 1.0
 
     @property
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         """Return whether it has not been replaced or taken back."""
         return self.superseded_at is None
 
@@ -142,8 +142,8 @@ def merge_facts(drawn: ExtractedFacts, known: Iterable[PersonFact]) -> FactChang
     """
     before = tuple(known)
     ids = {each.id for each in before}
-    held = {each.id: each for each in before if each.holds}
-    history = {each.id: each for each in before if not each.holds}
+    held = {each.id: each for each in before if each.is_current}
+    history = {each.id: each for each in before if not each.is_current}
     added: dict[str, PersonFact] = {}
     superseded: dict[str, PersonFact] = {}
 
@@ -214,7 +214,7 @@ def participants_part(
     names = dict(present)
     of_person: defaultdict[str, list[PersonFact]] = defaultdict(list)
     for fact in sorted(facts, key=lambda each: (-each.weight, -each.at, each.id)):
-        if fact.holds and fact.person_id in names and len(of_person[fact.person_id]) < most_each:
+        if fact.is_current and fact.person_id in names and len(of_person[fact.person_id]) < most_each:
             of_person[fact.person_id].append(fact)
     chosen: list[PersonFact] = []
     made: PayloadPart | None = None

@@ -55,7 +55,7 @@ class SearchTerms:
     weights: Mapping[str, float]
     newest: int | None = None
 
-    def held(self, spoken: frozenset[str]) -> float:
+    def weight_in(self, spoken: frozenset[str]) -> float:
         """Return the weight of what these terms speak of of the query."""
         return sum(weight for term, weight in self.weights.items() if term in spoken)
 
@@ -126,7 +126,7 @@ def correction_probes(
     if not stated:
         return ()
     top = max(stated, key=lambda each: (scores.get(each.id, 0.0), each.id))
-    subject = sorted(top.own & choice.weights.keys(), key=lambda term: (-choice.weights[term], term))
-    value = max(top.own - choice.weights.keys(), key=lambda term: (term.isdigit(), len(term), term), default=None)
+    subject = sorted(top.own_terms & choice.weights.keys(), key=lambda term: (-choice.weights[term], term))
+    value = max(top.own_terms - choice.weights.keys(), key=lambda term: (term.isdigit(), len(term), term), default=None)
     wanted = (tuple(subject[:_PROBE_TERMS]), () if value is None else (value,))
     return tuple(CorrectionProbe(each, top.at) for each in wanted if each)

@@ -144,7 +144,7 @@ class _Weighed:
         told = own[0] if own else None
         if len(own) > 1:
             # Of several people at once: whose words are about the question.
-            told = max(own, key=lambda each: choice.held(frozenset(terms(each.text))))
+            told = max(own, key=lambda each: choice.weight_in(frozenset(terms(each.text))))
         return cls(passage, score, relevance, likeness.get(passage.id), told, statements_in_quote(passage, own))
 
     @property
@@ -159,7 +159,7 @@ class _Weighed:
 
     def speaks_of(self, choice: SearchTerms) -> bool:
         """Return whether its own words have any term of the query."""
-        return not self.passage.own.isdisjoint(choice.weights)
+        return not self.passage.own_terms.isdisjoint(choice.weights)
 
     def only_beside(self, choice: SearchTerms, speaking: Collection[TurnRef | None]) -> bool:
         """Return whether it was found for the words of a neighbour that was found itself, whose quote shows it."""
@@ -223,8 +223,8 @@ def _relevance(passage: Passage, choice: SearchTerms) -> float:
     whole = sum(choice.weights.values())
     if whole <= 0.0:
         return 0.0
-    own = choice.held(passage.own)
-    return (own + NEIGHBOUR_SHARE * choice.held(passage.near - passage.own)) / whole
+    own = choice.weight_in(passage.own_terms)
+    return (own + NEIGHBOUR_SHARE * choice.weight_in(passage.nearby_terms - passage.own_terms)) / whole
 
 
 def _weight(passage: Passage) -> float:
@@ -293,9 +293,9 @@ def _rivals(compared: Sequence[_Weighed], choice: SearchTerms) -> list[_Rival]:
     found: list[_Rival] = []
     for each in compared:
         if each.claims:
-            spoken = each.passage.own | each.passage.near
+            spoken = each.passage.own_terms | each.passage.nearby_terms
             denying = any(denies(claim.text) for claim in each.claims)
-            held = choice.held(spoken)
+            held = choice.weight_in(spoken)
             found += [_Rival(each, claim, spoken, held, denying) for claim in each.claims]
     return sorted(found, key=lambda each: (-each.claim.at, -each.by.score, -each.by.passage.id))
 
@@ -331,12 +331,12 @@ def _replacement(
 
 def _latest(old: _Weighed, told: Statement, rivals: Sequence[_Rival], choice: SearchTerms) -> _Replacement | None:
     """Return the first of `rivals` that gives another value for what `old` states."""
-    least = AS_MUCH * choice.held(old.passage.own)
+    least = AS_MUCH * choice.weight_in(old.passage.own_terms)
     for rival in rivals:
         claim = rival.claim
         if claim.at < told.at:
             return None
-        if rival.by is old or rival.spoken.isdisjoint(old.passage.own):
+        if rival.by is old or rival.spoken.isdisjoint(old.passage.own_terms):
             continue
         if (rival.held >= least or rival.denies) and replaces(claim, told, asked=choice.weights):
             return _Replacement(rival.by, TurnRef(rival.by.passage.session_id, Seq(claim.seq)), claim.at)

@@ -104,7 +104,7 @@ def make_record(
         access_count=0,
         relevance_score=relevance_of(holding),
         compressed_content=content,
-        key_decisions=tuple(fact.told for fact in holding if fact.slot is Slot.DECISION)[:MAX_KEY_DECISIONS],
+        key_decisions=tuple(fact.attributed_text for fact in holding if fact.slot is Slot.DECISION)[:MAX_KEY_DECISIONS],
         key_files=files_in(texts),
         metadata=RecordMetadata(
             contains_code=any(_CODE.search(text) for text in texts),

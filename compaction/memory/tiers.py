@@ -161,7 +161,7 @@ class SegmentTopics:
                 if fact.slot is not Slot.THREAD:
                     self._statements[concept].add(ref)
 
-    def mentioned(self, turn: Turn) -> frozenset[SegmentId]:
+    def segments_mentioned(self, turn: Turn) -> frozenset[SegmentId]:
         """Return the segments that a turn speaks of."""
         if turn.kind not in _SPOKEN or turn.tombstone:
             return frozenset()
@@ -269,7 +269,7 @@ def last_mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[Segmen
     """Return the last of `turns` that speaks of each segment, for those that any speaks of."""
     found: dict[SegmentId, int] = {}
     for turn in turns:
-        for segment_id in subjects.mentioned(turn):
+        for segment_id in subjects.segments_mentioned(turn):
             found[segment_id] = max(turn.seq, found.get(segment_id, turn.seq))
     return found
 

@@ -43,7 +43,7 @@ class PeopleClaims:
     claims: tuple[FactClaim, ...]
     roster: frozenset[str]
 
-    def lacks(self, fact: Fact) -> bool:
+    def is_new(self, fact: Fact) -> bool:
         """Return whether a fact in the bot's words says something definite that nobody told it."""
         own = without_reference(fact.text)
         if _REPORTS.search(own) is not None or not is_definite(own, self.roster):

@@ -134,7 +134,7 @@ def extract_facts(
     """
     spoken = tuple(_spoken(turns, before))
     told = _told(spoken, known, turns)
-    candidates = [each for each in spoken if not each.by_bot or told.lacks(each.claim.fact)]
+    candidates = [each for each in spoken if not each.by_bot or told.is_new(each.claim.fact)]
     candidates += _seen(notes, start)
     chosen = sorted(_best(candidates), key=lambda each: each.position)
     return tuple(_superseding(each, known) for each in chosen)
@@ -157,12 +157,12 @@ def make_gist(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
     chosen: list[Fact] = []
     room = MAX_GIST_CHARS
     for fact in ranked:
-        length = len(fact.told) + 1
+        length = len(fact.attributed_text) + 1
         if length <= room:
             chosen.append(fact)
             room -= length
     if chosen:
-        return " ".join(fact.told for fact in facts if fact in chosen)
+        return " ".join(fact.attributed_text for fact in facts if fact in chosen)
     return empty_gist(turns)
 
 
@@ -266,7 +266,7 @@ def _best(candidates: Sequence[_Candidate]) -> list[_Candidate]:
         if gain <= 0:
             break
         left.remove(best)
-        length = len(best.claim.fact.told) + 1
+        length = len(best.claim.fact.attributed_text) + 1
         if length > room or any(
             later.position > best.position and (best.by_bot or not later.by_bot) and corrects(later.claim, best.claim)
             for later in candidates

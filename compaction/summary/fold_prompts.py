@@ -60,8 +60,10 @@ class LedgerPrompts:
         offered = _offered(fold)
         limits = {"gist_chars": MAX_GIST_CHARS, "fact_chars": MAX_FACT_CHARS // 2, "max_facts": MODEL_FACTS}
         output = (self._json if structured else self._lines).substitute(limits)
-        numbered = [f"({number}) {plain(each.claim.fact.told)}" for number, each in enumerate(offered, start=1)]
-        prompt = self._user.told(
+        numbered = [
+            f"({number}) {plain(each.claim.fact.attributed_text)}" for number, each in enumerate(offered, start=1)
+        ]
+        prompt = self._user.fill(
             {
                 "previous": fold.previous or "",
                 "known": "\n".join(numbered),
@@ -97,7 +99,7 @@ class RecursivePrompts:
         turns = "\n".join(format_turns(fold.turns))
         return CompletionRequest(
             system=self._system.substitute(summary_chars=REQUESTED_CHARS),
-            prompt=self._user.told(
+            prompt=self._user.fill(
                 {
                     "previous": fold.previous or "",
                     "notes": format_notes(fold.notes),

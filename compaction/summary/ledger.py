@@ -59,12 +59,12 @@ class SegmentLedger:
         # All candidates, what lasts longest first.
         self._ranked: list[Candidate] = []
         # How many facts speak of each concept.
-        self._told: Counter[str] = Counter()
+        self._concept_counts: Counter[str] = Counter()
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
         self._span: tuple[float, float] | None = None
         # The segment in which each sentence of the newest retold paragraph was first told.
-        self._first_told: dict[str, Segment] = {}
+        self._first_seen: dict[str, Segment] = {}
         # Those that the model could make better, oldest first.
         self._degraded: tuple[Segment, ...] = ()
         for segment in segments:
@@ -84,13 +84,13 @@ class SegmentLedger:
         """Take one more segment in. A closing segment isn't folded history and is left out."""
         if segment.closing:
             return
-        if segment.retells:
+        if segment.is_recursive:
             self._retold(segment)
         candidates = _candidates(segment, len(self._segments))
         self._candidates.append(candidates)
         for each in candidates:
             insort(self._ranked, each, key=rank_key)
-            self._told.update(each.all)
+            self._concept_counts.update(each.all)
         self._segments.append(segment)
         if _can_be_repaired(segment):
             self._degraded = (*self._degraded, segment)
@@ -106,11 +106,11 @@ class SegmentLedger:
         other._segments = [*self._segments]
         other._candidates = [*self._candidates]
         other._ranked = [*self._ranked]
-        other._told = self._told.copy()
+        other._concept_counts = self._concept_counts.copy()
         other._superseded = {*self._superseded}
         other._roster = {*self._roster}
         other._span = self._span
-        other._first_told = self._first_told
+        other._first_seen = self._first_seen
         other._degraded = self._degraded
         other.add(segment)
         return other
@@ -128,7 +128,7 @@ class SegmentLedger:
         other._candidates = self._candidates[:position]
         other._ranked = [each for each in self._ranked if each.age_rank < position]
         # How common each concept is now tells more than what was known of it then.
-        other._told = self._told
+        other._concept_counts = self._concept_counts
         other._superseded = _superseded_by(other._segments)
         return other
 
@@ -145,15 +145,15 @@ class SegmentLedger:
         other._segments = [*self._segments[:position], segment, *self._segments[position + 1 :]]
         other._candidates = [*self._candidates[:position], made, *self._candidates[position + 1 :]]
         other._ranked = sorted((*(each for each in self._ranked if each not in gone), *made), key=rank_key)
-        other._told = self._told.copy()
+        other._concept_counts = self._concept_counts.copy()
         for each in gone:
-            other._told.subtract(each.all)
+            other._concept_counts.subtract(each.all)
         for each in made:
-            other._told.update(each.all)
+            other._concept_counts.update(each.all)
         other._superseded = _superseded_by(other._segments)
         other._roster = self._roster | {fact.speaker for fact in segment.facts}
         other._span = self._span
-        other._first_told = self._first_told
+        other._first_seen = self._first_seen
         other._degraded = tuple(each for each in self._degraded if each.id != segment.id)
         return other
 
@@ -162,13 +162,13 @@ class SegmentLedger:
 
     def _retold(self, segment: Segment) -> None:
         """Take note that a paragraph has taken the place of the one before it."""
-        if self._segments and self._segments[-1].retells:
+        if self._segments and self._segments[-1].is_recursive:
             gone = self._candidates[-1]
             self._candidates[-1] = ()
             self._ranked = [each for each in self._ranked if each not in gone]
             for each in gone:
-                self._told.subtract(each.all)
-        self._first_told = {text: self._first_told.get(text, segment) for text in sentences(segment.gist)}
+                self._concept_counts.subtract(each.all)
+        self._first_seen = {text: self._first_seen.get(text, segment) for text in sentences(segment.gist)}
 
     def known_facts(self) -> tuple[KnownFact, ...]:
         """Return the newest facts that still hold, newest last, for a new batch to correct."""
@@ -191,22 +191,22 @@ class SegmentLedger:
         """Return the summary of all segments, or None before the first. Deterministic."""
         if not self._segments:
             return None
-        if self._segments[-1].retells:
+        if self._segments[-1].is_recursive:
             return self._paragraph(max_chars)
         newest_from = max(0, len(self._segments) - _NEWEST_SEGMENTS)
         newest = [each for group in self._candidates[newest_from:] for each in group if self._holds(each)]
         lasting = [each for each in self._ranked if each.age_rank < newest_from and self._holds(each)]
-        choice = SentenceSelection(max_chars, self._told)
+        choice = SentenceSelection(max_chars, self._concept_counts)
         newest.sort(key=lambda each: (-each.age_rank, -each.fresh, each.sentence.turn_seqs))
         for each in newest:
-            if choice.used + each.length <= max_chars * _NEWEST_SHARE:
-                choice.take(each)
-        choice.cover(list(islice(limit_similar(lasting), _SHORTLIST)))
-        choice.cover(newest)
-        choice.cover(lasting[:_SHORTLIST])
-        if not choice.taken:
+            if choice.length + each.length <= max_chars * _NEWEST_SHARE:
+                choice.add(each)
+        choice.add_best(list(islice(limit_similar(lasting), _SHORTLIST)))
+        choice.add_best(newest)
+        choice.add_best(lasting[:_SHORTLIST])
+        if not choice.chosen:
             return _of_gist(self._segments[-1], max_chars)
-        return _joined(choice.taken)
+        return _joined(choice.chosen)
 
     def _paragraph(self, max_chars: int) -> RenderedSummary:
         """Return the newest paragraph whole. Of a retold sentence no more can be told than in which paragraph it first
@@ -215,7 +215,7 @@ class SegmentLedger:
         kept = whole_sentences(newest.gist, max_chars)
         if not kept:
             return _of_gist(newest, max_chars)
-        told = [(text, self._first_told.get(text, newest)) for text in sentences(kept)]
+        told = [(text, self._first_seen.get(text, newest)) for text in sentences(kept)]
         rendered = tuple(
             RenderedSentence(
                 text=text,
@@ -239,7 +239,7 @@ def render_summary(segments: Iterable[Segment], *, max_chars: int = MAX_SUMMARY_
 
 
 def _can_be_repaired(segment: Segment) -> bool:
-    return segment.degraded and not segment.pruned and not segment.retells and segment.start < segment.end
+    return segment.degraded and not segment.pruned and not segment.is_recursive and segment.start < segment.end
 
 
 def _superseded_by(segments: Iterable[Segment]) -> set[str]:
@@ -247,7 +247,7 @@ def _superseded_by(segments: Iterable[Segment]) -> set[str]:
 
 
 def _candidates(segment: Segment, age_rank: int) -> tuple[Candidate, ...]:
-    if segment.pruned or segment.retells:
+    if segment.pruned or segment.is_recursive:
         return tuple(_gist_candidates(segment, age_rank))
     return tuple(
         _candidate(_fact_sentence(segment, index, fact), fact, age_rank) for index, fact in enumerate(segment.facts)
@@ -277,7 +277,7 @@ def _gist_candidates(segment: Segment, age_rank: int) -> Iterator[Candidate]:
 
 def _fact_sentence(segment: Segment, index: int, fact: Fact) -> RenderedSentence:
     return RenderedSentence(
-        text=as_sentence(fact.told, MAX_FACT_CHARS + 60),
+        text=as_sentence(fact.attributed_text, MAX_FACT_CHARS + 60),
         segment_ids=(segment.id,),
         turn_seqs=() if fact.note_id is not None else (fact.turn_seq,),
         slot=fact.slot,

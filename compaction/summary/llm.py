@@ -110,7 +110,7 @@ def _checked(told: Iterable[ModelFact], request: FoldRequest, offered: Sequence[
             continue
         fact = _fact(each, turn, request, around, offered)
         if fact is not None and turn.kind is TurnKind.ASSISTANT:
-            fact = supersede_own_facts(fact, request.known) if by_people.lacks(fact) else None
+            fact = supersede_own_facts(fact, request.known) if by_people.is_new(fact) else None
         if fact is not None and all(fact.text != known.text for known in facts):
             facts.append(fact)
     return facts[:MODEL_FACTS]
@@ -174,12 +174,12 @@ def _common_ground(request: FoldRequest) -> Ground:
 def _joined(told: list[Fact], request: FoldRequest) -> tuple[Fact, ...]:
     """Return the model's facts and those of the extractor's that they lack, in the order of talk."""
     chosen = list(told)
-    room = FACTS_CHARS - sum(len(fact.told) + 1 for fact in chosen)
+    room = FACTS_CHARS - sum(len(fact.attributed_text) + 1 for fact in chosen)
     extracted = extract_facts(
         request.turns, request.notes, start=request.start, known=request.known, before=request.before
     )
     for fact in extracted:
-        length = len(fact.told) + 1
+        length = len(fact.attributed_text) + 1
         if len(chosen) < MAX_FACTS and length <= room and not any(_covers(one, fact) for one in told):
             chosen.append(fact)
             room -= length

@@ -63,7 +63,7 @@ class UserTemplate:
         found = (_LABEL.match(section.template) for section in self._sections)
         self.labels: tuple[str, ...] = tuple(label[1] for label in found if label is not None)
 
-    def told(self, values: Mapping[str, str | int]) -> str:
+    def fill(self, values: Mapping[str, str | int]) -> str:
         """Return the sections with these values, without those that only name empty ones."""
         return "\n\n".join(
             section.substitute(values)

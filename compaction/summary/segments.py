@@ -79,7 +79,8 @@ def make_repaired_segment(
         summariser=summariser,
         degraded=False,
         created_at=at,
-        compressed_tokens=sum(estimate_text_tokens(fact.told) for fact in facts) or estimate_text_tokens(fold.gist),
+        compressed_tokens=sum(estimate_text_tokens(fact.attributed_text) for fact in facts)
+        or estimate_text_tokens(fold.gist),
     )
 
 
@@ -166,5 +167,6 @@ def _record(
         closing=closing,
         created_at=at,
         original_tokens=sum(map(estimate_text_tokens, said)),
-        compressed_tokens=sum(estimate_text_tokens(fact.told) for fact in facts) or estimate_text_tokens(gist),
+        compressed_tokens=sum(estimate_text_tokens(fact.attributed_text) for fact in facts)
+        or estimate_text_tokens(gist),
     )

@@ -42,50 +42,50 @@ class Candidate:
 
 
 class SentenceSelection:
-    """Sentences taken so far, within the room that there is."""
+    """Sentences chosen so far, within the room that there is."""
 
-    def __init__(self, max_chars: int, told: Mapping[str, int]) -> None:
-        self._told = told
-        self.taken: list[Candidate] = []
-        self.used = 0
+    def __init__(self, max_chars: int, concept_counts: Mapping[str, int]) -> None:
+        self._concept_counts = concept_counts
+        self.chosen: list[Candidate] = []
+        self.length = 0
         self._room = max_chars
         self._covered: set[str] = set()
 
-    def take(self, candidate: Candidate) -> None:
+    def add(self, candidate: Candidate) -> None:
         """Take one sentence if it fits and says something new."""
         # Joined sentences need one space less than one each.
-        if self.used + candidate.length > self._room + 1 or self._said(candidate):
+        if self.length + candidate.length > self._room + 1 or self._said(candidate):
             return
-        self.taken.append(candidate)
-        self.used += candidate.length
+        self.chosen.append(candidate)
+        self.length += candidate.length
         self._covered |= candidate.all
 
-    def cover(self, candidates: Sequence[Candidate]) -> None:
+    def add_best(self, candidates: Sequence[Candidate]) -> None:
         """Take sentences while they fit, those first that add most to what is said already."""
-        # Gains only shrink while more is taken, so one that still leads after being worked out again is the best.
+        # Gains only shrink while more is chosen, so one that still leads after being worked out again is the best.
         left = [(-self._gain(each), -each.age_rank, index) for index, each in enumerate(candidates)]
         heapify(left)
         while left:
             gain, age, index = heappop(left)
             best = candidates[index]
-            if best in self.taken or self.used + best.length > self._room + 1:
+            if best in self.chosen or self.length + best.length > self._room + 1:
                 continue
             now = -self._gain(best)
             if now > gain:
                 heappush(left, (now, age, index))
             else:
-                self.take(best)
+                self.add(best)
 
     def _gain(self, candidate: Candidate) -> float:
         if not candidate.all:
             return 0.0
         # What every other fact speaks of is what the session always is about, and tells little. fsum: the order of
         # a set differs from process to process, and the summary must not.
-        new = fsum(1.0 / (1.0 + log(self._told[concept])) for concept in candidate.all - self._covered)
+        new = fsum(1.0 / (1.0 + log(self._concept_counts[concept])) for concept in candidate.all - self._covered)
         return candidate.lasting * (0.1 + new / len(candidate.all))
 
     def _said(self, candidate: Candidate) -> bool:
-        return any(_same(candidate, each) for each in self.taken)
+        return any(_same(candidate, each) for each in self.chosen)
 
 
 def limit_similar(candidates: Iterable[Candidate]) -> Iterator[Candidate]:

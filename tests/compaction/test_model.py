@@ -13,6 +13,6 @@ def test_covered_through_turn_is_the_last_folded() -> None:
 
 def test_fact_is_told_with_its_speaker() -> None:
     """What was seen says so itself."""
-    assert Fact(Seq(1), Slot.DECISION, "Ada", 0.0, "We leave.").told == "Ada: We leave."
+    assert Fact(Seq(1), Slot.DECISION, "Ada", 0.0, "We leave.").attributed_text == "Ada: We leave."
     seen = Fact(Seq(1), Slot.ACTIVITY, "Bob", 0.0, "On Bob's screen: a map.", note_id=NoteId("n"))
-    assert seen.told == "On Bob's screen: a map."
+    assert seen.attributed_text == "On Bob's screen: a map."

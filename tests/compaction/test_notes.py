@@ -14,9 +14,9 @@ def test_oldest_live_note_becomes_pending_beyond_twelve() -> None:
     """The thirteenth pushes the first out, into pending and not away."""
     buffer = NoteBuffer()
     for number in range(LIVE_NOTES):
-        buffer = buffer.added(note(f"n{number}"))
+        buffer = buffer.with_note(note(f"n{number}"))
     assert buffer.pending == ()
-    after = buffer.added(note("n12"))
+    after = buffer.with_note(note("n12"))
     assert [each.id for each in after.pending] == ["n0"]
     assert [each.id for each in after.live] == [f"n{number}" for number in range(1, 13)]
     assert after.newly_pending(buffer) == ("n0",)
@@ -25,7 +25,7 @@ def test_oldest_live_note_becomes_pending_beyond_twelve() -> None:
 def test_end_of_a_share_retires_all_live_notes() -> None:
     """A new share starts with an empty live list, and nothing of the old one is lost."""
     before = NoteBuffer(live=(note("b"), note("c")), pending=(note("a"),))
-    after = before.retired()
+    after = before.with_all_pending()
     assert after.live == ()
     assert [each.id for each in after.pending] == ["a", "b", "c"]
     assert after.newly_pending(before) == ("b", "c")
@@ -34,14 +34,14 @@ def test_end_of_a_share_retires_all_live_notes() -> None:
 def test_folding_takes_only_what_the_run_carried() -> None:
     """A note that became pending in flight waits for the next run; a live note can't be folded."""
     buffer = NoteBuffer(live=(note("c"),), pending=(note("a"), note("b")))
-    assert buffer.folded({NoteId("a"), NoteId("c")}) == NoteBuffer(live=(note("c"),), pending=(note("b"),))
+    assert buffer.without_folded({NoteId("a"), NoteId("c")}) == NoteBuffer(live=(note("c"),), pending=(note("b"),))
 
 
 def test_same_note_twice_is_one_note() -> None:
     """A repeated id changes nothing, wherever the first one is by now."""
     buffer = NoteBuffer(live=(note("b"),), pending=(note("a"),))
-    assert buffer.added(note("a")) is buffer
-    assert buffer.added(note("b")) is buffer
+    assert buffer.with_note(note("a")) is buffer
+    assert buffer.with_note(note("b")) is buffer
 
 
 @given(st.lists(st.one_of(st.integers(0, 60), st.just("retire"), st.just("fold")), max_size=120))
@@ -52,14 +52,14 @@ def test_every_note_is_in_one_place(steps: list[int | str]) -> None:
     folded: list[str] = []
     for step in steps:
         if step == "retire":
-            buffer = buffer.retired()
+            buffer = buffer.with_all_pending()
         elif step == "fold":
             carried = [each.id for each in buffer.pending[:5]]
             folded += carried
-            buffer = buffer.folded(carried)
+            buffer = buffer.without_folded(carried)
         elif f"n{step}" not in folded:
             if f"n{step}" not in taken:
                 taken.append(f"n{step}")
-            buffer = buffer.added(note(f"n{step}"))
+            buffer = buffer.with_note(note(f"n{step}"))
         assert folded + [each.id for each in (*buffer.pending, *buffer.live)] == taken
         assert len(buffer.live) <= LIVE_NOTES

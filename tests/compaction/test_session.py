@@ -278,7 +278,7 @@ def test_model_context_built_tells_what_was_sent() -> None:
             turn = await room.say()
             context = room.memory.context(current=turn, max_input_tokens=100_000)
             payload = build_payload(context, system=["You take part."])
-            room.memory.sent(context, payload)
+            room.memory.record_sent(context, payload)
             (line,) = room.logged("model_context_built")
             assert set(line) == {
                 "seq_from",

@@ -32,7 +32,7 @@ def reply(room: Room, *, limit: int = LIMIT) -> tuple[PayloadPart, ...]:
     context = room.memory.context(max_input_tokens=limit)
     payload = build_payload(context, system=["You take part."], searchable=True)
     assert sum(each.tokens for each in payload) <= limit
-    room.memory.sent(context, payload)
+    room.memory.record_sent(context, payload)
     return payload
 
 
@@ -167,7 +167,7 @@ def test_without_search_it_is_summary_with_a_warning() -> None:
             reply(room, limit=100_000)
             await room.memory.settle()
             assert room.memory.cursor == 10
-            assert await room.memory.choose(Mode.ROLLING) is Mode.SUMMARY
+            assert await room.memory.set_mode(Mode.ROLLING) is Mode.SUMMARY
 
     run_virtually(main())
 
@@ -185,7 +185,7 @@ def test_from_summary_to_rolling_the_summary_stays() -> None:
             await room.memory.settle()
             cursor = room.memory.cursor
             assert cursor == 20
-            assert await room.memory.choose(Mode.ROLLING) is Mode.ROLLING
+            assert await room.memory.set_mode(Mode.ROLLING) is Mode.ROLLING
             await room.talk(200)
             found = covered(room, reply(room))
             assert found.summarised == ((0, cursor - 1),)
@@ -204,7 +204,7 @@ def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
             await room.talk(600)
             reply(room)
             assert len(room.memory.turns) < 600
-            assert await room.memory.choose(Mode.SUMMARY) is Mode.SUMMARY
+            assert await room.memory.set_mode(Mode.SUMMARY) is Mode.SUMMARY
             assert [turn.seq for turn in room.memory.turns] == list(range(600))
             covered(room, reply(room))
             await room.memory.settle()
@@ -226,8 +226,8 @@ def test_to_off_shows_the_last_fifty() -> None:
     async def main() -> None:
         async with Room() as room:
             await room.talk(60)
-            await room.memory.choose(Mode.OFF)
-            await room.memory.choose(Mode.OFF)
+            await room.memory.set_mode(Mode.OFF)
+            await room.memory.set_mode(Mode.OFF)
             assert len(reply(room, limit=100_000)) - 1 == RECENT_WINDOW
             assert len(room.logged("compaction_mode_changed")) == 1
 
@@ -244,7 +244,7 @@ def test_a_store_that_fails_leaves_the_mode_as_it_was() -> None:
             await room.talk(300)
             faults.append(Fault.REFUSED)
             with pytest.raises(StoreError):
-                await room.memory.choose(Mode.SUMMARY)
+                await room.memory.set_mode(Mode.SUMMARY)
             assert room.memory.mode is Mode.OFF
             assert len(reply(room, limit=100_000)) - 1 == RECENT_WINDOW
 

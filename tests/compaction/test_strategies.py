@@ -88,6 +88,6 @@ def test_strategy_may_change_between_processes() -> None:
                 assert before is None or before in room.model.calls[0].prompt
                 assert room.sent().missing == ()
         stored = await store.load(EVENING)
-        assert [each.retells for each in stored.segments] == [False, False, True, True, False, False]
+        assert [each.is_recursive for each in stored.segments] == [False, False, True, True, False, False]
 
     run_virtually(main())

@@ -29,7 +29,7 @@ class FirstWords:
         turn = request.turns[0]
         (part,) = turn.parts
         fact = Fact(turn.seq, Slot.BACKGROUND, part.speaker, turn.started_at, part.text)
-        return Fold(gist=fact.told, facts=(fact,))
+        return Fold(gist=fact.attributed_text, facts=(fact,))
 
 
 @pytest.mark.parametrize("mode", [Mode.SUMMARY, Mode.ROLLING])
@@ -48,12 +48,12 @@ def test_ten_thousand_turns(mode: Mode) -> None:
                     context = memory.context(current=turn, max_input_tokens=limit)
                     payload = build_payload(context, system=["You take part."], searchable=True)
                     assert sum(each.tokens for each in payload) <= limit
-                    memory.sent(context, payload)
+                    memory.record_sent(context, payload)
                     if number % 500 == 0:
                         assert coverage(payload, memory.total_turns).missing == ()
                 await memory.settle()
                 most_in_memory = max(most_in_memory, len(memory.turns))
-                assert len(memory.context(max_input_tokens=1_000).told._made) <= most_in_memory
+                assert len(memory.context(max_input_tokens=1_000).turn_parts._made) <= most_in_memory
             assert memory.total_turns == TURNS
             assert most_in_memory <= CAPACITY + 10
             with pytest.raises(ContextOverflowError):

@@ -127,7 +127,7 @@ class InMemoryRecallIndex:
         ]
         return tuple(found[:limit])
 
-    async def alike(
+    async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
         """Return the passages most like `vector`."""
@@ -182,7 +182,7 @@ class InMemoryRecallIndex:
         viewed = scope.in_view is not None and entry.session_id == scope.in_view[0]
         seq = getattr(source, "seq", getattr(source, "start", None))
         return (
-            not scope.impossible
+            not scope.is_empty
             and scope.guild_id in (None, entry.guild_id)
             and scope.channel_id in (None, entry.channel_id)
             and scope.session_id in (None, entry.session_id)

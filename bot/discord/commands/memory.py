@@ -57,8 +57,8 @@ async def shown(people: AboutPeople, guild_id: int | None, person_id: str, zone:
         facts = await people.kept(guild_id, person_id)
     except StoreError as error:
         return f"I cannot look that up now. {error}"
-    holding = [_line(fact, zone) for fact in facts if fact.holds]
-    former = [_line(fact, zone) for fact in facts if not fact.holds]
+    holding = [_line(fact, zone) for fact in facts if fact.is_current]
+    former = [_line(fact, zone) for fact in facts if not fact.is_current]
     if not holding and not former:
         return NOTHING
     told = ["What you have said of yourself on this server:", *holding] if holding else []

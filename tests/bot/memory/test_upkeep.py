@@ -339,7 +339,7 @@ async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
             await evening.keeper.tend()
             await evening.keeper.tend()
         assert [line["event"] for line in logs if line["event"] == "memory_refreshed"] == ["memory_refreshed"]
-        assert evening.memory.overtaken == 1
+        assert evening.memory.external_changes == 1
         sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
         assert "Zanzibar" not in str([part.content for part in sent.parts])
         assert "Ada" not in str([part.content for part in sent.parts])
@@ -421,7 +421,7 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(tmp_path: Path) -> 
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         await evening.keeper.tend()
-        assert evening.memory.overtaken == 1
+        assert evening.memory.external_changes == 1
         assert "Zanzibar" not in str(evening.memory.turns)
         assert evening.memory.live_notes == ()
         held.go.set()

@@ -544,7 +544,7 @@ async def test_the_rolling_mode_may_be_chosen_in_the_middle() -> None:
         assert room.memory is not None
         for number in range(30):
             await room.say(1, f"Number {number} is the lantern of hall {number}.")
-        await room.memory.choose(Mode.ROLLING)
+        await room.memory.set_mode(Mode.ROLLING)
         for number in range(90):
             turn = await room.say(2, f"Number {number} is {'a very long story ' * 25}.")
         room.session.answers.append("A lantern.")

@@ -121,7 +121,7 @@ async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
     async with Evening(tmp_path / "a.db", compaction=CompactionSettings(strategy=Strategy.RECURSIVE)) as evening:
         await an_evening(evening)
         before = await evening.store.load(evening.session_id)
-        assert [segment.retells for segment in before.segments] == [True, True]
+        assert [segment.is_recursive for segment in before.segments] == [True, True]
         assert all(SECRET in segment.gist for segment in before.segments)
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("ada")

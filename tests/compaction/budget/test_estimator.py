@@ -72,7 +72,7 @@ def test_a_dearer_bill_raises_what_is_expected() -> None:
 
 def test_one_strange_bill_does_not_end_all_talk() -> None:
     """What is learnt is bounded."""
-    wild = Calibration().learnt(count=10, reported=1_000_000).learnt(count=2_000, reported=10**9)
+    wild = Calibration().updated(count=10, reported=1_000_000).updated(count=2_000, reported=10**9)
     assert wild == Calibration(4.0, 2_000)
 
 
@@ -81,7 +81,7 @@ def test_calibration_never_falls_and_covers_what_it_saw(bills: list[tuple[int, i
     """After a bill within reason the same call is expected to cost at least as much; room is never too large."""
     known = Calibration()
     for count, reported in bills:
-        after = known.learnt(count=count, reported=reported)
+        after = known.updated(count=count, reported=reported)
         assert after.factor >= known.factor >= 1.0
         assert after.extra_tokens >= known.extra_tokens >= 0
         if count > 0 and reported <= min(2 * count, count + 1_000):

@@ -36,7 +36,7 @@ def test_what_left_memory_is_let_go() -> None:
     told = TurnPartCache()
     for seq in (5, 6, 7):
         told.part(turn(seq))
-    told.let_go(Seq(7))
+    told.drop_before(Seq(7))
     told.part(turn(2))
-    told.let_go(Seq(7))
+    told.drop_before(Seq(7))
     assert list(told._made) == [7]

@@ -62,7 +62,7 @@ def test_landing_never_overtakes_its_notes() -> None:
         store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
         box = outbox(store)
         box.put_note(note("a"))
-        box.put_moved((NoteId("a"),))
+        box.put_pending((NoteId("a"),))
         with pytest.raises(StoreError):
             await box.flush()
         for seq in range(61):

@@ -205,8 +205,8 @@ class RecallIndexContract:
         passages = await room.index.passages([third, first, third])
         assert [each.source for each in passages] == [SAID[2], SAID[0]]
         assert passages[0].around == SAID[1:6]
-        assert stem("lighthouse") in passages[0].own
-        assert "room" in passages[0].near
+        assert stem("lighthouse") in passages[0].own_terms
+        assert "room" in passages[0].nearby_terms
         assert passages[0].at == SAID[2].started_at
 
     @pytest.mark.asyncio
@@ -216,16 +216,16 @@ class RecallIndexContract:
         await room.tell(ELSEWHERE, turn(0, "The lighthouse is closed until May."))
         await room.embed()
         (vector,) = await LetterEmbedder().embed(["Ada Lovelace: The lighthouse is closed until May."])
-        found = await room.index.alike(vector, Scope(guild_id=1), model="letters", limit=2)
+        found = await room.index.find_similar(vector, Scope(guild_id=1), model="letters", limit=2)
         assert await self._texts(room, [found[0][0]]) == ["The lighthouse is closed until May."]
         assert found[0][1] == pytest.approx(1.0, abs=0.01)
         assert found[1][1] < found[0][1]
-        assert len(await room.index.alike(vector, Scope(), model="letters", limit=50)) == 5
+        assert len(await room.index.find_similar(vector, Scope(), model="letters", limit=50)) == 5
         only = Scope(guild_id=1, speaker="Bob", since=T0 + 5.0)
-        assert len(await room.index.alike(vector, only, model="letters", limit=50)) == 1
+        assert len(await room.index.find_similar(vector, only, model="letters", limit=50)) == 1
         in_view = Scope(session_id=EVENING, in_view=(EVENING, Seq(1)))
-        assert len(await room.index.alike(vector, in_view, model="letters", limit=50)) == 1
-        assert await room.index.alike(vector, Scope(), model="other", limit=5) == ()
+        assert len(await room.index.find_similar(vector, in_view, model="letters", limit=50)) == 1
+        assert await room.index.find_similar(vector, Scope(), model="other", limit=5) == ()
 
     @pytest.mark.asyncio
     async def test_what_is_forgotten_is_found_nowhere(self, room: Told) -> None:
@@ -235,7 +235,7 @@ class RecallIndexContract:
         await room.forget(EVENING, 2)
         assert await self._found(room, "closed") == []
         (vector,) = await LetterEmbedder().embed(["The lighthouse is closed until May."])
-        alike = await room.index.alike(vector, Scope(), model="letters", limit=50)
+        alike = await room.index.find_similar(vector, Scope(), model="letters", limit=50)
         assert "The lighthouse is closed until May." not in await self._texts(room, [each for each, _ in alike])
         assert await room.index.find_turns(EVENING, [Seq(2)]) == ()
 

@@ -37,7 +37,7 @@ def drawn(*texts: str, speaker: str = "Ada", session: str = "evening", start: in
 
 
 def held(known: tuple[PersonFact, ...]) -> dict[str, str]:
-    return {fact.topic: fact.value for fact in known if fact.holds}
+    return {fact.topic: fact.value for fact in known if fact.is_current}
 
 
 def known_after(*batches: ExtractedFacts) -> tuple[PersonFact, ...]:
@@ -127,7 +127,7 @@ def test_a_new_value_supersedes_the_old_and_keeps_it_as_history() -> None:
         drawn("I've just moved to Berlin.", session="later", start=100),
     )
     assert held(known) == {"home": "Berlin"}
-    (old,) = [fact for fact in known if not fact.holds]
+    (old,) = [fact for fact in known if not fact.is_current]
     assert (old.value, old.superseded_by, old.superseded_at) == ("Lisbon", "later#100.0", NOW + 100)
 
 
@@ -147,7 +147,7 @@ def test_what_was_said_before_does_not_replace_what_was_said_after() -> None:
 def test_people_do_not_contradict_each_other() -> None:
     """Everybody has a home of their own."""
     known = known_after(drawn("I live in Lisbon."), drawn("I live in Berlin.", speaker="Bob", start=5))
-    assert len([fact for fact in known if fact.holds]) == 2
+    assert len([fact for fact in known if fact.is_current]) == 2
 
 
 def test_preferences_replace_those_of_their_sort() -> None:
@@ -155,7 +155,7 @@ def test_preferences_replace_those_of_their_sort() -> None:
     known = known_after(
         drawn("I prefer tea."), drawn("I prefer window seats.", start=20), drawn("I prefer coffee now.", start=40)
     )
-    assert {fact.value for fact in known if fact.holds} == {"window seats", "coffee"}
+    assert {fact.value for fact in known if fact.is_current} == {"window seats", "coffee"}
 
 
 def test_what_is_taken_back_holds_no_longer() -> None:
@@ -216,13 +216,13 @@ def test_at_most_one_value_holds_and_nothing_is_lost(batches: list[list[tuple[st
         seq += len(turns)
         made.append(extract_person_facts(turns, session_id=EVENING))
     known = known_after(*made)
-    holding = [(fact.person_id, fact.topic) for fact in known if fact.holds]
+    holding = [(fact.person_id, fact.topic) for fact in known if fact.is_current]
     assert len(holding) == len(set(holding))
     for fact in known:
         assert (fact.superseded_by is None) == (fact.superseded_at is None)
         assert fact.superseded_at is None or fact.superseded_at >= fact.at
     again = known_after(*made, *made)
-    assert {fact.id for fact in again if fact.holds} == {fact.id for fact in known if fact.holds}
+    assert {fact.id for fact in again if fact.is_current} == {fact.id for fact in known if fact.is_current}
 
 
 @given(st.text(max_size=300))

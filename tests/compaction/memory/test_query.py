@@ -83,5 +83,5 @@ def test_the_probe_speaks_of_what_was_stated() -> None:
 def test_a_choice_weighs_what_it_is_told() -> None:
     """Terms of the query that nobody asked for weigh nothing."""
     choice = SearchTerms(("gate",), {"gate": 2.0, "code": 3.0})
-    assert choice.held(frozenset({"code", "gate", "cat"})) == 5.0
-    assert choice.held(frozenset({"cat"})) == 0.0
+    assert choice.weight_in(frozenset({"code", "gate", "cat"})) == 5.0
+    assert choice.weight_in(frozenset({"cat"})) == 0.0

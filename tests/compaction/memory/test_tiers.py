@@ -40,7 +40,7 @@ def segment(number: int, *facts: Fact) -> Segment:
         Seq(start + 10),
         NOW + start,
         NOW + start + 9,
-        " ".join(each.told for each in facts) or "Ada talked; nothing in it needs keeping.",
+        " ".join(each.attributed_text for each in facts) or "Ada talked; nothing in it needs keeping.",
         facts,
         (),
         "extractive",
@@ -155,7 +155,7 @@ def test_a_turn_speaks_of_a_segment_by_what_the_segment_is_about() -> None:
         replace(turn(133, "The cabin!"), kind=TurnKind.MEMBERSHIP),
     ]
     assert last_mentions(subjects, said) == {CABIN.id: 130}
-    assert subjects.mentioned(replace(said[0], tombstone=True)) == frozenset()
+    assert subjects.segments_mentioned(replace(said[0], tombstone=True)) == frozenset()
 
 
 def test_a_check_is_due_every_ten_turns() -> None:

@@ -33,7 +33,7 @@ def known(*facts: Fact) -> tuple[KnownFact, ...]:
 
 
 def kept(*turns: Turn, before: tuple[KnownFact, ...] = ()) -> list[str]:
-    return [each.told for each in extract_facts(turns, start=Seq(0), known=before)]
+    return [each.attributed_text for each in extract_facts(turns, start=Seq(0), known=before)]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def kept(*turns: Turn, before: tuple[KnownFact, ...] = ()) -> list[str]:
 def test_only_what_nobody_told_it_is_its_own(text: str, lacking: bool) -> None:
     """A quotation, a report, a paraphrase and an excuse are not."""
     told = PeopleClaims(tuple(claim_of(fact(*each)) for each in TOLD), frozenset({"ada", "ben", "chloe", "roomtone"}))
-    assert told.lacks(fact(BOT, text)) is lacking
+    assert told.is_new(fact(BOT, text)) is lacking
 
 
 def test_an_answer_that_quotes_leaves_the_fact_to_who_said_it() -> None:

@@ -28,7 +28,7 @@ BATCH = (
 
 
 def texts(turns: tuple[Turn, ...], known: tuple[KnownFact, ...] = ()) -> list[str]:
-    return [fact.told for fact in extract_facts(turns, start=Seq(0), known=known)]
+    return [fact.attributed_text for fact in extract_facts(turns, start=Seq(0), known=known)]
 
 
 def test_what_lasts_is_kept_and_filler_is_not() -> None:
@@ -132,7 +132,7 @@ def test_what_a_correction_is_about_may_stand_before_its_batch() -> None:
     (question,) = extract_facts((asked,), start=Seq(9))
     known = (KnownFact("s0#0", claim_of(fact)), KnownFact("s0#1", claim_of(question)))
     (after,) = extract_facts((turn(10, "No, it is Sunday now."),), start=Seq(10), known=known, before=(asked,))
-    assert after.told == "Ada: No, it is Sunday now (asked: The raid is still on Monday, right?)"
+    assert after.attributed_text == "Ada: No, it is Sunday now (asked: The raid is still on Monday, right?)"
     assert after.supersedes == ("s0#0", "s0#1"), "the fact, and the question that was told as open"
 
 
@@ -156,7 +156,7 @@ def test_notes_are_told_with_whose_screen() -> None:
     facts = extract_facts(BATCH, (note("n1"), note("n2")), start=Seq(0))
     seen = [fact for fact in facts if fact.note_id is not None]
     assert [fact.note_id for fact in seen] == ["n1", "n2"]
-    assert all(fact.told.startswith("On Bob's screen: ") for fact in seen)
+    assert all(fact.attributed_text.startswith("On Bob's screen: ") for fact in seen)
 
 
 def test_notes_alone_can_be_folded() -> None:
@@ -204,7 +204,7 @@ def test_any_talk_makes_a_bounded_segment(said: list[tuple[str, str]]) -> None:
     turns = tuple(turn(seq, text, speaker=speaker) for seq, (speaker, text) in enumerate(said))
     facts = extract_facts(turns, start=Seq(0))
     assert len(facts) <= MAX_FACTS
-    assert sum(len(fact.told) + 1 for fact in facts) <= FACTS_CHARS
+    assert sum(len(fact.attributed_text) + 1 for fact in facts) <= FACTS_CHARS
     for fact in facts:
         assert fact.speaker == turns[fact.turn_seq].parts[0].speaker
         assert len(fact.text) <= MAX_FACT_CHARS

@@ -65,7 +65,7 @@ def test_speaker_and_time_come_from_the_turn() -> None:
 def test_extractor_adds_what_the_model_left_out() -> None:
     """Both in the order of talk, and nothing twice."""
     result = fold(Says("They plan a trip.", told(11, "Decided to rent the cabin in Braemar")))
-    assert [fact.told for fact in result.facts] == [
+    assert [fact.attributed_text for fact in result.facts] == [
         "Bob: Decided to rent the cabin in Braemar.",
         "Ada: The gate code is 7023 now.",
         "Cy: My sister Olga brings the stove.",
@@ -174,7 +174,7 @@ def test_form_changes_after_an_unreadable_answer() -> None:
 def test_what_the_cited_turn_does_not_say_is_dropped(text: str) -> None:
     """Small models list names and key words, and cite any turn for them."""
     result = fold(Says("They plan a trip.", told(12, text)))
-    assert [fact.told for fact in result.facts if fact.turn_seq == 12] == ["Ada: The gate code is 7023 now."]
+    assert [fact.attributed_text for fact in result.facts if fact.turn_seq == 12] == ["Ada: The gate code is 7023 now."]
 
 
 def test_facts_of_turns_that_say_nothing_are_left_out() -> None:

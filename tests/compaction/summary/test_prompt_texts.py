@@ -43,8 +43,8 @@ def test_section_with_nothing_in_it_is_left_out(tmp_path: Path) -> None:
         "utf-8",
     )
     _, user = PromptTexts(tmp_path).halves(RECURSIVE_VERSION)
-    assert user.told({"previous": "", "notes": "", "turns": "Ada: Hello."}) == "Now:\nAda: Hello.\n\nGo on.\n".rstrip()
-    whole = user.told({"previous": "They met.", "notes": "a map", "turns": "Ada: Hello."})
+    assert user.fill({"previous": "", "notes": "", "turns": "Ada: Hello."}) == "Now:\nAda: Hello.\n\nGo on.\n".rstrip()
+    whole = user.fill({"previous": "They met.", "notes": "a map", "turns": "Ada: Hello."})
     assert whole.startswith("Earlier (condense it):\nThey met.\n\nScreens: a map\n\nNow:")
     assert user.labels == ("Earlier", "Now")
 
