@@ -1,4 +1,4 @@
-"""How much may be sent to one model, and what counts it: shared by who builds prompts and who sends them."""
+"""The token budget of one model. Building prompts and sending them share it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from compaction.budget.prompt import FinalPrompt
     from compaction.settings import BudgetSettings
 
-# The tool that finds what a note says was left out.
+# Name of the tool that finds what was left out of a prompt.
 MEMORY_SEARCH = "memory_search"
-# The frame that a chat template puts around one tool.
+# What a chat template adds around one tool.
 OFFER_OVERHEAD_TOKENS = 12
 
 
 class Budget:
-    """The budget of one model. Counts are raw; limits take into account what the provider has billed so far.
+    """The budget of one model. Counts are raw; limits are corrected by what the provider has billed so far.
 
     Safe for all tasks of one loop.
     """
@@ -35,16 +35,16 @@ class Budget:
         self.estimator = Estimator() if estimator is None else estimator
 
     def count(self, text: str) -> int:
-        """Return how many tokens a text is."""
+        """Return the raw number of tokens of a text."""
         return self.estimator.text(text)
 
     def room(self, *, max_output_tokens: int = 0) -> int:
-        """Return how many tokens, as `count` counts them, may be sent in one call whose answer is that long."""
+        """Return the raw number of tokens that one call may send if its answer has at most `max_output_tokens`."""
         longer_answer = max(0, max_output_tokens - self.settings.reserved)
         return self.estimator.room(max(0, self.settings.max_input_tokens - longer_answer))
 
     def cost_of(self, tools: OfferedTools) -> int:
-        """Return how many tokens the tools of a call are, raw."""
+        """Return the raw number of tokens that the tools of a call cost."""
         return offers_tokens(tools.offers, self.count)
 
     def final_prompt(
@@ -56,8 +56,8 @@ class Budget:
         searchable: bool = False,
         tool_tokens: int = 0,
     ) -> FinalPrompt:
-        """Return what is sent besides tools that cost `tool_tokens`. Raises `ContextOverflowError` when it can't be
-        made to fit."""
+        """Trim `messages` to what fits beside tools that cost `tool_tokens`. Raises `ContextOverflowError` if they
+        can't be made to fit."""
         settings = self.settings
         trim = TrimOptions(
             trim_strategy=settings.trim_strategy,
@@ -85,7 +85,7 @@ class Budget:
 
 
 def offers_tokens(offers: Iterable[ToolOffer], count: Callable[[str], int]) -> int:
-    """Return how many tokens it takes to tell a model of its tools."""
+    """Return the raw number of tokens of tool descriptions."""
     return sum(
         OFFER_OVERHEAD_TOKENS + count(f"{offer.name} {offer.description} {json.dumps(offer.parameters)}")
         for offer in offers

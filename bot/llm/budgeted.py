@@ -1,7 +1,6 @@
-"""The one way to a language model: every call is aged, trimmed, counted and logged before it leaves.
+"""Trims, counts and logs every call to a language model. Nothing calls an endpoint without it.
 
-It stands in front of an endpoint for the brain's replies (`ChatModel`) and for summaries (`Completion`) alike. What
-a provider bills corrects the count for the next call.
+It serves replies (`ChatModel`) and summaries (`Completion`). What the provider bills corrects the next call's count.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class _Call:
-    """One call under way, for its log line."""
+    """One call in progress, for its log line."""
 
     purpose: str
     prompt: FinalPrompt
-    begun_at: float
+    started_at: float
     tool_tokens: int = 0
     usage: Usage | None = None
-    ended: StreamEnd | None = None
+    end: StreamEnd | None = None
     first_token_at: float | None = None
     outcome: str = "cancelled"
 
-    def told(self, usage: Usage) -> None:
-        """Take in what the provider says it cost; the last word counts."""
+    def record_usage(self, usage: Usage) -> None:
+        """Take the usage that the provider reports; the last report counts."""
         self.usage = usage
 
 
@@ -61,7 +60,7 @@ class BudgetedModel:
 
     @property
     def budget(self) -> Budget:
-        """Return what this model may be sent."""
+        """Return the token budget of this model."""
         return self._budget
 
     async def stream(
@@ -76,7 +75,7 @@ class BudgetedModel:
         enforce = self._budget.settings.enabled if enforce_budget is None else enforce_budget
         tool_tokens = self._budget.cost_of(tools)
         prompt = self._prompt(
-            [_counted(message) for message in messages],
+            [_to_budget_message(message) for message in messages],
             max_output_tokens,
             enforce=enforce,
             tool_tokens=tool_tokens,
@@ -84,10 +83,10 @@ class BudgetedModel:
         )
         call = _Call("reply", prompt, time.monotonic(), tool_tokens=tool_tokens)
         stream = self._endpoint.stream(
-            [_sent(message) for message in prompt.messages],
+            [_to_chat_message(message) for message in prompt.messages],
             max_output_tokens=max_output_tokens,
             tools=tools,
-            on_usage=call.told,
+            on_usage=call.record_usage,
         )
         try:
             async with aclosing(stream):
@@ -95,7 +94,7 @@ class BudgetedModel:
                     if call.first_token_at is None:
                         call.first_token_at = time.monotonic()
                     if isinstance(piece, StreamEnd):
-                        call.ended = piece
+                        call.end = piece
                     yield piece
             call.outcome = "answered"
         except Exception:
@@ -107,7 +106,7 @@ class BudgetedModel:
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.
 
-        A request is never cut: what doesn't fit whole is refused, so that no summary stands for turns it never saw.
+        A request that does not fit is refused, not trimmed, so that no summary covers turns that the model never saw.
         """
         whole = [Message(ChatRole.SYSTEM, request.system), Message(ChatRole.USER, request.prompt)]
         try:
@@ -153,7 +152,7 @@ class BudgetedModel:
         return prompt
 
     def _finish(self, call: _Call) -> None:
-        """Log what the call cost, and learn from it."""
+        """Log what the call cost, and correct the estimator."""
         estimator = self._budget.estimator
         usage = call.usage or Usage(None, None)
         count = call.prompt.token_count + call.tool_tokens
@@ -170,10 +169,10 @@ class BudgetedModel:
             completion_tokens=usage.completion_tokens,
             counted_exactly=estimator.exact,
             within_budget=call.prompt.within_budget,
-            finish_reason=None if call.ended is None else call.ended.reason.value,
-            tool_call_count=0 if call.ended is None else len(call.ended.calls),
-            first_token_ms=None if call.first_token_at is None else _ms(call.first_token_at - call.begun_at),
-            duration_ms=_ms(time.monotonic() - call.begun_at),
+            finish_reason=None if call.end is None else call.end.reason.value,
+            tool_call_count=0 if call.end is None else len(call.end.calls),
+            first_token_ms=None if call.first_token_at is None else _ms(call.first_token_at - call.started_at),
+            duration_ms=_ms(time.monotonic() - call.started_at),
         )
         if usage.prompt_tokens is not None and estimator.learn(count=count, reported=usage.prompt_tokens):
             log.info(
@@ -184,8 +183,8 @@ class BudgetedModel:
             )
 
 
-def _counted(message: ChatMessage) -> Message:
-    """Return a message as the budget looks at it."""
+def _to_budget_message(message: ChatMessage) -> Message:
+    """Convert a chat message for the budget."""
     return Message(
         role=message.role.value,
         content=message.content,
@@ -199,8 +198,8 @@ def _counted(message: ChatMessage) -> Message:
     )
 
 
-def _sent(message: Message) -> ChatMessage:
-    """Return a message as an endpoint takes it."""
+def _to_chat_message(message: Message) -> ChatMessage:
+    """Convert a message of the budget for an endpoint."""
     return ChatMessage(
         role=ChatRole.SYSTEM if message.is_system else ChatRole(message.role),
         content=message.content,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from compaction.settings import BudgetSettings
 
 
-# How soon a reply has to sound where nobody says: brain.reply_timeout_s by default.
+# Default of brain.reply_timeout_s.
 WITHIN_S = 20.0
 
 
@@ -33,25 +33,25 @@ async def open_model(
     within_s: float = WITHIN_S,
     clock: Clock | None = None,
 ) -> AsyncIterator[FallbackModel]:
-    """Lend the model of `llm` and those behind it, each within its budget, and close their connections.
+    """Open the configured model with its fallback models, each with its budget; close them at the end of the block.
 
-    `models`: where their vocabularies may be. `within_s`: how soon a reply has to sound, whatever fails.
+    `models`: where vocabularies for exact token counts may be. `within_s`: time until the first sound of a reply.
     """
-    # Imported where it is needed: the library takes a second to load.
+    # Imported here, for the library takes a second to load.
     from bot.llm.openai_chat import OpenAIChat
 
-    rooms = [None, *(each.max_context_tokens for each in llm.fallback_models)]
+    context_sizes = [None, *(each.max_context_tokens for each in llm.fallback_models)]
     async with AsyncExitStack() as stack:
         opened: list[BudgetedModel] = []
-        for each, room in zip((llm, *llm.fallbacks()), rooms, strict=True):
+        for each, size in zip((llm, *llm.fallbacks()), context_sizes, strict=True):
             endpoint = await stack.enter_async_context(OpenAIChat(each))
-            own = budget if room is None else budget.model_copy(update={"max_context_tokens": room})
+            own = budget if size is None else budget.model_copy(update={"max_context_tokens": size})
             opened.append(BudgetedModel(endpoint, await open_budget(each.model, own, models)))
         yield FallbackModel(opened, within_s=within_s, clock=clock or SystemClock())
 
 
 async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings | None = None) -> Budget:
-    """Return the budget for the model of that name, counted by its own tokeniser where that is at hand."""
+    """Return the budget of the model with that name. Counts are exact if its vocabulary is installed."""
     if models is None:
         return Budget(budget, Estimator(model))
 
@@ -61,7 +61,7 @@ async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings
         tokenizers = LocalTokenizers(models.directory, choice=budget.token_estimator)
         return Estimator(model, tokenizers.for_model(model))
 
-    # Reading a vocabulary takes some tenths of a second.
+    # In a thread: reading a vocabulary takes some tenths of a second.
     return Budget(budget, await asyncio.to_thread(read))
 
 

@@ -1,7 +1,7 @@
-"""The adapter for every endpoint that speaks OpenAI's chat completions: OpenAI, Ollama, vLLM, llama.cpp.
+"""Adapter for endpoints with OpenAI's chat completions API: OpenAI, Ollama, vLLM, llama.cpp.
 
-It streams replies for the brain (`ChatModel`), gives whole answers to the compactor (`Completion`), sets the
-deadlines, and turns each of the library's errors into one plain sentence. It decides nothing about content.
+It streams replies, gives whole answers to the compactor (`Completion`), sets deadlines, and turns the library's errors
+into plain sentences.
 """
 
 from __future__ import annotations
@@ -35,42 +35,42 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Said by servers that refuse a parameter: try again without it.
+# Statuses of servers that refuse a parameter. The call is repeated without it.
 REFUSED_STATUSES = frozenset({400, 415, 422, 500, 501})
-_TOLD_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
+_REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
 
 
-# A model that made no sense with tools so often is offered none any more.
-MOST_CONFUSED = 3
+# A model that misused tools so often is offered none any more.
+MOST_TOOL_FAILURES = 3
 
 
 class _NoAnswerError(ChatModelError):
-    """What came was no answer at all, though the endpoint is there."""
+    """The endpoint responded, but not with an answer."""
 
 
 class OpenAIChat:
     """One endpoint and one model.
 
     *Ownership*: an async context manager; it owns the HTTP connections and closes them on exit. *Cancellation*
-    hangs up the running call. Safe to use from many tasks at once.
+    ends the call in progress. Safe to use from many tasks at once.
     """
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
         self._base_url = address(settings.base_url)
         self._key = settings.api_key.get_secret_value() if settings.api_key else ""
-        # Nothing is tried twice here: a reply is not worth it, and the compactor has its backoff.
+        # No retries: a reply must not wait for them, and the compactor has its own.
         self._client = open_client(settings.base_url, self._key, timeout_s=settings.total_timeout_s)
-        # How this endpoint wants the cap named, and the first form of structured output it takes; learnt once.
-        self._cap_name = "max_tokens"
-        self._tells_usage = True
-        self._takes_tools = True
-        # How often it made no sense with tools.
-        self._confused = 0
-        self._format_rung = 0
+        # What this endpoint turned out to support, learnt from its refusals: the name of the output limit, usage
+        # reports, tools, and forms of structured output.
+        self._limit_name = "max_tokens"
+        self._reports_usage = True
+        self._supports_tools = True
+        self._tool_failures = 0
+        self._format_index = 0
 
     async def __aenter__(self) -> Self:
-        # The library imports its chat part when it is first touched: a second in which the loop would stand still.
+        # First use imports the library's chat module, which would block the event loop for a second.
         await asyncio.to_thread(lambda: self._client.chat.completions)
         return self
 
@@ -94,10 +94,10 @@ class OpenAIChat:
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece. Raises `ChatModelError`. See `ModelEndpoint.stream`.
 
-        Tools never cost the answer: a model that says nothing sensible with them is asked again without.
+        A model that gives no usable answer with tools is asked again without them.
         """
-        body = [_sent(message) for message in messages]
-        offered = tools if self._takes_tools else NO_TOOLS
+        body = [_to_api_message(message) for message in messages]
+        offered = tools if self._supports_tools else NO_TOOLS
         try:
             async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
                 async for piece in stream:
@@ -106,9 +106,9 @@ class OpenAIChat:
         except _NoAnswerError as error:
             if not offered.offers:
                 raise
-            self._confused += 1
-            self._takes_tools = self._takes_tools and self._confused < MOST_CONFUSED
-            log.warning("tools_confused_model", model=self.model, gives_up=not self._takes_tools, problem=str(error))
+            self._tool_failures += 1
+            self._supports_tools = self._supports_tools and self._tool_failures < MOST_TOOL_FAILURES
+            log.warning("tools_misused", model=self.model, disabled=not self._supports_tools, problem=str(error))
         async with aclosing(self._stream(body, max_output_tokens, NO_TOOLS, on_usage)) as stream:
             async for piece in stream:
                 yield piece
@@ -129,9 +129,9 @@ class OpenAIChat:
                 response = await self._open_stream(body, max_output_tokens, tools)
         except Exception as error:
             raise self._translated(error) from error
-        understood = heard_anything = called = passed_on = False
-        # A stream that stands still is as bad as one that never begins.
-        deadline, patience_s = first_deadline, self._settings.first_token_timeout_s
+        event_received = answer_begun = called = passed_on = False
+        # The same limit holds for pauses within the stream.
+        deadline, pause_limit_s = first_deadline, self._settings.first_token_timeout_s
         calls, written, reason = StreamedCalls(), WrittenCalls() if tools.offers else None, ""
         try:
             chunks = response.__aiter__()
@@ -141,37 +141,36 @@ class OpenAIChat:
                         chunk = await anext(chunks, None)
                     if chunk is None:
                         break
-                    understood = True
+                    event_received = True
                     if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
                         on_usage(Usage(usage.prompt_tokens, usage.completion_tokens))
-                    piece = _piece_of(chunk)
+                    piece = _read_chunk(chunk)
                     for call in piece.calls:
                         called = True
                         calls.feed(call)
                 except Exception as error:
                     raise self._translated(error) from error
                 reason = piece.finish_reason or reason
-                heard_anything = heard_anything or bool(piece.text or piece.calls)
-                if heard_anything:
-                    deadline = min(last_deadline, loop.time() + patience_s)
+                answer_begun = answer_begun or bool(piece.text or piece.calls)
+                if answer_begun:
+                    deadline = min(last_deadline, loop.time() + pause_limit_s)
                 text = piece.text if written is None else written.feed(piece.text)
                 if text:
                     passed_on = passed_on or not text.isspace()
                     handed_on_at = loop.time()
                     yield text
-                    # Only waiting for the server counts: whoever speaks the answer takes the next piece when there is
-                    # room for it.
+                    # The deadlines only count time spent waiting for the server, not for the voice to take a piece.
                     taken_s = loop.time() - handed_on_at
                     deadline, last_deadline = deadline + taken_s, last_deadline + taken_s
         finally:
             await response.close()
-        if not understood:
-            # A web page, say: the client reads no event in it and ends in silence.
+        if not event_received:
+            # For example a web page, in which the client finds no event.
             raise _NoAnswerError(str(self._translated(ValueError("no event in the stream"))), retryable=True)
         rest, asked = ("", ()) if written is None else written.end()
-        # With tools on offer some write the marks of a call and nothing between them: that is no answer either.
+        # Some models write the tags of a tool call with nothing between them. That is not an answer either.
         empty_marks = written is not None and not (called or asked or passed_on or rest.strip())
-        if not heard_anything or empty_marks:
+        if not answer_begun or empty_marks:
             raise _NoAnswerError(
                 f"The language model {self.model} gave an empty answer. Try again, or choose another llm.model.",
                 retryable=True,
@@ -181,97 +180,98 @@ class OpenAIChat:
         yield self._ended(calls, asked, reason)
 
     def _ended(self, calls: StreamedCalls, written: tuple[MessageToolCall, ...], reason: str) -> StreamEnd:
-        """Return how a stream ended. Raises `ChatModelError` when its calls are none."""
+        """Return the end of a stream. Raises `ChatModelError` if its tool calls are malformed."""
         try:
             asked = calls.calls or written
         except ValueError as error:
             raise self._translated(error) from error
         if asked and reason != FinishReason.LENGTH:
             return StreamEnd(FinishReason.TOOL_CALLS, asked)
-        # A call that was cut off has half its arguments: it is none.
-        return StreamEnd(FinishReason(reason) if reason in _TOLD_REASONS else FinishReason.STOP)
+        # A call that was cut off is incomplete and dropped.
+        return StreamEnd(FinishReason(reason) if reason in _REPORTED_REASONS else FinishReason.STOP)
 
     async def _open_stream(
         self, body: list[dict[str, object]], max_output_tokens: int, tools: OfferedTools
     ) -> openai.AsyncStream[ChatCompletionChunk]:
         while True:
-            usage = {"stream_options": {"include_usage": True}} if self._tells_usage else {}
-            offered = _offered(tools) if self._takes_tools else {}
+            usage = {"stream_options": {"include_usage": True}} if self._reports_usage else {}
+            offered = _to_api_tools(tools) if self._supports_tools else {}
             try:
                 return await self._client.chat.completions.create(
                     model=self.model,
                     messages=cast("list[ChatCompletionMessageParam]", body),
                     stream=True,
-                    extra_body={self._cap_name: max_output_tokens} | usage | offered,
+                    extra_body={self._limit_name: max_output_tokens} | usage | offered,
                 )
             except openai.APIStatusError as error:
-                if self._renames_cap(error) or self._tells_no_usage(error):
+                if self._renames_limit(error) or self._refuses_usage(error):
                     continue
                 if not offered or not self._refuses_tools(error, learns=tools.callable_now):
                     raise
                 tools = NO_TOOLS
 
-    def _renames_cap(self, error: openai.APIStatusError) -> bool:
-        """Learn that this endpoint wants `max_completion_tokens`. Return whether a second try is worth it."""
+    def _renames_limit(self, error: openai.APIStatusError) -> bool:
+        """Note if the endpoint wants `max_completion_tokens`. Return whether to repeat the call."""
         if error.status_code not in REFUSED_STATUSES:
             return False
-        if self._cap_name == "max_tokens" and "max_completion_tokens" in str(error):
-            self._cap_name = "max_completion_tokens"
+        if self._limit_name == "max_tokens" and "max_completion_tokens" in str(error):
+            self._limit_name = "max_completion_tokens"
             return True
         return False
 
-    def _tells_no_usage(self, error: openai.APIStatusError) -> bool:
-        """Learn that this endpoint doesn't tell what a stream cost. Return whether a second try is worth it."""
-        if error.status_code in REFUSED_STATUSES and self._tells_usage and "stream_options" in str(error):
-            self._tells_usage = False
+    def _refuses_usage(self, error: openai.APIStatusError) -> bool:
+        """Note if the endpoint can't report the usage of a stream. Return whether to repeat the call."""
+        if error.status_code in REFUSED_STATUSES and self._reports_usage and "stream_options" in str(error):
+            self._reports_usage = False
             return True
         return False
 
     def _refuses_tools(self, error: openai.APIStatusError, *, learns: bool) -> bool:
-        """Return whether the endpoint minds the tools, so that a try without is worth it.
+        """Return whether the endpoint refuses the tools, so that the call is repeated without them.
 
-        It learns from that: at once that a model has none, after some times that something about ours is wrong.
+        A model without tool support is offered none from then on; after other refusals so only when they repeat.
         """
-        told = str(error).lower()
-        if error.status_code not in REFUSED_STATUSES or "tool" not in told:
+        message = str(error).lower()
+        if error.status_code not in REFUSED_STATUSES or "tool" not in message:
             return False
         if learns:
-            self._confused = MOST_CONFUSED if "support" in told else self._confused + 1
-            self._takes_tools = self._takes_tools and self._confused < MOST_CONFUSED
-        log.warning("tools_refused", model=self.model, gives_up=not self._takes_tools, problem=told[:200])
+            self._tool_failures = MOST_TOOL_FAILURES if "support" in message else self._tool_failures + 1
+            self._supports_tools = self._supports_tools and self._tool_failures < MOST_TOOL_FAILURES
+        log.warning("tools_refused", model=self.model, disabled=not self._supports_tools, problem=message[:200])
         return True
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.
 
-        A schema is asked for in the first of three forms that the endpoint takes, and else left to the prompt.
+        A schema is requested in the first of three forms that the endpoint accepts; if it accepts none, the prompt
+        alone asks for it.
         """
         formats = _response_formats(request.schema)
-        rung = min(self._format_rung, len(formats) - 1)
+        index = min(self._format_index, len(formats) - 1)
         while True:
             try:
-                answer = await self._complete_once(request, formats[rung])
+                answer = await self._complete_once(request, formats[index])
             except openai.APIStatusError as error:
-                if self._renames_cap(error):
+                if self._renames_limit(error):
                     continue
-                if error.status_code in REFUSED_STATUSES and rung + 1 < len(formats):
-                    log.info("structured_output_refused", model=self.model, status=error.status_code, form=rung)
-                    rung += 1
+                if error.status_code in REFUSED_STATUSES and index + 1 < len(formats):
+                    log.info("structured_output_refused", model=self.model, status=error.status_code, form=index)
+                    index += 1
                     continue
                 raise self._completion_error(error) from error
             except Exception as error:
                 raise self._completion_error(error) from error
             if request.schema is not None:
-                self._format_rung = rung
+                self._format_index = index
             return answer
 
     async def _complete_once(
         self, request: CompletionRequest, response_format: dict[str, object] | None
     ) -> CompletionAnswer:
-        extra: dict[str, object] = {self._cap_name: request.max_output_tokens}
+        extra: dict[str, object] = {self._limit_name: request.max_output_tokens}
         if response_format is not None:
             extra["response_format"] = response_format
-        # Whoever asks has a deadline of its own; that of a spoken reply would cut off a slow local model's summary.
+        # The caller has its own deadline. That of a reply would cut off the summary of a slow local model.
         limit_s = self._settings.completion_timeout_s
         async with asyncio.timeout(limit_s):
             response = await self._client.chat.completions.create(
@@ -280,7 +280,7 @@ class OpenAIChat:
                     {"role": ChatRole.SYSTEM.value, "content": request.system},
                     {"role": ChatRole.USER.value, "content": request.prompt},
                 ],
-                # The same turns give the same summary, as far as the endpoint can.
+                # As deterministic as the endpoint can be.
                 temperature=0,
                 extra_body=extra,
                 timeout=httpx.Timeout(limit_s, connect=CONNECT_TIMEOUT_S),
@@ -300,12 +300,12 @@ class OpenAIChat:
         return translate_error(error, model=self.model, where=self._base_url, key=self._key)
 
     def _completion_error(self, error: Exception) -> CompletionError:
-        told = self._translated(error)
-        return CompletionError(str(told), retryable=told.retryable, timeout=told.timeout)
+        translated = self._translated(error)
+        return CompletionError(str(translated), retryable=translated.retryable, timeout=translated.timeout)
 
 
-def _sent(message: ChatMessage) -> dict[str, object]:
-    """Return a message as the API takes it."""
+def _to_api_message(message: ChatMessage) -> dict[str, object]:
+    """Convert a message to the API's form."""
     sent: dict[str, object] = {"role": message.role.value, "content": message.content}
     if message.tool_calls:
         sent["tool_calls"] = [
@@ -326,8 +326,8 @@ class _Piece:
     finish_reason: str = ""
 
 
-def _piece_of(chunk: object) -> _Piece:
-    """Return what one streamed chunk holds; raise when the server reports an error inside the stream."""
+def _read_chunk(chunk: object) -> _Piece:
+    """Read one streamed chunk. Raises ValueError if it is an error report of the server."""
     choices = getattr(chunk, "choices", None)
     if choices is None:
         raise ValueError("a streamed chunk without choices")
@@ -356,25 +356,25 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _offered(tools: OfferedTools) -> dict[str, object]:
-    """Return the tools as the API takes them."""
+def _to_api_tools(tools: OfferedTools) -> dict[str, object]:
+    """Convert the tools to the API's form."""
     if not tools.offers:
         return {}
-    told = [
+    functions = [
         {
             "type": "function",
             "function": {"name": offer.name, "description": offer.description, "parameters": dict(offer.parameters)},
         }
         for offer in tools.offers
     ]
-    return {"tools": told, "tool_choice": "auto" if tools.callable_now else "none"}
+    return {"tools": functions, "tool_choice": "auto" if tools.callable_now else "none"}
 
 
 def _response_formats(schema: dict[str, object] | None) -> list[dict[str, object] | None]:
-    """Return the ways to ask for structured output, most exact and most local first.
+    """Return the forms of requesting structured output, in the order to try them.
 
-    llama.cpp's server takes `json_object` with a schema and answers 500 to `json_schema`; OpenAI itself is the
-    other way round; a plain `json_object` and, at last, the prompt alone serve the rest.
+    llama.cpp accepts `json_object` with a schema and answers 500 to `json_schema`; with OpenAI it is the other way
+    round. Other servers accept a plain `json_object` or none of them.
     """
     if schema is None:
         return [None]

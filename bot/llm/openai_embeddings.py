@@ -1,7 +1,4 @@
-"""The adapter for every endpoint that speaks OpenAI's embeddings: OpenAI, Ollama, vLLM, llama.cpp, LM Studio.
-
-It sets the deadlines, checks what comes back, and turns each of the library's errors into one plain sentence.
-"""
+"""Adapter for endpoints with OpenAI's embeddings API: OpenAI, Ollama, vLLM, llama.cpp, LM Studio."""
 
 from __future__ import annotations
 
@@ -18,9 +15,9 @@ if TYPE_CHECKING:
 
     from voice.endpoint import Endpoint
 
-# Texts of one call; small servers take no more, and a turn is short.
+# Texts in one call. Small servers accept no more.
 MAX_TEXTS = 64
-# Small models read 512 word pieces and some servers refuse more instead of cutting.
+# Small models read 512 tokens, and some servers refuse longer texts instead of cutting them.
 MAX_CHARS = 1_500
 
 
@@ -30,12 +27,12 @@ _REMEDIES = Remedies(section="recall", answer="embedding", refused="recall.model
 class OpenAIEmbeddings:
     """One endpoint and one model (`compaction.ports.Embedder`).
 
-    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* hangs up the running call.
+    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* ends the call in progress.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        # The indexer tries again by itself, and a reply does not wait for a second try.
+        # No retries: the indexer has its own, and a reply must not wait for them.
         self._client = endpoint.open()
 
     async def __aenter__(self) -> Self:
@@ -48,11 +45,11 @@ class OpenAIEmbeddings:
 
     @property
     def model(self) -> str:
-        """Return the name that vectors are stored under; the same model elsewhere is the same."""
+        """Return the model name under which vectors are stored, without the endpoint."""
         return self._endpoint.model
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
-        """Return one unit vector a text, in order. Raises `EmbeddingError`. Urgent or not is the server's business."""
+        """Return one unit vector a text, in order. Raises `EmbeddingError`. `urgent` has no effect."""
         del urgent
         vectors: list[Sequence[float]] = []
         for start in range(0, len(texts), MAX_TEXTS):
@@ -60,7 +57,7 @@ class OpenAIEmbeddings:
         return vectors
 
     async def _embed(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        # A server may refuse an empty text, and no JSON holds a lone surrogate.
+        # Servers may refuse an empty text, and JSON can't hold a lone surrogate.
         sent = [text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8").strip() or "-" for text in texts]
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):
@@ -83,7 +80,7 @@ class OpenAIEmbeddings:
 
 
 def translate_error(error: Exception, endpoint: Endpoint) -> EmbeddingError:
-    """Return `error` as a sentence with the remedy. Keys and texts never enter it."""
+    """Return `error` as a sentence with the remedy. It holds no key and no text."""
     sentence = f"The embedding model {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}."
     return EmbeddingError(sentence, retryable=is_retryable(error))
 
@@ -91,5 +88,5 @@ def translate_error(error: Exception, endpoint: Endpoint) -> EmbeddingError:
 def _unit(values: Sequence[float]) -> list[float]:
     length = math.sqrt(math.fsum(value * value for value in values))
     if not values or not math.isfinite(length) or length == 0.0:
-        raise EmbeddingError("The embeddings endpoint sent a vector without direction.", retryable=True)
+        raise EmbeddingError("The embeddings endpoint sent a vector of length zero.", retryable=True)
     return [value / length for value in values]

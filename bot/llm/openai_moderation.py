@@ -1,4 +1,4 @@
-"""The moderation API of an OpenAI-compatible endpoint, asked before the bot says something."""
+"""Adapter for OpenAI's moderation API, which checks each sentence before it is spoken."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class OpenAIModerator:
     """One endpoint and one model (`voice.speaking.moderation.Moderator`).
 
-    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* hangs up the running call.
+    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* ends the call in progress.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -24,7 +24,7 @@ class OpenAIModerator:
         self._client = endpoint.open()
 
     async def __aenter__(self) -> Self:
-        # The library imports this part when it is first touched, which takes a while.
+        # First use imports the library's moderation module, which would block the event loop.
         await asyncio.to_thread(lambda: self._client.moderations)
         return self
 
@@ -34,7 +34,7 @@ class OpenAIModerator:
         await self._client.close()
 
     async def objection(self, text: str) -> str | None:
-        """Return the flagged categories, or None. Raises `ModerationError`."""
+        """Return the flagged categories, or None if there are none. Raises `ModerationError`."""
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):
                 answer = await self._client.moderations.create(input=text, model=self._endpoint.model)

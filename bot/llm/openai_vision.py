@@ -1,7 +1,6 @@
-"""A vision model over any OpenAI-compatible endpoint: one picture of a screen in, one sentence of what is on it out.
+"""Describes a picture of a screen with a vision model of an OpenAI-compatible endpoint (`VisionReader`).
 
-It implements `voice.screen.port.VisionReader`. The budget of chat calls has no part in it: what is sent is one picture
-of a known size and a short prompt of our own.
+The token budget does not apply: a call sends one picture of known size and a short fixed prompt.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# A note has 220 characters, an answer to a question some more.
+# A note has at most 220 characters, an answer to a question some more.
 MAX_OUTPUT_TOKENS = 160
 MAX_ANSWER_CHARS = 1_000
 NOTHING_NEW = "NOTHING NEW"
@@ -56,20 +55,20 @@ _ASKED = (
 
 
 class OpenAIVision:
-    """One endpoint and one model (`VisionReader`); one call at a time, the latest picture each.
+    """One endpoint and one model (`VisionReader`); one call at a time, each with the latest picture.
 
-    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* hangs up the running call.
+    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* ends the call in progress.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._turn = asyncio.Lock()
-        self._cap_name = "max_tokens"
-        # The next picture is worth more than a second try with this one.
+        self._limit_name = "max_tokens"
+        # No retries: the next picture is worth more.
         self._client = endpoint.open()
 
     async def __aenter__(self) -> Self:
-        # The library imports its chat part when it is first touched: a second in which the loop would stand still.
+        # First use imports the library's chat module, which would block the event loop for a second.
         await asyncio.to_thread(lambda: self._client.chat.completions)
         return self
 
@@ -79,10 +78,10 @@ class OpenAIVision:
         await self._client.close()
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """See `VisionReader.read`. An empty description: nothing that matters is new."""
+        """See `VisionReader.read`. The description is empty if nothing that matters is new."""
         del urgent
         async with self._turn:
-            began_at = asyncio.get_running_loop().time()
+            started_at = asyncio.get_running_loop().time()
             try:
                 async with asyncio.timeout(self._endpoint.timeout_s):
                     description = await self._ask(latest())
@@ -93,7 +92,7 @@ class OpenAIVision:
             log.info(
                 "screen_looked_at",
                 model=self._endpoint.model,
-                latency_ms=round(1000 * (asyncio.get_running_loop().time() - began_at)),
+                latency_ms=round(1000 * (asyncio.get_running_loop().time() - started_at)),
                 char_count=len(description),
             )
             return VisionReading(
@@ -105,13 +104,13 @@ class OpenAIVision:
             try:
                 answer: Any = await self._client.chat.completions.create(
                     model=self._endpoint.model,
-                    messages=cast("list[ChatCompletionMessageParam]", messages_for(look)),
-                    extra_body={self._cap_name: MAX_OUTPUT_TOKENS},
+                    messages=cast("list[ChatCompletionMessageParam]", build_messages(look)),
+                    extra_body={self._limit_name: MAX_OUTPUT_TOKENS},
                 )
             except openai.APIStatusError as error:
                 renamed = error.status_code in _REFUSED_STATUSES and "max_completion_tokens" in str(error)
-                if self._cap_name == "max_tokens" and renamed:
-                    self._cap_name = "max_completion_tokens"
+                if self._limit_name == "max_tokens" and renamed:
+                    self._limit_name = "max_completion_tokens"
                     continue
                 raise
             description = answer.choices[0].message.content
@@ -120,27 +119,27 @@ class OpenAIVision:
             return " ".join(description.split())[:MAX_ANSWER_CHARS]
 
     def _translated(self, error: Exception) -> VisionError:
-        """Return `error` as a sentence with the remedy. Keys and pictures never enter it."""
+        """Return `error` as a sentence with the remedy. It holds no key and no picture."""
         endpoint = self._endpoint
         return VisionError(
             f"The vision model {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}."
         )
 
 
-def messages_for(look: VisionRequest) -> list[dict[str, object]]:
-    """Return what the model is sent: the rules, what is wanted, and the picture."""
+def build_messages(look: VisionRequest) -> list[dict[str, object]]:
+    """Return the messages of one call: system prompt, task and picture."""
     who = _inline(look.who) or "somebody"
     if look.question:
-        wanted = _ASKED.format(who=who, question=_inline(look.question))
+        task = _ASKED.format(who=who, question=_inline(look.question))
     else:
-        wanted = _NOTE.format(who=who, before=_BEFORE.format(before=_inline(look.before)) if look.before else "")
+        task = _NOTE.format(who=who, before=_BEFORE.format(before=_inline(look.before)) if look.before else "")
     picture = "data:image/jpeg;base64," + base64.b64encode(look.jpeg).decode()
     return [
         {"role": "system", "content": _SYSTEM},
         {
             "role": "user",
             "content": [
-                {"type": "text", "text": wanted},
+                {"type": "text", "text": task},
                 {"type": "image_url", "image_url": {"url": picture, "detail": "auto"}},
             ],
         },
@@ -148,5 +147,5 @@ def messages_for(look: VisionRequest) -> list[dict[str, object]]:
 
 
 def _inline(text: str) -> str:
-    """Return somebody's words as one line that can't leave its quotation."""
+    """Return text from outside as one line that can't close the tag around it."""
     return " ".join(text.replace("<", "‹").replace(">", "›").split())[:400]

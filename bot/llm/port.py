@@ -1,7 +1,6 @@
-"""What the brain asks of a language model: one conversation in, text as it is made; and what an endpoint offers.
+"""The ports of language models: `ChatModel` for the brain, `ModelEndpoint` for what serves a model.
 
-The brain speaks to a `ChatModel`. Between it and an endpoint stands the budget (`bot.llm.budgeted`), which nothing
-goes around.
+Between the two stands `bot.llm.budgeted`, which every call passes through.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ChatRole(StrEnum):
-    """Who speaks a message, in the words of the chat APIs."""
+    """The role of a message, as chat APIs name it."""
 
     SYSTEM = "system"
     USER = "user"
@@ -33,9 +32,9 @@ class ChatRole(StrEnum):
 class ChatMessage:
     """One message of a conversation with a model.
 
-    `tool_calls`: what an assistant asked for; `tool_call_id`: which call a tool answers, and `name` that tool. What
-    the budget goes by where it has to choose: `kind`, what part of a payload it is; `timestamp`, UTC epoch seconds;
-    `step`, the model call during which it came up; `path`, the file or frame whose content it holds.
+    `tool_calls`: the calls of an assistant message. `tool_call_id`, `name`: the call that a tool message answers, and
+    its tool. The budget uses the rest to decide what to trim: `kind`, which part of the payload it is; `timestamp`, UTC
+    epoch seconds; `step`, the model call that it belongs to; `path`, the file or frame whose content it holds.
     """
 
     role: ChatRole
@@ -51,7 +50,7 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call cost, as the provider reports it; None where it doesn't tell."""
+    """The tokens of a call as the provider reports them; None if it does not."""
 
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -59,7 +58,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ToolOffer:
-    """What a model is told of a tool it may call. `parameters` is a JSON schema of an object."""
+    """A tool as the model sees it. `parameters`: a JSON schema of an object."""
 
     name: str
     description: str
@@ -68,7 +67,7 @@ class ToolOffer:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """The tools of one call. `callable_now` False: the model knows them, but has to answer in words."""
+    """The tools offered in one call. `callable_now` False: the model sees them, but must answer in text."""
 
     offers: tuple[ToolOffer, ...] = ()
     callable_now: bool = True
@@ -78,36 +77,36 @@ NO_TOOLS = OfferedTools()
 
 
 class FinishReason(StrEnum):
-    """Why an answer ended, as far as it matters to who reads it."""
+    """Why an answer ended. Values as in the chat API."""
 
     STOP = "stop"
-    # Cut off by the cap on its length: the last sentence is none.
+    # Cut off by the output limit: the last sentence is incomplete.
     LENGTH = "length"
     TOOL_CALLS = "tool_calls"
-    # The provider would not let it go on.
+    # The provider's filter stopped it.
     FILTERED = "content_filter"
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEnd:
-    """The end of a streamed answer. `calls`: the tools that the model wants called, with ids of their own.
+    """The end of a streamed answer. `calls`: the tool calls of the model, each with its own id.
 
-    Their names and arguments are as the model wrote them: bounded in size, and checked against nothing.
+    Names and arguments are bounded in size but otherwise unchecked.
     """
 
     reason: FinishReason
     calls: tuple[MessageToolCall, ...] = ()
 
 
-# What a stream is made of: pieces of the answer, never empty, and its end at last.
+# A stream yields pieces of the answer, never empty, and its end last.
 StreamItem: TypeAlias = str | StreamEnd
 
 
 class ChatModelError(BotError):
     """The language model failed. The message is a plain sentence with the remedy.
 
-    `retryable` tells a passing trouble (busy, slow, unreachable) from one that a person must mend (a wrong
-    key, an unknown model). `timeout` is true when the model was too slow.
+    `retryable`: it may work again by itself (busy, slow, unreachable); otherwise a person must act (wrong key, unknown
+    model). `timeout`: the model was too slow.
     """
 
     def __init__(self, message: str, *, retryable: bool, timeout: bool = False) -> None:
@@ -131,16 +130,16 @@ class ChatModel(Protocol):
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
     ) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer piece by piece, and how it ended.
+        """Yield the answer piece by piece, then its end.
 
-        `enforce_budget` False sends the messages as they are, whatever they cost; None: as the settings say. `tools`:
-        what may be called; a model that can't call any answers without. Raises `ChatModelError`, also after some
-        pieces, and `ContextOverflowError` before the first. Close it (`aclosing`) to hang up early.
+        `enforce_budget` False sends the messages untrimmed; None: as the settings say. A model that can't call tools
+        answers without them. Raises `ChatModelError`, also after some pieces, and `ContextOverflowError` before the
+        first. Close it (`aclosing`) to end the call early.
         """
 
 
 class ModelEndpoint(Protocol):
-    """What serves a model, with nothing in front of it. Only `bot.llm.budgeted` calls one."""
+    """What serves a model. Only `bot.llm.budgeted` calls it."""
 
     @property
     def model(self) -> str:
@@ -154,7 +153,7 @@ class ModelEndpoint(Protocol):
         tools: OfferedTools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer piece by piece and how it ended, and tell its cost, where the provider does.
+        """Yield the answer piece by piece, then its end. `on_usage`: called if the provider reports the cost.
 
         Raises `ChatModelError`, also after some pieces.
         """

@@ -1,4 +1,4 @@
-"""What an operator can tune in `bot.llm`; each field says its unit, its default's reason and when it takes effect."""
+"""Settings of `bot.llm`. Each description gives the unit, the reason for the default, and when a change applies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 
 class FallbackModelSettings(BaseModel):
-    """One model that is asked when those before it fail, `[[llm.fallback_models]]`."""
+    """One model that is asked if those before it fail, `[[llm.fallback_models]]`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -27,7 +27,7 @@ class FallbackModelSettings(BaseModel):
 
 
 class LlmSettings(BaseModel):
-    """The language model that the brain thinks with. Without `api_key` and `base_url` the embedded one serves."""
+    """The language model. Without `api_key` and `base_url` the embedded responder answers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -100,7 +100,7 @@ class LlmSettings(BaseModel):
     ] = ()
 
     def fallbacks(self) -> tuple[LlmSettings, ...]:
-        """Return the settings of each fallback model, everything else as it is here."""
+        """Return complete settings for each fallback model; what it does not set is as here."""
         return tuple(
             self.model_copy(
                 update={
@@ -114,7 +114,7 @@ class LlmSettings(BaseModel):
         )
 
     def key_for(self, base_url: str, own: SecretStr | None) -> str:
-        """Return the key for an endpoint: its own, or this one where it is the same place. It goes nowhere else."""
+        """Return the key for an endpoint: its own, or this one if the address is the same. It is sent nowhere else."""
         if own is not None:
             return own.get_secret_value()
         same_place = base_url.rstrip("/") == self.base_url.rstrip("/")
@@ -122,5 +122,5 @@ class LlmSettings(BaseModel):
 
     @property
     def configured(self) -> bool:
-        """Return whether there is a language model to ask."""
+        """Return whether a language model is configured."""
         return bool(self.base_url or (self.api_key and self.api_key.get_secret_value()))

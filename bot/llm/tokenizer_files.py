@@ -1,6 +1,6 @@
-"""A model's own tokeniser out of its files: a `tokenizer.json`, or the weights as llama.cpp takes them (GGUF).
+"""Reads a model's own tokenizer from its files: a `tokenizer.json`, or a GGUF file of llama.cpp.
 
-Only the head of a GGUF file is read, which holds the vocabulary; the weights are not touched.
+Of a GGUF file only the header is read, which holds the vocabulary.
 Source: the GGUF specification (ggml-org/ggml, docs/gguf.md), and llama.cpp's table of pre-tokenisers.
 """
 
@@ -20,15 +20,15 @@ _VERSIONS = (2, 3)
 _STRING, _ARRAY = 8, 9
 # Type of a value -> how it is packed, little-endian.
 _PACKED = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-# A head with more than this is no head of a language model.
+# A header with more than this is damaged.
 _MOST_ITEMS = 4_000_000
 _MOST_BYTES = 1 << 20
-_WANTED = ("tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.ggml.tokens", "tokenizer.ggml.merges")
+_NEEDED_KEYS = ("tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.ggml.tokens", "tokenizer.ggml.merges")
 
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _GPT2_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-# `tokenizer.ggml.pre` -> how a text falls into words, one split after the other.
+# `tokenizer.ggml.pre` -> patterns that split a text into words, applied one after the other.
 _WORDS: dict[str, tuple[str, ...]] = {
     "qwen2": (rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{_REST}",),
     "llama-bpe": (rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}{_REST}",),
@@ -38,40 +38,40 @@ _WORDS: dict[str, tuple[str, ...]] = {
 
 
 class FileTokenizer:
-    """Counts by a model's own rules (`compaction.tokens.Tokenizer`)."""
+    """Counts tokens with a model's own tokenizer (`compaction.tokens.Tokenizer`)."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
 
     def count(self, text: str) -> int:
-        """Return how many tokens `text` is, without what a template adds."""
-        # A lone surrogate is in no encoding; its replacement costs no less.
+        """Return the number of tokens of `text`, without those that a chat template adds."""
+        # The library can't encode a lone surrogate; its replacement costs no less.
         clean = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
         return len(self._rules.encode(clean, add_special_tokens=False).ids)
 
 
 def read_tokenizer(path: Path) -> FileTokenizer:
-    """Return the tokeniser of a `tokenizer.json` or a `.gguf` file. Raises ValueError, a plain sentence with the
-    remedy, when the file has none that is understood."""
+    """Return the tokenizer of a `tokenizer.json` or a `.gguf` file. Raises ValueError, a plain sentence with the
+    remedy, if it can't be read."""
     try:
         if path.suffix.lower() == ".gguf":
-            return FileTokenizer(_rules(_head(path)))
+            return FileTokenizer(_build_rules(_read_header(path)))
         return FileTokenizer(Rules.from_file(str(path)))
     except Exception as error:  # the library raises bare Exception for whatever it can't read
         why = f" ({error})" if isinstance(error, ValueError) else ""
         raise ValueError(
-            f"{path} holds no tokeniser that can be read{why}. Set budget.token_estimator to auto, or to the model's "
+            f"{path} holds no tokenizer that can be read{why}. Set budget.token_estimator to auto, or to the model's "
             "tokenizer.json."
         ) from error
 
 
-def _rules(head: dict[str, Any]) -> Rules:
-    """Return the rules that a GGUF head describes."""
-    kind, pre = head.get("tokenizer.ggml.model"), head.get("tokenizer.ggml.pre", "gpt-2")
+def _build_rules(header: dict[str, Any]) -> Rules:
+    """Build the tokenizer that a GGUF header describes."""
+    kind, pre = header.get("tokenizer.ggml.model"), header.get("tokenizer.ggml.pre", "gpt-2")
     if kind != "gpt2" or pre not in _WORDS:
         raise ValueError(f"its kind, {kind} with {pre}, is not known here")
-    vocabulary = {token: number for number, token in enumerate(head["tokenizer.ggml.tokens"])}
-    merges = [tuple(merge.split(" ", 1)) for merge in head["tokenizer.ggml.merges"]]
+    vocabulary = {token: number for number, token in enumerate(header["tokenizer.ggml.tokens"])}
+    merges = [tuple(merge.split(" ", 1)) for merge in header["tokenizer.ggml.merges"]]
     rules = Rules(models.BPE(vocab=vocabulary, merges=merges))
     splits = [pre_tokenizers.Split(Regex(words), behavior="isolated") for words in _WORDS[pre]]
     by_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -79,19 +79,19 @@ def _rules(head: dict[str, Any]) -> Rules:
     return rules
 
 
-def _head(path: Path) -> dict[str, Any]:
-    """Return what a GGUF file says of its tokeniser."""
+def _read_header(path: Path) -> dict[str, Any]:
+    """Return the tokenizer entries of a GGUF header."""
     with path.open("rb") as file:
         if file.read(4) != _MAGIC:
-            raise ValueError("it is no GGUF file")
+            raise ValueError("it is not a GGUF file")
         version, _, count = struct.unpack("<IQQ", _exactly(file, 20))
         if version not in _VERSIONS:
-            raise ValueError(f"it is GGUF of version {version}")
+            raise ValueError(f"it has GGUF version {version}")
         found: dict[str, Any] = {}
         for _ in range(_bounded(count)):
             key = _string(file)
             value = _value(file, _number(file, "<I"))
-            if key in _WANTED:
+            if key in _NEEDED_KEYS:
                 found[key] = value
         return found
 
@@ -103,7 +103,7 @@ def _value(file: BinaryIO, kind: int) -> Any:
         item = _number(file, "<I")
         count = _bounded(_number(file, "<Q"))
         if item in _PACKED:
-            # Scores and types of tokens: of no use here.
+            # Scores and types of tokens are not needed.
             file.seek(count * struct.calcsize(_PACKED[item]), 1)
             return None
         return [_value(file, item) for _ in range(count)]

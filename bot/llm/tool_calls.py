@@ -1,7 +1,8 @@
-"""Streamed calls of tools, put together out of their pieces. Pure; servers differ in how they cut them.
+"""Tool calls in a model's answer: streamed in pieces (`StreamedCalls`) or written as text (`WrittenCalls`). Pure.
 
-OpenAI sends id and name once and then the arguments bit by bit, told apart by an index. Others repeat id and name in
-each piece, give every call the index 0, or no id at all; all of that is understood.
+OpenAI streams id and name once and then pieces of the arguments, told apart by an index. Others repeat id and name in
+each piece, give every call the index 0, or send no id. Small models on servers without a parser for tool calls write
+them as text: `{"name": "look", "arguments": {…}}`, fenced, in `<tool_call>` or `<tools>` tags, or bare.
 """
 
 from __future__ import annotations
@@ -12,27 +13,27 @@ from dataclasses import dataclass
 
 from compaction.budget.messages import MessageToolCall
 
-# What no honest answer needs; beyond it a model has run wild.
+# No sensible answer needs more.
 MOST_CALLS = 8
 MOST_NAME_CHARS = 128
 MOST_ARGUMENT_CHARS = 20_000
 
 # No spoken answer begins like this.
 _OPENING = re.compile(r"\s*(<tool_call>|<tools>|```|\{|\[\s*\{)")
-# From here on it is plain whether a text opens so.
-_TELLING_CHARS = 16
+# A text of this length surely shows whether it begins so.
+_OPENING_CHARS = 16
 _DECODER = json.JSONDecoder()
-# Qwen's template lists the tools between `<tools>` tags, and small ones answer in them.
+# Qwen's template lists the tools in `<tools>` tags, and small Qwen models answer in them.
 _MARKS = re.compile(r"</?(?:tool_call|tools)>|```(?:json|tool_call|xml)?", re.IGNORECASE)
 
 
 class MalformedCallsError(ValueError):
-    """What was streamed as calls of tools is none."""
+    """The streamed pieces don't make up valid tool calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """One streamed piece of one call; what it doesn't hold is empty."""
+    """One streamed piece of a call. Missing fields are empty."""
 
     index: int = 0
     id: str = ""
@@ -41,7 +42,7 @@ class CallPiece:
 
 
 @dataclass(slots=True)
-class _Growing:
+class _PartialCall:
     index: int
     id: str
     name: str = ""
@@ -49,60 +50,60 @@ class _Growing:
 
 
 class StreamedCalls:
-    """The calls of one answer. Feed it every piece, then ask for the `calls`."""
+    """Joins the streamed calls of one answer. Feed it every piece, then read `calls`."""
 
     def __init__(self) -> None:
-        self._growing: list[_Growing] = []
+        self._partial: list[_PartialCall] = []
 
     def feed(self, piece: CallPiece) -> None:
-        """Take one piece in. Raises `MalformedCallsError`."""
-        call = next((each for each in reversed(self._growing) if each.index == piece.index), None)
+        """Add one piece. Raises `MalformedCallsError`."""
+        call = next((each for each in reversed(self._partial) if each.index == piece.index), None)
         if call is None or (piece.id and call.id and piece.id != call.id):
-            if len(self._growing) == MOST_CALLS:
-                raise MalformedCallsError(f"more than {MOST_CALLS} calls of tools at once")
-            call = _Growing(piece.index, piece.id)
-            self._growing.append(call)
+            if len(self._partial) == MOST_CALLS:
+                raise MalformedCallsError(f"more than {MOST_CALLS} tool calls at once")
+            call = _PartialCall(piece.index, piece.id)
+            self._partial.append(call)
         call.id = call.id or piece.id
         if piece.name != call.name:
             call.name += piece.name
         call.arguments += piece.arguments
         if len(call.name) > MOST_NAME_CHARS or len(call.arguments) > MOST_ARGUMENT_CHARS:
-            raise MalformedCallsError("a call of a tool that is too long")
+            raise MalformedCallsError("a tool call that is too long")
 
     @property
     def calls(self) -> tuple[MessageToolCall, ...]:
-        """Return the calls, in order, each with a name and an id of its own. Raises `MalformedCallsError`."""
-        if any(not call.name.strip() for call in self._growing):
-            raise MalformedCallsError("a call of a tool without its name")
+        """Return the calls in order, each with a name and a unique id. Raises `MalformedCallsError`."""
+        if any(not call.name.strip() for call in self._partial):
+            raise MalformedCallsError("a tool call without a name")
         found: list[MessageToolCall] = []
         taken: set[str] = set()
-        for number, call in enumerate(self._growing):
-            own = call.id if call.id and call.id not in taken else f"call_{number}_{call.name.strip()}"
-            taken.add(own)
-            found.append(MessageToolCall(own, call.name.strip(), call.arguments or "{}"))
+        for number, call in enumerate(self._partial):
+            unique_id = call.id if call.id and call.id not in taken else f"call_{number}_{call.name.strip()}"
+            taken.add(unique_id)
+            found.append(MessageToolCall(unique_id, call.name.strip(), call.arguments or "{}"))
         return tuple(found)
 
 
 class WrittenCalls:
-    """Reads the text of one answer. What may be calls is held until its end; everything else passes as it comes."""
+    """Finds calls in the text of one answer. Text that may be calls is held back until the end; other text passes."""
 
     def __init__(self) -> None:
         self._held: str | None = ""
 
     def feed(self, text: str) -> str:
-        """Take a piece in; return what of the answer can be passed on now."""
+        """Add a piece; return the text that can be passed on now."""
         if self._held is None:
             return text
         self._held += text
         if _OPENING.match(self._held) and len(self._held) <= MOST_ARGUMENT_CHARS:
             return ""
-        if len(self._held.lstrip()) < _TELLING_CHARS and _may_open(self._held):
+        if len(self._held.lstrip()) < _OPENING_CHARS and _may_open(self._held):
             return ""
         passed, self._held = self._held, None
         return passed
 
     def end(self) -> tuple[str, tuple[MessageToolCall, ...]]:
-        """Return the rest of the text, and the calls that were written; one of them is empty, if not both."""
+        """Return the rest of the text and the calls found; at least one of the two is empty."""
         held, self._held = self._held or "", None
         if not _OPENING.match(held):
             return held, ()
@@ -116,13 +117,13 @@ def _may_open(text: str) -> bool:
 
 
 def _calls_in(text: str) -> tuple[MessageToolCall, ...]:
-    """Return the calls that a text consists of; none if it holds anything else."""
+    """Return the calls at the beginning of a text; none if it begins with anything else."""
     rest = _MARKS.sub(" ", text).strip()
     found: list[MessageToolCall] = []
     while rest:
         value, rest = _first_value(rest)
         if value is None:
-            # A model that goes on talking after its calls has made them all the same.
+            # Text after the calls is ignored.
             break
         rest = rest.lstrip(" \n\t,;}")
         for each in value if isinstance(value, list) else [value]:
@@ -134,11 +135,11 @@ def _calls_in(text: str) -> tuple[MessageToolCall, ...]:
 
 
 def _first_value(text: str) -> tuple[object, str]:
-    """Return the first JSON value of a text, None if there is none, and what stands behind it."""
-    # As it is, or with the one or two braces that it forgot at its end.
+    """Return the first JSON value of a text, or None, and the rest of the text."""
+    # As it is, or with one or two missing closing braces.
     readings = [text, text + "}", text + "}}"]
     if text.startswith("{{"):
-        # Qwen's own template shows its calls in doubled braces, and small ones write them so: the outer ones, or all.
+        # Qwen's template shows calls in doubled braces, and small models imitate that: the outer braces, or all.
         readings[:1] = [text[1:], text.replace("{{", "{").replace("}}", "}")]
     for reading in readings:
         try:

@@ -125,7 +125,7 @@ async def test_one_that_fails_rests_and_comes_back() -> None:
         assert models.asked == (4, 4)
         events = [line["event"] for line in logs]
         assert events.count("model_circuit_opened") == 1
-        assert events.count("model_well_again") == 1
+        assert events.count("model_recovered") == 1
 
 
 @pytest.mark.asyncio

@@ -119,8 +119,8 @@ FAILURES = [
     (body("<html>"), True, "recall.base_url"),
     (body({"data": None}), True, "recall.base_url"),
     (body({"data": [{"index": 0, "embedding": "oops"}]}), True, "recall.base_url"),
-    (body({"data": [{"index": 0, "embedding": [0.0, 0.0]}]}), True, "without direction"),
-    (body({"data": [{"index": 0, "embedding": []}]}), True, "without direction"),
+    (body({"data": [{"index": 0, "embedding": [0.0, 0.0]}]}), True, "of length zero"),
+    (body({"data": [{"index": 0, "embedding": []}]}), True, "of length zero"),
     (body({"data": []}), False, "sent 0 embeddings for 1 texts"),
 ]
 

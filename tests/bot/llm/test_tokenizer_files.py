@@ -69,18 +69,18 @@ def test_a_tokenizer_json_counts() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("a.gguf", b"", "no GGUF file"),
+        ("a.gguf", b"", "not a GGUF file"),
         ("a.gguf", b"GGUF" + bytes(4), "cut short"),
-        ("a.gguf", gguf(version=9), "GGUF of version 9"),
+        ("a.gguf", gguf(version=9), "GGUF version 9"),
         ("a.gguf", gguf(kind="llama"), "llama with qwen2, is not known here"),
         ("a.gguf", gguf(pre="dreams"), "gpt2 with dreams, is not known here"),
         ("a.gguf", gguf()[:-20], "cut short"),
         ("a.gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60), "damaged"),
         ("a.gguf", b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1 << 60), "damaged"),
         ("a.gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + packed("x") + struct.pack("<I", 77), "type 77"),
-        ("a.json", b"{}", "no tokeniser that can be read"),
-        ("missing.json", None, "no tokeniser that can be read"),
-        ("missing.gguf", None, "no tokeniser that can be read"),
+        ("a.json", b"{}", "no tokenizer that can be read"),
+        ("missing.json", None, "no tokenizer that can be read"),
+        ("missing.gguf", None, "no tokenizer that can be read"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_the_remedy(
