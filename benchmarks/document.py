@@ -34,12 +34,12 @@ _SHARES = {
 }
 
 
-def documented(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
+def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
     """Return the page with these results, by file name, between its marks. Raises ValueError where they are missing."""
     return _between_marks(page, [line for name in sorted(results) for line in _result(name, results[name])])
 
 
-def summed_up(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
+def update_readme(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
     """Return the README with the few figures that it has of them. Raises ValueError where its marks are missing."""
     return _between_marks(page, headlines(results))
 
@@ -149,5 +149,5 @@ def _cell(value: Json) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(documented(PAGE.read_text("utf-8"), kept_results()), "utf-8")
-    README.write_text(summed_up(README.read_text("utf-8"), kept_results()), "utf-8")
+    PAGE.write_text(update_page(PAGE.read_text("utf-8"), kept_results()), "utf-8")
+    README.write_text(update_readme(README.read_text("utf-8"), kept_results()), "utf-8")

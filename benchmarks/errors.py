@@ -9,10 +9,6 @@ class BenchmarkError(BotError):
     """Base of what a benchmark raises. The message is a plain sentence with the remedy."""
 
 
-class BenchmarkUnknownError(BenchmarkError):
-    """No benchmark has that name: the person must choose another."""
-
-
 class TranscriptFormatError(BenchmarkError):
     """A conversation to be measured with cannot be read: whoever brought it must change the file."""
 

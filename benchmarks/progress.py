@@ -18,7 +18,7 @@ class Progress(Protocol):
         """Tell one plain sentence."""
 
 
-class Silence:
+class NoProgress:
     """Progress that nobody watches."""
 
     def step(self, name: str, *, total: int) -> None:

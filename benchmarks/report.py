@@ -28,7 +28,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BenchmarkReport:
     """The outcome of one benchmark. `ours` and `peers` hold one entry a contender, by name."""
 
     bench: str

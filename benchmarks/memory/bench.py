@@ -10,26 +10,25 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import BenchmarkError, PeerError
 from benchmarks.machine import busy_sentence, describe_machine
-from benchmarks.memory.bargein import SUMMARY_S, TURN_S, interrupt_ours
-from benchmarks.memory.equipment import find_embedder, find_endpoint, find_pythons
-from benchmarks.memory.evenings import TemplateSet, evening
-from benchmarks.memory.field import model_free, peer_entrant, with_model
-from benchmarks.memory.material import Material
-from benchmarks.memory.options import Options
-from benchmarks.memory.people import Recall, recall_of
-from benchmarks.memory.race import run_course
-from benchmarks.memory.replypath import measure_reply_path
-from benchmarks.memory.roomsearch import room_search
+from benchmarks.memory.barge_in import SUMMARY_S, TURN_S, measure_barge_in
+from benchmarks.memory.conversation_sets import ConversationSets
+from benchmarks.memory.dependencies import find_embedder, find_endpoint, find_pythons
+from benchmarks.memory.evaluation import evaluate
+from benchmarks.memory.human_reference import ReferenceRecall, measure_reference_recall
+from benchmarks.memory.reply_path import measure_reply_path
+from benchmarks.memory.roomtone_search import open_roomtone_search
 from benchmarks.memory.scores import recall_scores, scores
-from benchmarks.memory.searching import measure_finding
-from benchmarks.memory.searchspeed import fill, measure_search
+from benchmarks.memory.search_accuracy import measure_search_accuracy
+from benchmarks.memory.search_speed import fill_index, measure_search_speed
+from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
+from benchmarks.memory.system_catalogue import peer_system, roomtone_systems, systems_without_model
 from benchmarks.memory.targets import memory_targets
 from benchmarks.peers.process import PeerProcess, peer_process
-from benchmarks.report import Report
-from benchmarks.stubmodel import stub_endpoint
-from benchmarks.unlogged import unlogged
+from benchmarks.report import BenchmarkReport
+from benchmarks.stub_model import stub_endpoint
 from compaction.settings import CompactionSettings
 
 if TYPE_CHECKING:
@@ -37,34 +36,35 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.machine import Machine
-    from benchmarks.memory.field import Entrant
-    from benchmarks.memory.material import Heard
+    from benchmarks.memory.conversation_sets import PlannedConversation
+    from benchmarks.memory.options import MemoryBenchOptions
+    from benchmarks.memory.system_catalogue import SystemSpec
     from benchmarks.peers.environment import PeerLibrary
     from benchmarks.progress import Progress
     from benchmarks.report import Json
     from compaction.ports import Embedder
 
-__all__ = ["Options", "run"]
-
 _BARGE_IN_TURNS = 300
 _UNFINISHED = "This run was not finished when this was written."
 
 
-async def run(options: Options, progress: Progress, *, on_part: Callable[[Report], None] | None = None) -> Report:
+async def run(
+    options: MemoryBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+) -> BenchmarkReport:
     """Measure everything that can be measured here. `on_part` gets the unfinished report after each part.
 
     Raises EndpointError when an endpoint was named and doesn't answer, and TranscriptFormatError when conversations
     were brought along that can't be read. Whatever else is missing is a remark.
     """
-    measuring = _Measuring(options, progress, Material(options), describe_machine(), on_part)
-    with unlogged():
+    measuring = _Measuring(options, progress, ConversationSets(options), describe_machine(), on_part)
+    with logging_disabled():
         async with AsyncExitStack() as stack:
             endpoint = await find_endpoint(options, stack, measuring.remark, progress)
             pythons = await find_pythons(options, stack, measuring.remark, progress)
-            entrants = list(model_free())
+            entrants = list(systems_without_model())
             if endpoint is not None:
-                entrants += with_model(endpoint)
-                entrants += [peer_entrant(library, python, endpoint) for library, python in pythons.items()]
+                entrants += roomtone_systems(endpoint)
+                entrants += [peer_system(library, python, endpoint) for library, python in pythons.items()]
             chosen = _chosen(entrants, options.only)
             await measuring.measure_ours(stack)
             if (busy := busy_sentence()) is not None:
@@ -75,7 +75,7 @@ async def run(options: Options, progress: Progress, *, on_part: Callable[[Report
     return measuring.report()
 
 
-def _chosen(entrants: Sequence[Entrant], only: Sequence[str]) -> list[Entrant]:
+def _chosen(entrants: Sequence[SystemSpec], only: Sequence[str]) -> list[SystemSpec]:
     """Return those of the names in `only`, or all. Raises BenchmarkError for a name that nobody has."""
     unknown = set(only) - {entrant.name for entrant in entrants}
     if unknown:
@@ -90,11 +90,11 @@ def _chosen(entrants: Sequence[Entrant], only: Sequence[str]) -> list[Entrant]:
 class _Measuring:
     """One run, and what it has found so far."""
 
-    options: Options
+    options: MemoryBenchOptions
     progress: Progress
-    material: Material
+    material: ConversationSets
     machine: Machine
-    on_part: Callable[[Report], None] | None
+    on_part: Callable[[BenchmarkReport], None] | None
     ours: dict[str, Json] = field(default_factory=dict)
     peers: dict[str, Json] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
@@ -104,10 +104,10 @@ class _Measuring:
         self.remarks.append(sentence)
         self.progress.say(sentence)
 
-    def report(self, *, unfinished: bool = False) -> Report:
+    def report(self, *, unfinished: bool = False) -> BenchmarkReport:
         """Return what is measured so far."""
         more = (_UNFINISHED,) if unfinished else ()
-        return Report(
+        return BenchmarkReport(
             bench="memory",
             machine=self.machine,
             ours=dict(self.ours),
@@ -126,29 +126,29 @@ class _Measuring:
         self.ours["reply_path"] = await measure_reply_path(self.options.turns, CompactionSettings(), self.progress)
         embedder = await find_embedder(self.options, stack, self.remark)
         await self._measure_search_speed(embedder)
-        found = await measure_finding(self.material.sets(needs_model=False), embedder, self.progress)
+        found = await measure_search_accuracy(self.material.sets(needs_model=False), embedder, self.progress)
         for retriever_name, figures in found.items():
             side = self.peers if retriever_name.startswith("plain") else self.ours
             side[f"search: {retriever_name}"] = figures
         self.part_done()
 
     async def _measure_search_speed(self, embedder: Embedder | None) -> None:
-        async with room_search() as by_words:
-            filled = await fill(by_words, self.options.search_turns, self.progress)
-            self.ours["search_speed"] = await measure_search(by_words, filled, self.progress)
+        async with open_roomtone_search() as by_words:
+            filled = await fill_index(by_words, self.options.search_turns, self.progress)
+            self.ours["search_speed"] = await measure_search_speed(by_words, filled, self.progress)
             if embedder is None:
                 return
             fused = by_words.with_embedder(embedder)
             (vector,) = await embedder.embed(["How wide is a vector?"])
             self.progress.step("vectors for the search", total=self.options.search_turns)
             await fused.embed_at_random(len(vector), self.progress)
-            self.ours["search_speed_with_embeddings"] = await measure_search(fused, filled, self.progress)
+            self.ours["search_speed_with_embeddings"] = await measure_search_speed(fused, filled, self.progress)
 
     async def measure_barge_in(self, pythons: Mapping[PeerLibrary, Path]) -> None:
         """Let every reply of an evening be talked over: ours, and each library's, all with equally slow summaries."""
-        conversation = evening(self.options.seed, TemplateSet.TUNING, lines=_BARGE_IN_TURNS)
+        conversation = generate_evening(self.options.seed, TemplateSet.TUNING, lines=_BARGE_IN_TURNS)
         self.progress.step("constant barge-in, ours", total=len(conversation.lines))
-        ours = await interrupt_ours(conversation, CompactionSettings(), self.progress)
+        ours = await measure_barge_in(conversation, CompactionSettings(), self.progress)
         self.ours["barge_in"] = dict(asdict(ours))
         async with stub_endpoint(answer_s=SUMMARY_S) as endpoint:
             for library, python in pythons.items():
@@ -163,7 +163,7 @@ class _Measuring:
                 self.peers[f"barge_in {library.name}"] = told
         self.part_done()
 
-    async def race(self, entrant: Entrant) -> None:
+    async def race(self, entrant: SystemSpec) -> None:
         """Let one contender hear everything; another library's failure is told, and the others go on."""
         side = self.ours if entrant.ours else self.peers
         figures: dict[str, Json] = {}
@@ -177,15 +177,13 @@ class _Measuring:
         side[entrant.name] = figures
         self.part_done()
 
-    async def _hear(self, entrant: Entrant, heard: Sequence[Heard]) -> dict[str, Json]:
+    async def _hear(self, entrant: SystemSpec, heard: Sequence[PlannedConversation]) -> dict[str, Json]:
         courses = []
         versions: set[str] = set()
-        recall = Recall()
+        recall = ReferenceRecall()
         for each in heard:
             async with entrant.enter(each.conversation.lines[0].at) as contender:
-                course = await run_course(
-                    contender, each.conversation, each.folds, self.progress, claims=entrant.claims
-                )
+                course = await evaluate(contender, each.conversation, each.folds, self.progress, claims=entrant.claims)
                 if isinstance(contender, PeerProcess):
                     versions.add(contender.version)
             courses.append(course)
@@ -195,7 +193,7 @@ class _Measuring:
                     "the model, which had failed."
                 )
             last = course.checkpoints[-1]
-            recall += await recall_of(each.conversation, last.text, last.cursor, None)
+            recall += await measure_reference_recall(each.conversation, last.text, last.cursor, None)
         figures = scores(courses)
         if versions:
             figures["version"] = ", ".join(sorted(versions))

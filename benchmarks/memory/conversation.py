@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ConversationLine:
     """One contribution. `at`: UTC epoch seconds. `by_bot`: the assistant said it."""
 
     speaker: str
@@ -19,7 +19,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class FactStatement:
     """One time a planted fact was told: in which line, by whom, with which value (the ways to write it)."""
 
     seq: int
@@ -36,10 +36,10 @@ class PlantedFact:
 
     kind: str
     key: str
-    statements: tuple[Statement, ...]
+    statements: tuple[FactStatement, ...]
     question: str
 
-    def known_at(self, seq: int) -> Statement | None:
+    def known_at(self, seq: int) -> FactStatement | None:
         """Return what holds after the lines before `seq`, or None when it wasn't told by then."""
         told = [each for each in self.statements if each.seq < seq]
         return told[-1] if told else None
@@ -50,7 +50,7 @@ class PlantedFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReferenceQuestion:
     """A question somebody wrote about the conversation, its answer, and the lines that hold it, where known."""
 
     text: str
@@ -68,14 +68,14 @@ class HumanSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class RecordedConversation:
     """A whole conversation: its lines, and whatever is known about it. `origin` is where it comes from."""
 
     name: str
     origin: str
-    lines: tuple[Line, ...]
+    lines: tuple[ConversationLine, ...]
     facts: tuple[PlantedFact, ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[ReferenceQuestion, ...] = ()
     summaries: tuple[HumanSummary, ...] = ()
 
     @property

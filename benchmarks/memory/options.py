@@ -12,7 +12,7 @@ CHECKPOINTS = (5, 20, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class MemoryBenchOptions:
     """The choices of one run; the defaults are a whole one.
 
     `folds`: the longest course of who needs no model; `model_folds` of who does, since a small local model takes

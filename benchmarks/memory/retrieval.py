@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from benchmarks.memory.conversation import Line
+    from benchmarks.memory.conversation import ConversationLine
 
 # A recalled quote is a turn with its neighbours: an answer without its question says little.
 _NEIGHBOURS = 1
@@ -23,7 +23,7 @@ _EMPTY_WORDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class SearchHit:
     """Something found: its text as a model would be shown it, and the turn it centres on. `replaced`: it is shown as
     something that was corrected later."""
 
@@ -39,10 +39,10 @@ class Retriever(Protocol):
     def name(self) -> str:
         """Return what it is called in the report."""
 
-    async def add(self, lines: Sequence[Line]) -> None:
+    async def add(self, lines: Sequence[ConversationLine]) -> None:
         """Take in further turns; the first ever has seq 0."""
 
-    async def search(self, query: str, *, limit: int) -> Sequence[Quote]:
+    async def search(self, query: str, *, limit: int) -> Sequence[SearchHit]:
         """Return at most `limit` quotes, best first."""
 
 
@@ -60,7 +60,7 @@ class PlainWindows:
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        self._lines: list[Line] = []
+        self._lines: list[ConversationLine] = []
         self._indexed = 0
         self._database = database
         self._database.execute("CREATE VIRTUAL TABLE windows USING fts5(text, tokenize='porter unicode61')")
@@ -70,7 +70,7 @@ class PlainWindows:
         """Return what it is called in the report."""
         return "plain BM25 over windows"
 
-    async def add(self, lines: Sequence[Line]) -> None:
+    async def add(self, lines: Sequence[ConversationLine]) -> None:
         """Take in further turns."""
         # What was indexed last gets new neighbours.
         self._indexed = max(0, self._indexed - _NEIGHBOURS)
@@ -78,7 +78,7 @@ class PlainWindows:
         self._lines.extend(lines)
         self._index()
 
-    async def search(self, query: str, *, limit: int) -> Sequence[Quote]:
+    async def search(self, query: str, *, limit: int) -> Sequence[SearchHit]:
         """Return at most `limit` windows, best first."""
         terms = [term for term in _TERM.findall(query.casefold()) if term not in _EMPTY_WORDS]
         if not terms:
@@ -87,7 +87,7 @@ class PlainWindows:
         found = self._database.execute(
             "SELECT rowid FROM windows WHERE windows MATCH ? ORDER BY bm25(windows), rowid DESC LIMIT ?", (match, limit)
         )
-        return [Quote(row[0] - 1, self._window(row[0] - 1)) for row in found]
+        return [SearchHit(row[0] - 1, self._window(row[0] - 1)) for row in found]
 
     def _index(self) -> None:
         for seq in range(self._indexed, len(self._lines)):

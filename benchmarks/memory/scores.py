@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import part_of, part_of_sum, percentile
-from benchmarks.memory.finding import Found
-from benchmarks.memory.race import summed
+from benchmarks.memory.evaluation import sum_tallies
+from benchmarks.memory.fact_retrieval import FoundFacts
+from benchmarks.stats import mean_of_sum, percentile, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from benchmarks.memory.judge import Tally
-    from benchmarks.memory.people import Recall
-    from benchmarks.memory.race import Checkpoint, Course
+    from benchmarks.memory.evaluation import Checkpoint, EvaluationRun
+    from benchmarks.memory.fact_judge import FactTally
+    from benchmarks.memory.human_reference import ReferenceRecall
     from benchmarks.report import Json
 
 
 _EXAMPLE_CHARS = 1_200
 
 
-def scores(courses: Sequence[Course]) -> dict[str, Json]:
+def scores(courses: Sequence[EvaluationRun]) -> dict[str, Json]:
     """Return one contender's figures over several conversations of one kind."""
     by_folds: dict[int, list[Checkpoint]] = defaultdict(list)
     for course in courses:
@@ -45,7 +45,7 @@ def scores(courses: Sequence[Course]) -> dict[str, Json]:
     }
 
 
-def kept(figures: dict[str, Json], folds: int) -> float | None:
+def kept_share(figures: dict[str, Json], folds: int) -> float | None:
     """Return the share of facts in the injected text after so many folds, or None when that wasn't reached."""
     after = figures.get("after_folds")
     at = after.get(str(folds)) if isinstance(after, dict) else None
@@ -53,63 +53,65 @@ def kept(figures: dict[str, Json], folds: int) -> float | None:
     return float(share) if isinstance(share, int | float) else None
 
 
-def found_scores(found: Iterable[Found]) -> dict[str, Json]:
+def found_scores(found: Iterable[FoundFacts]) -> dict[str, Json]:
     """Return what the search found, over several conversations."""
-    total = Found(0, 0, 0, 0, 0)
+    total = FoundFacts(0, 0, 0, 0, 0)
     for each in found:
         total += each
     return {
         "facts": total.facts,
-        "found": part_of(total.found, total.facts),
-        "told_or_found": part_of(total.with_summary, total.facts),
+        "found": share_of(total.found, total.facts),
+        "told_or_found": share_of(total.with_summary, total.facts),
         "corrected": total.corrected,
-        "old_value_first": part_of(total.old_first, total.corrected),
+        "old_value_first": share_of(total.old_first, total.corrected),
     }
 
 
-def recall_scores(recall: Recall, *, searched: bool) -> dict[str, Json]:
+def recall_scores(recall: ReferenceRecall, *, searched: bool) -> dict[str, Json]:
     """Return what is left of what people thought worth telling. `searched`: a search was asked too."""
     figures: dict[str, Json] = {
-        "entities_of_summaries": part_of(recall.entities, recall.entities_due),
+        "entities_of_summaries": share_of(recall.entities, recall.entities_due),
         "entities_due": recall.entities_due,
         "questions": recall.questions,
-        "answer_words_in_injected": part_of_sum(recall.answer_words, recall.questions),
+        "answer_words_in_injected": mean_of_sum(recall.answer_words, recall.questions),
     }
     if searched:
-        figures["answer_words_found"] = part_of_sum(recall.answer_words_found, recall.questions)
-        figures["evidence_in_first_ten"] = part_of(recall.evidence_found, recall.questions)
+        figures["answer_words_found"] = mean_of_sum(recall.answer_words_found, recall.questions)
+        figures["evidence_in_first_ten"] = share_of(recall.evidence_found, recall.questions)
     return figures
 
 
 def _at(checkpoints: Sequence[Checkpoint]) -> dict[str, Json]:
-    injected = summed(each.injected for each in checkpoints)
+    injected = sum_tallies(each.injected for each in checkpoints)
     stored = [each.stored for each in checkpoints if each.stored is not None]
     lengths = [each.raw_chars for each in checkpoints]
     figures: dict[str, Json] = {
         "folds": [each.folds for each in checkpoints],
         **_tally(injected),
-        "entities": part_of(sum(each.entities for each in checkpoints), sum(each.entities_due for each in checkpoints)),
+        "entities": share_of(
+            sum(each.entities for each in checkpoints), sum(each.entities_due for each in checkpoints)
+        ),
         "chars": max(lengths, default=0),
     }
     if stored:
-        total = summed(stored)
-        figures["in_segments"] = part_of(total.kept, total.facts)
-        figures["stale_unmarked_in_segments"] = part_of(total.stale, total.corrected)
+        total = sum_tallies(stored)
+        figures["in_segments"] = share_of(total.kept, total.facts)
+        figures["stale_unmarked_in_segments"] = share_of(total.stale, total.corrected)
     return figures
 
 
-def _tally(tally: Tally) -> dict[str, Json]:
+def _tally(tally: FactTally) -> dict[str, Json]:
     return {
         "facts": tally.facts,
-        "kept": part_of(tally.kept, tally.facts),
+        "kept": share_of(tally.kept, tally.facts),
         "corrected": tally.corrected,
-        "stale": part_of(tally.stale, tally.corrected),
-        "speaker_right": part_of(tally.attributed_right, tally.kept),
-        "speaker_wrong": part_of(tally.attributed_wrong, tally.kept),
+        "stale": share_of(tally.stale, tally.corrected),
+        "speaker_right": share_of(tally.attributed_right, tally.kept),
+        "speaker_wrong": share_of(tally.attributed_wrong, tally.kept),
     }
 
 
-def _cost(courses: Sequence[Course]) -> dict[str, Json]:
+def _cost(courses: Sequence[EvaluationRun]) -> dict[str, Json]:
     costs = [course.cost for course in courses if course.cost is not None]
     seconds = [second for cost in costs for second in cost.fold_s]
     return {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.memory.evenings import TemplateSet
-from benchmarks.memory.scores import kept
+from benchmarks.memory.scores import kept_share
+from benchmarks.memory.synthetic_evenings import TemplateSet
 from benchmarks.report import Target, at_least, at_most
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _against_recursive(ours: dict[str, Json]) -> Target:
     for contender in ("ledger", "recursive"):
         figures = ours.get(contender)
         of_set = figures.get(held_out) if isinstance(figures, dict) else None
-        shares.append(kept(of_set, _TOLD_AFTER) if isinstance(of_set, dict) else None)
+        shares.append(kept_share(of_set, _TOLD_AFTER) if isinstance(of_set, dict) else None)
     ledger, recursive = shares
     if ledger is None or recursive is None:
         return Target(name, goal, "not measured", None)

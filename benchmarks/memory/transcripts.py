@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.errors import TranscriptFormatError
-from benchmarks.memory.conversation import Conversation, HumanSummary, Line, Question
-from benchmarks.memory.evenings import STARTED_AT
+from benchmarks.memory.conversation import ConversationLine, HumanSummary, RecordedConversation, ReferenceQuestion
+from benchmarks.memory.synthetic_evenings import STARTED_AT
 from bot.memory.replay import ASSISTANTS
 from bot.memory.transcript import SaidLine, TranscriptError, parse_transcript
 
@@ -36,14 +36,14 @@ _FORMATS = (
 )
 
 
-def read_conversations(folder: Path) -> list[Conversation]:
+def read_conversations(folder: Path) -> list[RecordedConversation]:
     """Return every conversation in a directory, in the order of file names, subdirectories included.
 
     Raises TranscriptFormatError with one sentence a file that can't be read.
     """
     if not folder.is_dir():
         raise TranscriptFormatError(f"{folder} is not a directory. Give one that holds {_FORMATS}.")
-    conversations: list[Conversation] = []
+    conversations: list[RecordedConversation] = []
     mistakes: list[str] = []
     for path in sorted(each for each in folder.rglob("*") if each.suffix in _SUFFIXES and each.is_file()):
         try:
@@ -57,7 +57,7 @@ def read_conversations(folder: Path) -> list[Conversation]:
     return conversations
 
 
-def read_conversation_file(path: Path) -> list[Conversation]:
+def read_conversation_file(path: Path) -> list[RecordedConversation]:
     """Return the conversations of one file. Raises TranscriptFormatError."""
     try:
         text = path.read_text("utf-8")
@@ -68,7 +68,7 @@ def read_conversation_file(path: Path) -> list[Conversation]:
     return list(_parsed(text, path))
 
 
-def _parsed(text: str, path: Path) -> Iterator[Conversation]:
+def _parsed(text: str, path: Path) -> Iterator[RecordedConversation]:
     try:
         whole = json.loads(text)
     except ValueError:
@@ -101,7 +101,7 @@ def _parsed(text: str, path: Path) -> Iterator[Conversation]:
         ) from error
 
 
-def _parsed_lines(text: str, path: Path) -> Iterator[Conversation]:
+def _parsed_lines(text: str, path: Path) -> Iterator[RecordedConversation]:
     """Read JSON lines: QMSum's, a meeting each, or our own, a turn each."""
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and '"meeting_transcripts"' in lines[0]:
@@ -117,16 +117,18 @@ def _parsed_lines(text: str, path: Path) -> Iterator[Conversation]:
         raise TranscriptFormatError(str(error)) from error
     if not said:
         raise TranscriptFormatError(f"{path.name} holds screen notes alone; somebody has to speak.")
-    told = tuple(Line(each.speaker, each.text, each.at, each.speaker.casefold() in ASSISTANTS) for each in said)
-    yield Conversation(path.stem, "JSON lines", told)
+    told = tuple(
+        ConversationLine(each.speaker, each.text, each.at, each.speaker.casefold() in ASSISTANTS) for each in said
+    )
+    yield RecordedConversation(path.stem, "JSON lines", told)
 
 
 # -- LoCoMo --------------------------------------------------------------------------------------------------
 
 
-def _locomo(sample: dict[str, Any], name: str) -> Conversation:
+def _locomo(sample: dict[str, Any], name: str) -> RecordedConversation:
     talk = sample["conversation"]
-    lines: list[Line] = []
+    lines: list[ConversationLine] = []
     seqs: dict[str, int] = {}
     numbers = sorted(int(match[1]) for key in talk if (match := _LOCOMO_SESSION.fullmatch(key)))
     if not numbers:
@@ -140,24 +142,24 @@ def _locomo(sample: dict[str, Any], name: str) -> Conversation:
             if not text:
                 continue
             seqs[str(turn["dia_id"])] = len(lines)
-            lines.append(Line(str(turn["speaker"]), text, at))
+            lines.append(ConversationLine(str(turn["speaker"]), text, at))
             at += _TURN_S
-    return Conversation(
+    return RecordedConversation(
         str(sample.get("sample_id") or name), "LoCoMo", tuple(lines), questions=tuple(_locomo_questions(sample, seqs))
     )
 
 
-def _locomo_questions(sample: dict[str, Any], seqs: dict[str, int]) -> Iterator[Question]:
+def _locomo_questions(sample: dict[str, Any], seqs: dict[str, int]) -> Iterator[ReferenceQuestion]:
     for entry in sample.get("qa", ()):
         if entry.get("category") == _LOCOMO_UNANSWERABLE or "answer" not in entry:
             continue
         # Some entries hold several ids in one string.
         ids = _LOCOMO_EVIDENCE.findall(" ".join(map(str, entry.get("evidence", ()))))
         evidence = tuple(seqs[each] for each in ids if each in seqs)
-        yield Question(str(entry["question"]), str(entry["answer"]), evidence)
+        yield ReferenceQuestion(str(entry["question"]), str(entry["answer"]), evidence)
 
 
-def _locomo_time(text: str, lines: list[Line]) -> float:
+def _locomo_time(text: str, lines: list[ConversationLine]) -> float:
     """Return '1:56 pm on 8 May, 2023' as epoch seconds; what can't be read follows what was before."""
     after = lines[-1].at + _TURN_S if lines else STARTED_AT
     try:
@@ -171,12 +173,13 @@ def _locomo_time(text: str, lines: list[Line]) -> float:
 # -- QMSum ---------------------------------------------------------------------------------------------------
 
 
-def _qmsum(meeting: dict[str, Any], name: str) -> Conversation:
+def _qmsum(meeting: dict[str, Any], name: str) -> RecordedConversation:
     spoken = [(str(turn["speaker"]), str(turn["content"]).strip()) for turn in meeting["meeting_transcripts"]]
     lines = tuple(
-        Line(speaker, text or "…", STARTED_AT + number * _TURN_S) for number, (speaker, text) in enumerate(spoken)
+        ConversationLine(speaker, text or "…", STARTED_AT + number * _TURN_S)
+        for number, (speaker, text) in enumerate(spoken)
     )
-    return Conversation(name, "QMSum", lines, summaries=tuple(_qmsum_summaries(meeting, len(lines))))
+    return RecordedConversation(name, "QMSum", lines, summaries=tuple(_qmsum_summaries(meeting, len(lines))))
 
 
 def _qmsum_summaries(meeting: dict[str, Any], total: int) -> Iterator[HumanSummary]:
@@ -192,7 +195,7 @@ def _qmsum_summaries(meeting: dict[str, Any], total: int) -> Iterator[HumanSumma
 # -- CRD3 ----------------------------------------------------------------------------------------------------
 
 
-def _crd3_aligned(chunks: list[dict[str, Any]], name: str) -> Conversation:
+def _crd3_aligned(chunks: list[dict[str, Any]], name: str) -> RecordedConversation:
     turns = {int(turn["NUMBER"]): turn for chunk in chunks for turn in chunk["TURNS"]}
     places = {number: place for place, number in enumerate(sorted(turns))}
     summaries = [
@@ -205,19 +208,19 @@ def _crd3_aligned(chunks: list[dict[str, Any]], name: str) -> Conversation:
         if chunk["TURNS"]
     ]
     lines = _crd3_lines(turns[number] for number in sorted(turns))
-    return Conversation(name, "CRD3", lines, summaries=tuple(summaries))
+    return RecordedConversation(name, "CRD3", lines, summaries=tuple(summaries))
 
 
-def _crd3_cleaned(episode: dict[str, Any], name: str) -> Conversation:
+def _crd3_cleaned(episode: dict[str, Any], name: str) -> RecordedConversation:
     lines = _crd3_lines(episode["TURNS"])
     told = " ".join(_crd3_synopsis(episode.get("METADATA", {})))
     summaries = (HumanSummary(told, 0, len(lines)),) if told else ()
-    return Conversation(name, "CRD3", lines, summaries=summaries)
+    return RecordedConversation(name, "CRD3", lines, summaries=summaries)
 
 
-def _crd3_lines(turns: Iterable[dict[str, Any]]) -> tuple[Line, ...]:
+def _crd3_lines(turns: Iterable[dict[str, Any]]) -> tuple[ConversationLine, ...]:
     return tuple(
-        Line(
+        ConversationLine(
             " and ".join(str(each).title() for each in turn["NAMES"]) or "Somebody",
             " ".join(str(each).strip() for each in turn["UTTERANCES"]) or "…",
             STARTED_AT + number * _TURN_S,

@@ -25,7 +25,7 @@ _READY = "ready"
 
 @dataclass(frozen=True, slots=True)
 class PeerLibrary:
-    """One other library: its name in reports, what is installed, and the module beside `wire` that drives it."""
+    """One other library: its name in reports, what is installed, and the module beside `peer_server` that drives it."""
 
     name: str
     requirements: Path

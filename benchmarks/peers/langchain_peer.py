@@ -1,7 +1,7 @@
 """LangChain's `SummarizationMiddleware`, driven as an agent drives it: its hook before each model call.
 
 Defaults but for what all contenders share: the same endpoint, temperature 0, the same window, and a sentence in the
-prompt that says how long the summary may be. Runs in its own environment, see `wire`.
+prompt that says how long the summary may be. Runs in its own environment, see `peer_server`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pipecat's context summarisation, in a real pipeline: user aggregator, language model service, assistant aggregator.
 
 Defaults but for what all contenders share: the same endpoint, temperature 0, the same window, and a sentence in the
-prompt that says how long the summary may be. Runs in its own environment, see `wire`.
+prompt that says how long the summary may be. Runs in its own environment, see `peer_server`.
 """
 
 from __future__ import annotations

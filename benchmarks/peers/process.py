@@ -1,6 +1,6 @@
 """A peer library at work in a process of its own, asked over its standard input and output.
 
-The other end is `wire`, which says what is asked and answered.
+The other end is `peer_server`, which says what is asked and answered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from benchmarks.errors import PeerError
-from benchmarks.memory.contenders import Cost, Standing, shown
+from benchmarks.memory.systems import FoldCost, MemorySnapshot, format_line
 from benchmarks.peers.environment import FOLDER
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.summary.ledger import MAX_SUMMARY_CHARS
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from benchmarks.localmodel import Endpoint
-    from benchmarks.memory.conversation import Line
+    from benchmarks.local_model import ModelEndpoint
+    from benchmarks.memory.conversation import ConversationLine
     from benchmarks.peers.environment import PeerLibrary
     from benchmarks.report import Json
 
@@ -39,11 +39,11 @@ class PeerProcess:
     def __init__(self, library: PeerLibrary, process: asyncio.subprocess.Process) -> None:
         self._library = library
         self._process = process
-        self._cost = Cost()
+        self._cost = FoldCost()
         self._heard = 0
         self.version = ""
 
-    async def open(self, endpoint: Endpoint) -> None:
+    async def open(self, endpoint: ModelEndpoint) -> None:
         """Begin the conversation. Raises PeerError."""
         answer = await self._ask(
             op="open",
@@ -57,33 +57,33 @@ class PeerProcess:
         self.version = str(answer["version"])
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> FoldCost:
         """Return what it took so far; the reply waits for it where the library makes it wait."""
         return self._cost
 
-    async def hear(self, line: Line) -> None:
+    async def hear(self, line: ConversationLine) -> None:
         """Take in one turn; return when everything is folded that was due. Raises PeerError."""
         started = time.monotonic()
-        await self._ask(op="hear", text=shown(line), by_bot=line.by_bot)
+        await self._ask(op="hear", text=format_line(line), by_bot=line.by_bot)
         self._heard += 1
         took_s = time.monotonic() - started
         if took_s > _FOLD_LEAST_S:
             self._cost.fold_s.append(took_s)
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> MemorySnapshot:
         """Return the summary, and how far it goes. Raises PeerError."""
         answer = await self._ask(op="standing")
         folds, failures, messages = (_integer(answer, name) for name in ("folds", "failures", "messages"))
         self._cost.failures = failures
         verbatim = messages - (folds > 0)
-        return Standing(str(answer["summary"]), folds, max(0, self._heard - verbatim))
+        return MemorySnapshot(str(answer["summary"]), folds, max(0, self._heard - verbatim))
 
     async def stored(self) -> None:
         """Return None: what is summarised is gone."""
 
-    async def barge_in(self, lines: Sequence[Line], *, turn_s: float) -> dict[str, Json]:
+    async def barge_in(self, lines: Sequence[ConversationLine], *, turn_s: float) -> dict[str, Json]:
         """Let every reply be talked over; return how many folds were asked, applied, and what is behind."""
-        turns = [{"text": shown(line), "by_bot": line.by_bot} for line in lines]
+        turns = [{"text": format_line(line), "by_bot": line.by_bot} for line in lines]
         answer = await self._ask(op="barge_in", turns=turns, turn_s=turn_s)
         return {name: _integer(answer, name) for name in ("asked", "applied", "behind")}
 
@@ -110,11 +110,11 @@ def _integer(answer: dict[str, object], name: str) -> int:
 
 
 @asynccontextmanager
-async def peer_process(library: PeerLibrary, python: Path, endpoint: Endpoint) -> AsyncIterator[PeerProcess]:
+async def peer_process(library: PeerLibrary, python: Path, endpoint: ModelEndpoint) -> AsyncIterator[PeerProcess]:
     """Run a peer for one conversation. Raises PeerError when it doesn't start."""
     process = await asyncio.create_subprocess_exec(
         str(python),
-        str(FOLDER / "wire.py"),
+        str(FOLDER / "peer_server.py"),
         library.module,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -1,7 +1,6 @@
 """`roomtone bench reply`: how long people wait for an answer, whether they are meant to get one, and how it stops.
 
-It only arranges: what is said comes from `material` and `talk`, rooms are made in `room`, and each measurement has a
-module of its own.
+This module only runs the parts: recordings come from `recordings`, scripted talk from `dialogues`, the bot from `room`.
 """
 
 from __future__ import annotations
@@ -9,18 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from benchmarks.disabled_logging import logging_disabled
 from benchmarks.machine import busy_sentence, describe_machine
-from benchmarks.reply.deciding import measure_deciding
+from benchmarks.reply.concurrent_speakers import measure_speakers
+from benchmarks.reply.decisions import measure_decisions
 from benchmarks.reply.interruption import measure_interruption
 from benchmarks.reply.latency import measure_latency
-from benchmarks.reply.material import Material, material
-from benchmarks.reply.options import Options
 from benchmarks.reply.pacing import measure_pacing
-from benchmarks.reply.pauses import Listener, measure_pauses
-from benchmarks.reply.speakers import measure_speakers
+from benchmarks.reply.pauses import PauseListener, measure_pauses
+from benchmarks.reply.recordings import RecordingSet, load_recordings
 from benchmarks.reply.targets import reply_targets
-from benchmarks.report import Report
-from benchmarks.unlogged import unlogged
+from benchmarks.report import BenchmarkReport
 from config.load import load
 
 if TYPE_CHECKING:
@@ -28,10 +26,9 @@ if TYPE_CHECKING:
 
     from benchmarks.machine import Machine
     from benchmarks.progress import Progress
+    from benchmarks.reply.options import ReplyBenchOptions
     from benchmarks.report import Json
     from config.schema import Settings
-
-__all__ = ["Options", "run"]
 
 _UNFINISHED = "This run was not finished when this was written."
 _SYNTHETIC = (
@@ -41,16 +38,18 @@ _SYNTHETIC = (
 _READ = "Real recordings are mostly read speech, whose sentences break off where nobody talking freely would stop."
 
 
-async def run(options: Options, progress: Progress, *, on_part: Callable[[Report], None] | None = None) -> Report:
+async def run(
+    options: ReplyBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+) -> BenchmarkReport:
     """Measure what was asked for. `on_part` gets the unfinished report after each part.
 
     Raises `ScenarioError` for a folder without a manifest, and what the bot raises where a model of it is missing.
     """
-    measuring = _Measuring(options, progress, load(), material(options.speech), describe_machine(), on_part)
-    measuring.remark(_READ if measuring.material.real else _SYNTHETIC)
+    measuring = _Measuring(options, progress, load(), load_recordings(options.speech), describe_machine(), on_part)
+    measuring.remark(_READ if measuring.recordings.real else _SYNTHETIC)
     if (busy := busy_sentence()) is not None:
         measuring.remark(busy)
-    with unlogged():
+    with logging_disabled():
         await measuring.all_parts()
     return measuring.report()
 
@@ -59,12 +58,12 @@ async def run(options: Options, progress: Progress, *, on_part: Callable[[Report
 class _Measuring:
     """One run, and what it has found so far."""
 
-    options: Options
+    options: ReplyBenchOptions
     progress: Progress
     settings: Settings
-    material: Material
+    recordings: RecordingSet
     machine: Machine
-    on_part: Callable[[Report], None] | None
+    on_part: Callable[[BenchmarkReport], None] | None
     ours: dict[str, Json] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
@@ -73,10 +72,10 @@ class _Measuring:
         self.remarks.append(sentence)
         self.progress.say(sentence)
 
-    def report(self, *, unfinished: bool = False) -> Report:
+    def report(self, *, unfinished: bool = False) -> BenchmarkReport:
         """Return what is measured so far."""
         more = (_UNFINISHED,) if unfinished else ()
-        return Report(
+        return BenchmarkReport(
             bench="reply",
             machine=self.machine,
             ours=dict(self.ours),
@@ -87,9 +86,9 @@ class _Measuring:
 
     async def all_parts(self) -> None:
         """Measure one part after the other."""
-        options, said = self.options, self.material
+        options, said = self.options, self.recordings
         if options.wants("deciding"):
-            self._found("deciding", dict(measure_deciding()))
+            self._found("deciding", dict(measure_decisions()))
         if options.wants("pauses"):
             self._found(
                 "pauses",
@@ -105,7 +104,7 @@ class _Measuring:
                 "answers",
                 await measure_latency(
                     said.some(options.recordings),
-                    listener=Listener(self.settings.models, self.settings.listening),
+                    listener=PauseListener(self.settings.models, self.settings.listening),
                     settings={},
                     first_token_ms=options.first_token_ms,
                     progress=self.progress,

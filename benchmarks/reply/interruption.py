@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from benchmarks.reply.material import INTERRUPTION, QUESTION, saying, voiced_after_s
+from benchmarks.reply.recordings import INTERRUPTION, QUESTION, find_recording, voiced_after_s
 from benchmarks.reply.room import LONG_ANSWER, SHORT_ANSWER, open_room
 from benchmarks.reply.spread import spread
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from benchmarks.progress import Progress
-    from benchmarks.reply.material import Recording
-    from benchmarks.reply.room import Room
+    from benchmarks.reply.recordings import SpeechRecording
+    from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json
     from rehearsal.servers.chat import ChatCall
 
@@ -35,7 +35,7 @@ _GAP_S = 1.0
 async def measure_interruption(repeats: int, *, settings: Mapping[str, object], progress: Progress) -> dict[str, Json]:
     """Let one person ask and then talk over the answer, again and again."""
     progress.step("answers that are talked over", total=repeats)
-    question, interruption = saying(QUESTION), saying(INTERRUPTION)
+    question, interruption = find_recording(QUESTION), find_recording(INTERRUPTION)
     qualifies_s = await asyncio.to_thread(voiced_after_s, interruption.path, QUALIFIES_AFTER_S)
     stopped: list[float] = []
     async with open_room(people=1, settings=settings) as room:
@@ -60,7 +60,9 @@ def _answer(call: ChatCall) -> str:
     return LONG_ANSWER if "colour" in last or "color" in last else SHORT_ANSWER
 
 
-async def _interrupt(room: Room, question: Recording, interruption: Recording, qualifies_s: float) -> float | None:
+async def _interrupt(
+    room: BenchmarkRoom, question: SpeechRecording, interruption: SpeechRecording, qualifies_s: float
+) -> float | None:
     """Return how many milliseconds after the overlap qualified the bot was silent; None if it spoke on, or never."""
     replies = len(room.record.replies)
     asked = await room.say(question.path)

@@ -10,17 +10,17 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import part_of
 from benchmarks.reply.room import open_room
 from benchmarks.reply.spread import spread
+from benchmarks.stats import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.progress import Progress
-    from benchmarks.reply.material import Recording
-    from benchmarks.reply.pauses import Listener
-    from benchmarks.reply.room import Room
+    from benchmarks.reply.pauses import PauseListener
+    from benchmarks.reply.recordings import SpeechRecording
+    from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json
     from rehearsal.people.person import Said
     from rehearsal.runner.observation import ReplySpoken, UtteranceHeard
@@ -37,7 +37,7 @@ _WARM_UP = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LatencySample:
     """One answer, in milliseconds from the end of the voice in the recording. `stages` in the order of `STAGES`."""
 
     total_ms: float
@@ -53,9 +53,9 @@ class _Answered:
 
 
 async def measure_latency(
-    recordings: Sequence[Recording],
+    recordings: Sequence[SpeechRecording],
     *,
-    listener: Listener,
+    listener: PauseListener,
     settings: Mapping[str, object],
     first_token_ms: float,
     progress: Progress,
@@ -63,7 +63,7 @@ async def measure_latency(
     """Speak each recording to the bot and take the time until its answer is heard. `listener` finds their ends."""
     ends = {one.path: await asyncio.to_thread(listener.hear, one.path) for one in set(recordings)}
     progress.step("answers, one recording after the other", total=len(recordings))
-    samples: list[Sample] = []
+    samples: list[LatencySample] = []
     cut = unanswered = 0
     async with open_room(people=1, settings=settings, first_token_s=first_token_ms / 1000) as room:
         for _ in range(_WARM_UP):
@@ -81,7 +81,7 @@ async def measure_latency(
     return {
         "recordings": len(recordings),
         "unanswered": unanswered,
-        "answered_before_the_end": part_of(cut, len(recordings)),
+        "answered_before_the_end": share_of(cut, len(recordings)),
         "model_server_first_token_ms": first_token_ms,
         # As `pauses` tells it of all: whether these recordings are like the rest.
         "end_known_after_without_network_ms": spread([(one.end_known_s - one.end_s) * 1000 for one in ends.values()]),
@@ -93,7 +93,7 @@ async def measure_latency(
     }
 
 
-async def _speak(room: Room, recording: Recording) -> _Answered:
+async def _speak(room: BenchmarkRoom, recording: SpeechRecording) -> _Answered:
     """Say a recording and wait until its answer has been spoken."""
     before = len(room.record.heard)
     said = await room.say(recording.path)
@@ -111,7 +111,7 @@ async def _speak(room: Room, recording: Recording) -> _Answered:
     return _Answered(said, own(), reply())
 
 
-def _sample(room: Room, answered: _Answered, *, end_s: float) -> Sample | None:
+def _sample(room: BenchmarkRoom, answered: _Answered, *, end_s: float) -> LatencySample | None:
     """Return the stages of one answer; None where there is none. `end_s`: where the voice ends in the recording."""
     reply, end = answered.reply, answered.said.started_at + end_s
     if reply is None:
@@ -138,7 +138,7 @@ def _sample(room: Room, answered: _Answered, *, end_s: float) -> Sample | None:
         reply.first_audio_at,
         received,
     )
-    return Sample(
+    return LatencySample(
         total_ms=(received - end) * 1000,
         to_text_ms=(heard.text_at - end) * 1000,
         stages=stages_between(end, moments),

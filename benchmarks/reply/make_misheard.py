@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import structlog
 
-from benchmarks.reply.talk import BOT, Part
+from benchmarks.reply.dialogues import BOT, DialogueSet
 from config.load import load
 from rehearsal.people.clip import read_sound
 from rehearsal.scenarios.make_audio import make
@@ -39,18 +39,22 @@ if TYPE_CHECKING:
 
 # Kokoro's voices: the first letter is the language that each speaks by birth, and its accent in English.
 VOICES = {
-    Part.TUNING: (
+    DialogueSet.TUNING: (
         "af_bella", "af_nicole", "am_adam", "am_onyx", "bf_alice", "bm_daniel", "ef_dora", "ff_siwis", "hf_alpha",
         "if_sara", "jf_alpha", "pf_dora", "zf_xiaobei",
     ),
-    Part.HELD_OUT: (
+    DialogueSet.HELD_OUT: (
         "af_sarah", "af_sky", "am_echo", "am_puck", "bf_lily", "bm_fable", "em_alex", "hm_omega", "im_nicola",
         "jm_kumo", "pm_alex", "zm_yunxi", "hf_beta",
     ),
 }  # fmt: skip
 SENTENCES = {
-    Part.TUNING: ("Roomtone, what time is it?", "Hey Roomtone, who is coming tonight?", "What do you think, Roomtone?"),
-    Part.HELD_OUT: (
+    DialogueSet.TUNING: (
+        "Roomtone, what time is it?",
+        "Hey Roomtone, who is coming tonight?",
+        "What do you think, Roomtone?",
+    ),
+    DialogueSet.HELD_OUT: (
         "Roomtone, where did we stop?",
         "Okay Roomtone, can you help us?",
         "Is that right, Roomtone?",
@@ -70,14 +74,14 @@ async def main() -> None:
     counted: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="roomtone-names-") as folder:
         async with QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr) as recognizer:
-            for part in Part:
+            for part in DialogueSet:
                 clips = await asyncio.to_thread(_spoken, part, Path(folder) / part.value)
                 counted[part.value] = await _written(clips, recognizer)
     told = {part: dict(written.most_common()) for part, written in counted.items()}
     sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
 
 
-def _spoken(part: Part, folder: Path) -> list[tuple[str, Path]]:
+def _spoken(part: DialogueSet, folder: Path) -> list[tuple[str, Path]]:
     """Let every voice say every sentence, and return each sentence with its clip. Blocking."""
     folder.mkdir()
     lines = [(voice, text) for voice in VOICES[part] for text in SENTENCES[part]]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ReplyBenchOptions:
     """The choices of one run; the defaults are a whole one.
 
     `speech`: a folder of real recordings with a manifest; without it the bundled scenarios' sound is spoken.
@@ -32,7 +32,7 @@ class Options:
     only: tuple[str, ...] = ()
 
     @classmethod
-    def quick(cls, **chosen: object) -> Options:
+    def quick(cls, **chosen: object) -> ReplyBenchOptions:
         """Return a run of a minute or two, for whoever wants to see that everything works."""
         small = {"recordings": 2, "crowd_recordings": 4, "interruptions": 1, "pauses_recordings": 3, "rooms": 2}
         return cls(**{**small, "pacing_s": 3.0, **chosen})  # type: ignore[arg-type]

@@ -11,9 +11,9 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import percentile
 from benchmarks.reply.jitter import jitter_ms, lateness_ms, talkspurts
-from benchmarks.reply.manyrooms import many_rooms
+from benchmarks.reply.many_rooms import open_many_rooms
+from benchmarks.stats import percentile
 from rehearsal.script.scenario_file import load_scenario, scenario_path
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.progress import Progress
-    from benchmarks.reply.manyrooms import ManyRooms
+    from benchmarks.reply.many_rooms import ManyRooms
     from benchmarks.report import Json
 
 # How the loop is kept busy besides its own work: so long at a time, and this share of all time.
@@ -81,7 +81,7 @@ async def measure_pacing(
     counts = counts_up_to(rooms)
     progress.step("rooms that all talk at once", total=len(counts) + 1)
     steps: list[Steadiness] = []
-    async with many_rooms(clip or _bundled_clip()) as (opened, data_dir):
+    async with open_many_rooms(clip or _bundled_clip()) as (opened, data_dir):
         for count in counts:
             while len(opened.arrivals) < count:
                 await opened.open_another(data_dir)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.figures import part_of
-from benchmarks.reply.material import voice_end_s
+from benchmarks.reply.recordings import voice_end_s
 from benchmarks.reply.spread import spread
+from benchmarks.stats import share_of
 from bot.models.catalogue import TURN_SMART
 from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.progress import Progress
-    from benchmarks.reply.material import Recording
+    from benchmarks.reply.recordings import SpeechRecording
     from benchmarks.report import Json
     from bot.settings import ModelsSettings
     from voice.listening.settings import ListeningSettings
@@ -47,7 +47,7 @@ _LEADS = (0, WINDOW_SAMPLES // 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class PauseResult:
     """One recording as the listener cut it. `pauses`: how likely each sounded finished, and whether it was the end.
 
     `end_s`: where its voice ends, by its loudness or by the voice-activity model, whichever is earlier: behind some
@@ -71,12 +71,12 @@ class Heard:
 
 
 async def measure_pauses(
-    recordings: Sequence[Recording], *, models: ModelsSettings, listening: ListeningSettings, progress: Progress
+    recordings: Sequence[SpeechRecording], *, models: ModelsSettings, listening: ListeningSettings, progress: Progress
 ) -> dict[str, Json]:
     """Return how the pauses of these recordings are judged, with the settings given."""
     progress.step("pauses inside speech", total=len(recordings))
-    listener = Listener(models, listening)
-    heard: list[Heard] = []
+    listener = PauseListener(models, listening)
+    heard: list[PauseResult] = []
     for recording in recordings:
         heard += [await asyncio.to_thread(listener.hear, recording.path, lead_samples=lead) for lead in _LEADS]
         progress.advance()
@@ -87,12 +87,12 @@ async def measure_pauses(
         "end_of_turn_model": listener.has_turn_model,
         "pauses_inside": inside,
         "cut": cuts,
-        "cut_share": part_of(cuts, inside),
+        "cut_share": share_of(cuts, inside),
         "end_known_after_ms": spread([(one.end_known_s - one.end_s) * 1000 for one in heard]),
     }
 
 
-class Listener:
+class PauseListener:
     """The models of a room, for one recording after the other. Not thread-safe. Raises `VoiceError`."""
 
     def __init__(self, models: ModelsSettings, listening: ListeningSettings) -> None:
@@ -107,7 +107,7 @@ class Listener:
         """Whether pauses are judged by their sound, and not by their length alone."""
         return self._turn is not None
 
-    def hear(self, path: Path, *, lead_samples: int = 0) -> Heard:
+    def hear(self, path: Path, *, lead_samples: int = 0) -> PauseResult:
         """Return how a recording is cut, behind so much silence. Blocking: ten seconds take a quarter of a second."""
         decoder = Decoder(rate_hz=LISTEN_RATE_HZ)
         frames = [decoder.decode(packet) for packet in Clip.load(path).packets]
@@ -132,7 +132,7 @@ class Listener:
         if not utterances:
             raise LookupError(f"{path}: no speech was found in it")
         last = utterances[-1]
-        return Heard(
+        return PauseResult(
             utterances=sum(not one.cut for one in utterances),
             pauses=tuple((likely, ended_at >= last.ended_at) for likely, ended_at in asked),
             end_s=min(voice_end_s(read_sound(path)) + lead_samples / LISTEN_RATE_HZ, last.ended_at),

@@ -48,7 +48,7 @@ _TROUBLE = frozenset({"warning", "error", "critical"})
 
 
 @dataclass(slots=True)
-class Room:
+class BenchmarkRoom:
     """A bot in its room. `lines`: the bot's log, as it wrote it; `record`: what it reported."""
 
     people: list[Person]
@@ -77,7 +77,9 @@ class Room:
 
 
 @asynccontextmanager
-async def open_room(*, people: int, settings: Mapping[str, object], first_token_s: float = 0.0) -> AsyncIterator[Room]:
+async def open_room(
+    *, people: int, settings: Mapping[str, object], first_token_s: float = 0.0
+) -> AsyncIterator[BenchmarkRoom]:
     """Start everything, wait until the bot hears everybody, and lend the room.
 
     Raises `RehearsalError`, or what the bot raises when a model of it is missing.
@@ -98,7 +100,7 @@ async def open_room(*, people: int, settings: Mapping[str, object], first_token_
             async with asyncio.timeout(_ENTER_TIMEOUT_S):
                 for person in (*present, listener):
                     await person.meet(ROOMTONE_BOT_ID)
-            yield Room(present, listener, record, model, lines)
+            yield BenchmarkRoom(present, listener, record, model, lines)
 
 
 async def _enter(stack: AsyncExitStack, discord: LocalDiscord, user_id: int) -> Person:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import percentile
+from benchmarks.stats import percentile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

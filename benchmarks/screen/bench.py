@@ -5,46 +5,44 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from benchmarks.disabled_logging import logging_disabled
 from benchmarks.machine import busy_sentence, describe_machine
-from benchmarks.report import Report, at_least, at_most
-from benchmarks.screen.beside import measure_beside
-from benchmarks.screen.hour import measure_hour
-from benchmarks.screen.options import Options
-from benchmarks.screen.pictures import jpeg, scene
-from benchmarks.screen.reading import measure_latency, measure_reading
-from benchmarks.screen.transitions import measure_gate
-from benchmarks.unlogged import unlogged
+from benchmarks.report import BenchmarkReport, at_least, at_most
+from benchmarks.screen.change_detection import measure_change_detection
+from benchmarks.screen.concurrent_replies import measure_concurrent_replies
+from benchmarks.screen.look_cost import measure_look_cost
+from benchmarks.screen.ocr_accuracy import measure_latency, measure_ocr_accuracy
+from benchmarks.screen.synthetic_screens import jpeg, scene
 from voice.screen.frame import check_frame
 from voice.screen.frame_diff import compare_frames
 
 if TYPE_CHECKING:
     from benchmarks.progress import Progress
     from benchmarks.report import Json, Target
-
-__all__ = ["Options", "run"]
+    from benchmarks.screen.options import ScreenBenchOptions
 
 _MADE_UP = "The screens are made up: a head-up display over scenes of different unrest. Real games are harder to read."
 _SIMULATED = "The hour is simulated by the second; both ways of looking see the same one, and no model is asked."
 
 
-async def run(options: Options, progress: Progress) -> Report:
+async def run(options: ScreenBenchOptions, progress: Progress) -> BenchmarkReport:
     """Measure everything. A reader that is missing shows as text that is not read; for the answers the bot's other
     models must be there, and what it raises without them is raised."""
     machine = describe_machine()
     remarks = [_MADE_UP, _SIMULATED]
     if (busy := busy_sentence()) is not None:
         remarks.append(busy)
-    with unlogged():
-        gate = measure_gate(options.scenes, options.seed, progress)
+    with logging_disabled():
+        gate = measure_change_detection(options.scenes, options.seed, progress)
         gate["check_and_compare_ms"] = _cost_ms()
-        reading = await measure_reading(options.readings, options.seed, progress)
+        reading = await measure_ocr_accuracy(options.readings, options.seed, progress)
         latency = await measure_latency(options.events, options.seed, progress)
-        beside = await measure_beside(options.answers, progress) if options.answers else {}
-        looks, peers = measure_hour(options.hours, options.seed, progress)
+        beside = await measure_concurrent_replies(options.answers, progress) if options.answers else {}
+        looks, peers = measure_look_cost(options.hours, options.seed, progress)
     ours: dict[str, Json] = {"gate": gate, "reading": reading, "latency": latency, "hour": looks}
     if beside:
         ours["answers"] = beside
-    return Report(
+    return BenchmarkReport(
         bench="screen",
         machine=machine,
         ours=ours,

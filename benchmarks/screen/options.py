@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ScreenBenchOptions:
     """The choices of one run; the defaults are a whole one.
 
     `scenes`: backgrounds that every transition is tried on; `readings`: screens that are read; `events`: changes whose
@@ -22,6 +22,6 @@ class Options:
     seed: int = 1
 
     @classmethod
-    def quick(cls) -> Options:
+    def quick(cls) -> ScreenBenchOptions:
         """Return a run of some seconds, to see that everything works."""
         return cls(scenes=2, readings=2, events=2, answers=0, hours=1)

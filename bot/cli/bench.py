@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from benchmarks.progress import Progress
-    from benchmarks.report import Report
+    from benchmarks.report import BenchmarkReport
 
 app = typer.Typer(
     name="bench",
@@ -98,9 +98,9 @@ def memory(
 ) -> None:
     """What is left of an evening after 5, 20 and 100 folds, and what remembering costs a reply."""
     from benchmarks.memory.bench import run
-    from benchmarks.memory.options import Options
+    from benchmarks.memory.options import MemoryBenchOptions
 
-    options = Options(
+    options = MemoryBenchOptions(
         folds=folds,
         model_folds=model_folds,
         evenings=evenings,
@@ -147,7 +147,7 @@ def reply(
 ) -> None:
     """How long people wait for an answer, whether it was meant to come, how it stops, and many rooms at once."""
     from benchmarks.reply.bench import run
-    from benchmarks.reply.options import Options
+    from benchmarks.reply.options import ReplyBenchOptions
 
     if unknown := sorted(set(only or ()) - set(REPLY_PARTS)):
         raise typer.BadParameter(f"--only {unknown[0]} is none of {', '.join(REPLY_PARTS)}.")
@@ -160,7 +160,7 @@ def reply(
         "only": tuple(only) if only else None,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
-    options = Options.quick(**chosen) if quick else Options(**chosen)  # type: ignore[arg-type]
+    options = ReplyBenchOptions.quick(**chosen) if quick else ReplyBenchOptions(**chosen)  # type: ignore[arg-type]
     with _shown() as progress:
         report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
     _tell(report, json_file)
@@ -176,28 +176,28 @@ def screen(
     from dataclasses import replace
 
     from benchmarks.screen.bench import run
-    from benchmarks.screen.options import Options
+    from benchmarks.screen.options import ScreenBenchOptions
 
-    options = replace(Options.quick() if quick else Options(), seed=seed)
+    options = replace(ScreenBenchOptions.quick() if quick else ScreenBenchOptions(), seed=seed)
     with _shown() as progress:
         report = asyncio.run(until_stopped(run(options, progress)))
     _tell(report, json_file)
 
 
-def _write(report: Report, json_file: Path | None) -> None:
+def _write(report: BenchmarkReport, json_file: Path | None) -> None:
     if json_file is not None:
         json_file.parent.mkdir(parents=True, exist_ok=True)
         json_file.write_text(report.as_json(), "utf-8")
 
 
-def _tell(report: Report, json_file: Path | None) -> None:
+def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
     from rich.console import Console
 
-    from benchmarks.showing import report_view
+    from benchmarks.report_tables import render_report
 
     # Into a file the tables go as wide as they are.
     out = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
-    out.print(report_view(report))
+    out.print(render_report(report))
     _write(report, json_file)
     if json_file is not None:
         out.print(f"The figures are in {json_file}.", markup=False, soft_wrap=True)

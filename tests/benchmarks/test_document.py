@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.document import BEGIN, END, PAGE, README, documented, kept_results, summed_up
+from benchmarks.document import BEGIN, END, PAGE, README, kept_results, update_page, update_readme
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -40,7 +40,7 @@ REPORT: dict[str, Json] = {
 
 def test_a_result_is_told_in_tables() -> None:
     """Targets with what was reached, who kept what, remarks; what stood there before is gone, the rest stays."""
-    page = documented(f"Before.\n{BEGIN}\nwritten before\n{END}\nAfter.\n", {"memory.json": REPORT})
+    page = update_page(f"Before.\n{BEGIN}\nwritten before\n{END}\nAfter.\n", {"memory.json": REPORT})
     assert page.startswith(f"Before.\n{BEGIN}\n\n### [memory.json](benchmarks/memory.json)\n")
     assert page.endswith(f"- The language model was a small one.\n\n{END}\nAfter.\n")
     assert "written before" not in page
@@ -56,13 +56,13 @@ def test_a_result_is_told_in_tables() -> None:
         "| langchain (1.4.7) | 20 | 9 | 10% | - | - | - | - | 0 | - |",
     ):
         assert line in page
-    assert documented(page, {"memory.json": REPORT}) == page
+    assert update_page(page, {"memory.json": REPORT}) == page
 
 
 def test_a_page_without_its_marks_is_left_alone() -> None:
     """Rather than written somewhere."""
     with pytest.raises(ValueError, match="lacks"):
-        documented("Nothing.", {})
+        update_page("Nothing.", {})
 
 
 def test_documentation_tells_what_the_files_tell() -> None:
@@ -70,6 +70,6 @@ def test_documentation_tells_what_the_files_tell() -> None:
     page = PAGE.read_text("utf-8")
     told = {name: report for name, report in kept_results().items() if f"### [{name}]" in page}
     assert told
-    assert documented(page, told) == page
+    assert update_page(page, told) == page
     readme = README.read_text("utf-8")
-    assert summed_up(readme, kept_results()) == readme
+    assert update_readme(readme, kept_results()) == readme

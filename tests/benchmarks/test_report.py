@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 
 from benchmarks.machine import Machine
-from benchmarks.report import Report, Target, at_least, at_most
+from benchmarks.report import BenchmarkReport, Target, at_least, at_most
 
 MACHINE = Machine("Linux 6", "a processor", 2, 8.0, "3.11.7", "0.1.0", 0.5)
 
 
 def test_json_has_what_is_promised() -> None:
     """Bench, machine, ours, peers and targets are there, each target with name, goal, value and met."""
-    report = Report("memory", MACHINE, {"ledger": {"kept": 0.5}}, {"other": {}}, (at_most("names", "0", 0, 0),))
+    report = BenchmarkReport(
+        "memory", MACHINE, {"ledger": {"kept": 0.5}}, {"other": {}}, (at_most("names", "0", 0, 0),)
+    )
     told = json.loads(report.as_json())
     assert {"bench", "machine", "ours", "peers", "targets"} <= told.keys()
     assert told["targets"] == [{"name": "names", "goal": "0", "value": 0, "met": True}]

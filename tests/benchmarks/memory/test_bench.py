@@ -9,16 +9,18 @@ import pytest
 import structlog
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.memory import bargein, bench, replypath
-from benchmarks.memory.options import Options
-from benchmarks.progress import Silence
+from benchmarks.memory import barge_in as bargein
+from benchmarks.memory import bench
+from benchmarks.memory import reply_path as replypath
+from benchmarks.memory.options import MemoryBenchOptions
+from benchmarks.progress import NoProgress
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from benchmarks.report import Report
+    from benchmarks.report import BenchmarkReport
 
-SMALL = Options(
+SMALL = MemoryBenchOptions(
     folds=2,
     evenings=1,
     turns=60,
@@ -43,9 +45,9 @@ def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.asyncio
 async def test_only_who_is_named_is_heard_and_parts_come_as_they_are_done() -> None:
     """An hour's run that breaks leaves what it had; the whole report doesn't say that it is unfinished."""
-    parts: list[Report] = []
+    parts: list[BenchmarkReport] = []
     before = structlog.get_config()
-    report = await bench.run(SMALL, Silence(), on_part=parts.append)
+    report = await bench.run(SMALL, NoProgress(), on_part=parts.append)
     assert "extractive" in report.ours
     assert "last 50 turns" not in report.peers
     assert len(parts) == 3
@@ -58,4 +60,4 @@ async def test_only_who_is_named_is_heard_and_parts_come_as_they_are_done() -> N
 async def test_name_that_nobody_has_is_told() -> None:
     """With those that can be heard in this run."""
     with pytest.raises(BenchmarkError, match=r"Nobody here is called ledger\. .*extractive"):
-        await bench.run(replace(SMALL, only=("ledger",)), Silence())
+        await bench.run(replace(SMALL, only=("ledger",)), NoProgress())

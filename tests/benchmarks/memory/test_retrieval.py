@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.memory.conversation import Line
+from benchmarks.memory.conversation import ConversationLine
 from benchmarks.memory.retrieval import plain_windows
 
 LINES = [
-    Line("Ada", "Nice weather.", 0.0),
-    Line("Bob", "Is the raid still on Thursday?", 1.0),
-    Line("Ada", "No, it is Friday now.", 2.0),
-    Line("Bob", "Pass the salt.", 3.0),
+    ConversationLine("Ada", "Nice weather.", 0.0),
+    ConversationLine("Bob", "Is the raid still on Thursday?", 1.0),
+    ConversationLine("Ada", "No, it is Friday now.", 2.0),
+    ConversationLine("Bob", "Pass the salt.", 3.0),
 ]
 
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from benchmarks.memory.contenders import Cost
-from benchmarks.memory.finding import Found
-from benchmarks.memory.judge import Tally
-from benchmarks.memory.race import Checkpoint, Course
-from benchmarks.memory.scores import found_scores, kept, scores
+from benchmarks.memory.evaluation import Checkpoint, EvaluationRun
+from benchmarks.memory.fact_judge import FactTally
+from benchmarks.memory.fact_retrieval import FoundFacts
+from benchmarks.memory.scores import found_scores, kept_share, scores
+from benchmarks.memory.systems import FoldCost
 
 
-def course(kept_facts: int, *, names: frozenset[str] = frozenset()) -> Course:
+def course(kept_facts: int, *, names: frozenset[str] = frozenset()) -> EvaluationRun:
     """Return a course with one checkpoint."""
-    tally = Tally(10, kept_facts, 4, 1, kept_facts, 0)
+    tally = FactTally(10, kept_facts, 4, 1, kept_facts, 0)
     checkpoint = Checkpoint(20, 20, 200, tally, tally, 5, 20, 1_000, "Told.")
-    return Course([checkpoint], summaries=20, invented_names=set(names), cost=Cost(fold_s=[1.0, 3.0]))
+    return EvaluationRun([checkpoint], summaries=20, invented_names=set(names), cost=FoldCost(fold_s=[1.0, 3.0]))
 
 
 def test_shares_are_over_facts_not_over_conversations() -> None:
     """Ten of twenty facts, whichever evening they were from."""
     figures = scores([course(8, names=frozenset({"Max"})), course(2)])
-    assert kept(figures, 20) == 0.5
-    assert kept(figures, 100) is None
+    assert kept_share(figures, 20) == 0.5
+    assert kept_share(figures, 100) is None
     assert figures["invented_names"] == ["Max"]
     assert figures["summaries"] == 40
     after = figures["after_folds"]
@@ -32,5 +32,5 @@ def test_shares_are_over_facts_not_over_conversations() -> None:
 
 def test_found_facts_are_summed() -> None:
     """Old values are a share of the corrected facts alone."""
-    told = found_scores([Found(10, 9, 4, 1, 10), Found(10, 10, 0, 0, 10)])
+    told = found_scores([FoundFacts(10, 9, 4, 1, 10), FoundFacts(10, 10, 0, 0, 10)])
     assert told == {"facts": 20, "found": 0.95, "told_or_found": 1.0, "corrected": 4, "old_value_first": 0.25}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.errors import TranscriptFormatError
-from benchmarks.memory.conversation import HumanSummary, Question
+from benchmarks.memory.conversation import HumanSummary, ReferenceQuestion
 from benchmarks.memory.transcripts import read_conversation_file, read_conversations
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def test_locomo(tmp_path: Path) -> None:
     assert made.lines[0].at == datetime(2023, 5, 8, 13, 56, tzinfo=UTC).timestamp()
     assert made.lines[2].at == datetime(2023, 5, 25, 13, 14, tzinfo=UTC).timestamp()
     assert made.questions == (
-        Question("When did Ann move?", "2019", (1,)),
-        Question("Who has a boat?", "Ben", (2, 0)),
+        ReferenceQuestion("When did Ann move?", "2019", (1,)),
+        ReferenceQuestion("Who has a boat?", "Ben", (2, 0)),
     )
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PeerError
-from benchmarks.localmodel import Endpoint
-from benchmarks.memory.conversation import Line
+from benchmarks.local_model import ModelEndpoint
+from benchmarks.memory.conversation import ConversationLine
 from benchmarks.peers.environment import PeerLibrary
 from benchmarks.peers.process import peer_process
 
-ENDPOINT = Endpoint("http://127.0.0.1:9/v1", "none")
+ENDPOINT = ModelEndpoint("http://127.0.0.1:9/v1", "none")
 PYTHON = Path(sys.executable)
 PEER = '''
 """A peer that remembers how often it heard something, and prints all the while."""
@@ -58,11 +58,11 @@ async def test_peer_hears_and_tells(library: PeerLibrary) -> None:
     async with peer_process(library, PYTHON, ENDPOINT) as peer:
         assert peer.version == "peer 1"
         for number in range(3):
-            await peer.hear(Line("Ada", "Hello.", float(number)))
+            await peer.hear(ConversationLine("Ada", "Hello.", float(number)))
         standing = await peer.standing()
         assert (standing.injected, standing.folds, standing.cursor) == ("heard 3", 1, 3)
         assert peer.cost.failures == 2
-        barged = await peer.barge_in([Line("Ada", "Hello.", 0.0)] * 4, turn_s=0.0)
+        barged = await peer.barge_in([ConversationLine("Ada", "Hello.", 0.0)] * 4, turn_s=0.0)
         assert barged == {"asked": 4, "applied": 0, "behind": 7}
 
 
@@ -71,8 +71,8 @@ async def test_failure_of_the_library_is_told(library: PeerLibrary) -> None:
     """With its own words, and the process goes on."""
     async with peer_process(library, PYTHON, ENDPOINT) as peer:
         with pytest.raises(PeerError, match="own failed: RuntimeError: out of ideas"):
-            await peer.hear(Line("Ada", "please fail", 0.0))
-        await peer.hear(Line("Ada", "Hello.", 1.0))
+            await peer.hear(ConversationLine("Ada", "please fail", 0.0))
+        await peer.hear(ConversationLine("Ada", "Hello.", 1.0))
 
 
 @pytest.mark.asyncio
@@ -80,12 +80,12 @@ async def test_death_of_the_library_is_told(library: PeerLibrary) -> None:
     """No answer is an answer."""
     async with peer_process(library, PYTHON, ENDPOINT) as peer:
         with pytest.raises(PeerError, match="own stopped answering"):
-            await peer.hear(Line("Ada", "please crash", 0.0))
+            await peer.hear(ConversationLine("Ada", "please crash", 0.0))
 
 
 @pytest.mark.asyncio
 async def test_peer_that_does_not_open_is_told(library: PeerLibrary) -> None:
     """Already the first request can fail."""
     with pytest.raises(PeerError, match="no such model"):
-        async with peer_process(library, PYTHON, Endpoint("http://127.0.0.1:9/v1", "bad")):
+        async with peer_process(library, PYTHON, ModelEndpoint("http://127.0.0.1:9/v1", "bad")):
             pass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.reply.dialogues import DialogueSet
 from benchmarks.reply.make_misheard import SENTENCES, VOICES, name_in
-from benchmarks.reply.talk import Part
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,5 @@ def test_the_name_is_what_stands_between_the_other_words(text: str, sentence: st
 
 def test_the_parts_share_neither_voices_nor_sentences() -> None:
     """What is held out was never heard in tuning."""
-    assert not set(VOICES[Part.TUNING]) & set(VOICES[Part.HELD_OUT])
-    assert not set(SENTENCES[Part.TUNING]) & set(SENTENCES[Part.HELD_OUT])
+    assert not set(VOICES[DialogueSet.TUNING]) & set(VOICES[DialogueSet.HELD_OUT])
+    assert not set(SENTENCES[DialogueSet.TUNING]) & set(SENTENCES[DialogueSet.HELD_OUT])

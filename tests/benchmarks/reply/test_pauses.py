@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.progress import Silence
-from benchmarks.reply.material import material
-from benchmarks.reply.pauses import Listener, measure_pauses
+from benchmarks.progress import NoProgress
+from benchmarks.reply.pauses import PauseListener, measure_pauses
+from benchmarks.reply.recordings import load_recordings
 from bot.settings import ModelsSettings
 from voice.listening.settings import ListeningSettings
 
@@ -20,14 +20,14 @@ HASTY = ListeningSettings(turn_model="off", end_silence_s=0.25, pause_s=0.1, tai
 PATIENT = ListeningSettings(turn_model="off", end_silence_s=1.0)
 
 
-def listener(listening: ListeningSettings, folder: Path) -> Listener:
+def listener(listening: ListeningSettings, folder: Path) -> PauseListener:
     """Return a listener without the models that have to be brought."""
-    return Listener(ModelsSettings(directory=folder), listening)
+    return PauseListener(ModelsSettings(directory=folder), listening)
 
 
 def test_a_patient_listener_cuts_nothing_and_knows_the_end_late(tmp_path: Path) -> None:
     """One utterance a recording, a second and a little after its voice."""
-    heard = listener(PATIENT, tmp_path).hear(material(None).recordings[0].path)
+    heard = listener(PATIENT, tmp_path).hear(load_recordings(None).recordings[0].path)
     assert (heard.utterances, heard.cuts) == (1, 0)
     assert 1.0 <= heard.end_known_s - heard.end_s < 1.15
     assert [is_end for _, is_end in heard.pauses][-1]
@@ -37,7 +37,7 @@ def test_a_patient_listener_cuts_nothing_and_knows_the_end_late(tmp_path: Path) 
 async def test_a_hasty_listener_cuts_some(tmp_path: Path) -> None:
     """Both are told, over all recordings, and so is that no model was asked."""
     figures = await measure_pauses(
-        material(None).some(6), models=ModelsSettings(directory=tmp_path), listening=HASTY, progress=Silence()
+        load_recordings(None).some(6), models=ModelsSettings(directory=tmp_path), listening=HASTY, progress=NoProgress()
     )
     assert figures["recordings"] == 6
     assert figures["end_of_turn_model"] is False

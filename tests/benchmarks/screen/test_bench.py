@@ -6,40 +6,40 @@ import random
 
 import pytest
 
-from benchmarks.progress import Silence
+from benchmarks.progress import NoProgress
 from benchmarks.screen.bench import run
-from benchmarks.screen.hour import HOUR_S, fixed, hour, ours
-from benchmarks.screen.options import Options
-from benchmarks.screen.transitions import measure_gate, transitions
+from benchmarks.screen.change_detection import generate_transitions, measure_change_detection
+from benchmarks.screen.look_cost import HOUR_S, adaptive_looks, fixed_looks, simulate_hour
+from benchmarks.screen.options import ScreenBenchOptions
 from voice.screen.frame_diff import ChangeKind
 from voice.screen.note_schedule import LookIntervals
 
 
 def test_transitions_are_labelled_and_the_same_again() -> None:
     """Every kind on every scene; a seed makes the same pictures."""
-    pairs = list(transitions(2, 1))
+    pairs = list(generate_transitions(2, 1))
     assert len({each.kind for each in pairs}) * 2 == len(pairs)
-    assert [each.after for each in transitions(2, 1)] == [each.after for each in pairs]
-    assert measure_gate(2, 1, Silence())["right"] == 1.0
+    assert [each.after for each in generate_transitions(2, 1)] == [each.after for each in pairs]
+    assert measure_change_detection(2, 1, NoProgress())["right"] == 1.0
 
 
 def test_an_hour_is_looked_at_both_ways() -> None:
     """Ours looks at the first second and at nothing that stands still; a cut waits for its next look."""
-    seconds = hour(random.Random(1))
+    seconds = simulate_hour(random.Random(1))
     assert len(seconds) == HOUR_S
     still = [ChangeKind.FIRST, *[ChangeKind.SAME] * 99]
     pace = LookIntervals(active_s=10, idle_s=30)
-    assert ours(still, pace).looks == 1
-    assert fixed(still, 10).looks == 10
+    assert adaptive_looks(still, pace).looks == 1
+    assert fixed_looks(still, 10).looks == 10
     cut = [ChangeKind.FIRST, ChangeKind.SAME, ChangeKind.CUT, *[ChangeKind.SAME] * 20]
-    assert ours(cut, pace).cut_waits_s == (1.0,)
-    assert fixed(cut, 10).cut_waits_s == (8.0,)
+    assert adaptive_looks(cut, pace).cut_waits_s == (1.0,)
+    assert fixed_looks(cut, 10).cut_waits_s == (8.0,)
 
 
 @pytest.mark.asyncio
 async def test_a_small_run_has_a_whole_report() -> None:
     """With the real reader."""
-    report = (await run(Options.quick(), Silence())).as_dict()
+    report = (await run(ScreenBenchOptions.quick(), NoProgress())).as_dict()
     assert report["bench"] == "screen"
     assert set(report["ours"]) == {"gate", "reading", "latency", "hour"}  # type: ignore[arg-type]
     met = [target["met"] for target in report["targets"]]  # type: ignore[union-attr,index,call-overload]

@@ -1,0 +1,56 @@
+"""A language model for a benchmark: an endpoint that is there already, or a model file that can be served here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import httpx
+
+from benchmarks.errors import EndpointError
+from bot.models.catalogue import CHAT_QWEN
+from bot.models.directory import ModelDirectory
+from rehearsal.errors import LanguageModelError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEndpoint:
+    """Where a model answers, in OpenAI's way. `local`: it runs on this machine, for this run."""
+
+    base_url: str
+    model: str
+    api_key: str = ""
+    local: bool = False
+
+
+def find_model_file(chosen: Path | None, models_dir: Path) -> Path:
+    """Return the GGUF file to serve: the one that is named, else the pulled one.
+
+    Raises `LanguageModelError` when there is none.
+    """
+    if chosen is not None:
+        if not chosen.is_file():
+            raise LanguageModelError(f"There is no model file {chosen}. Give the path of a GGUF file.")
+        return chosen
+    shelf = ModelDirectory(models_dir)
+    if not shelf.holds(CHAT_QWEN):
+        raise LanguageModelError(
+            f"{CHAT_QWEN.name} is not here. Run `roomtone models pull chat`, or name a GGUF file with --model-file."
+        )
+    return shelf.path(CHAT_QWEN) / CHAT_QWEN.main_file.name
+
+
+async def check_endpoint(endpoint: ModelEndpoint) -> None:
+    """Ask the endpoint for its models. Raises EndpointError when nothing answers."""
+    headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
+    try:
+        async with httpx.AsyncClient(timeout=10.0, headers=headers) as client:
+            answer = await client.get(f"{endpoint.base_url.rstrip('/')}/models")
+            answer.raise_for_status()
+    except httpx.HTTPError as error:
+        raise EndpointError(
+            f"No language model answers at {endpoint.base_url} ({type(error).__name__}). Check the address and the key."
+        ) from error

@@ -1,0 +1,91 @@
+"""Folding while somebody keeps talking over the bot: each reply is begun and cut off at once, all evening long.
+
+The summary takes several turns' time to be made. What counts is how many folds were asked for, how many were
+applied, and how far the summary is behind at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.memory.systems import MAX_INPUT_TOKENS, add_turn, open_roomtone_memory
+from compaction.context.build import build_payload
+from compaction.folding.events import FoldLanded, FoldStarted
+from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.summary.extractive import ExtractiveSummariser
+
+if TYPE_CHECKING:
+    from benchmarks.memory.conversation import RecordedConversation
+    from benchmarks.progress import Progress
+    from compaction.folding.events import CompactionEvent
+    from compaction.settings import CompactionSettings
+    from compaction.summary.port import Fold, FoldRequest
+
+# Five interruptions a summary. In life both are a hundred times slower.
+TURN_S = 0.05
+SUMMARY_S = 0.25
+# How long what is in flight at the end may take.
+SETTLE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class BargeInResult:
+    """What came of it. `behind`: turns before the window that the summary doesn't stand for at the end."""
+
+    turns: int
+    asked: int
+    applied: int
+    behind: int
+
+
+class _SlowSummariser:
+    """The extractive summariser at the pace of a language model."""
+
+    def __init__(self) -> None:
+        self._summariser = ExtractiveSummariser()
+
+    @property
+    def name(self) -> str:
+        return "slow"
+
+    @property
+    def model(self) -> str:
+        return ""
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        await asyncio.sleep(SUMMARY_S)
+        return await self._summariser.fold(request)
+
+
+async def measure_barge_in(
+    conversation: RecordedConversation, settings: CompactionSettings, progress: Progress
+) -> BargeInResult:
+    """Play a conversation in which every reply is talked over."""
+    asked = applied = 0
+
+    def observe(event: CompactionEvent) -> None:
+        nonlocal asked, applied
+        asked += isinstance(event, FoldStarted)
+        applied += isinstance(event, FoldLanded)
+
+    lines = conversation.lines
+    async with open_roomtone_memory(_SlowSummariser(), settings, started_at=lines[0].at, on_event=observe) as contender:
+        memory = contender.memory
+
+        async def reply() -> None:
+            build_payload(memory.context(current=contender.turn, max_input_tokens=MAX_INPUT_TOKENS))
+            # The model thinks; nobody lets it finish.
+            await asyncio.sleep(SETTLE_S)
+
+        for line in lines:
+            contender.turn = await add_turn(memory, line)
+            task = asyncio.create_task(reply(), name="reply that is talked over")
+            await asyncio.sleep(TURN_S)
+            task.cancel()
+            await asyncio.wait({task})
+            progress.advance()
+        await asyncio.wait_for(memory.settle(), SETTLE_S)
+        behind = max(0, memory.total_turns - memory.cursor - RECENT_WINDOW - BATCH_SIZE)
+        return BargeInResult(len(lines), asked, applied, behind)

@@ -1,0 +1,72 @@
+"""Which conversations a run is made with: evenings of both template sets, and whatever was brought along."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.errors import TranscriptFormatError
+from benchmarks.memory.evaluation import folds_possible, turns_needed
+from benchmarks.memory.options import checkpoints
+from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
+from benchmarks.memory.transcripts import read_conversations
+
+if TYPE_CHECKING:
+    from benchmarks.memory.conversation import RecordedConversation
+    from benchmarks.memory.options import MemoryBenchOptions
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedConversation:
+    """One conversation as a contender hears it: judged after each of `folds`, as far as it goes."""
+
+    conversation: RecordedConversation
+    folds: tuple[int, ...]
+
+    @property
+    def turns(self) -> int:
+        """Return how many of its turns are heard."""
+        return turns_needed(max(self.folds))
+
+
+class ConversationSets:
+    """All conversations of one run, by the name of their set.
+
+    Raises TranscriptFormatError when those that were brought along can't be read or are all too short.
+    """
+
+    def __init__(self, options: MemoryBenchOptions) -> None:
+        self._options = options
+        self._brought: dict[str, list[RecordedConversation]] = defaultdict(list)
+        if options.transcripts is not None:
+            for conversation in read_conversations(options.transcripts):
+                if folds_possible(conversation) > 0:
+                    self._brought[conversation.origin].append(conversation)
+            if not self._brought:
+                raise TranscriptFormatError(
+                    f"No conversation in {options.transcripts} has the {turns_needed(1)} turns that one fold needs."
+                )
+
+    def sets(self, *, needs_model: bool) -> dict[str, list[PlannedConversation]]:
+        """Return the sets for who needs a language model (fewer and shorter), or for who doesn't."""
+        options = self._options
+        longest = options.model_folds if needs_model else options.folds
+        count = options.model_evenings if needs_model else options.evenings
+        made = [TemplateSet.HELD_OUT] if needs_model and not options.model_tuning else list(TemplateSet)
+        sets = {
+            templates.value: [
+                PlannedConversation(
+                    generate_evening(options.seed + number, templates, lines=turns_needed(longest)),
+                    checkpoints(longest),
+                )
+                for number in range(count)
+            ]
+            for templates in made
+        }
+        for origin, conversations in self._brought.items():
+            heard = conversations[:count] if needs_model else conversations
+            sets[origin] = [
+                PlannedConversation(each, checkpoints(min(longest, folds_possible(each)))) for each in heard
+            ]
+        return sets

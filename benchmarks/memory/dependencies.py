@@ -1,0 +1,88 @@
+"""What a run brings along: a language model to ask, and the other libraries in environments of their own.
+
+Whatever is missing is told in a sentence, and the run goes on without it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.errors import PeerError
+from benchmarks.local_model import ModelEndpoint, check_endpoint, find_model_file
+from benchmarks.peers.environment import PEERS, peer_python
+from bot.embedding.factory import open_embedder
+from bot.settings import LlmSettings
+from config.load import load
+from rehearsal.errors import LanguageModelError
+from rehearsal.servers.language_model import find_llama, served_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AsyncExitStack
+
+    from benchmarks.memory.options import MemoryBenchOptions
+    from benchmarks.peers.environment import PeerLibrary
+    from benchmarks.progress import Progress
+    from compaction.ports import Embedder
+
+
+async def find_endpoint(
+    options: MemoryBenchOptions, stack: AsyncExitStack, remark: Callable[[str], None], progress: Progress
+) -> ModelEndpoint | None:
+    """Return the model to ask, started if need be and stopped by `stack`; None, with a remark, where there is none.
+
+    Raises EndpointError when an endpoint was named and doesn't answer.
+    """
+    if not options.with_model:
+        remark("No language model was asked for, so only what needs none was measured.")
+        return None
+    if options.base_url:
+        endpoint = ModelEndpoint(options.base_url, options.model or LlmSettings().model, options.api_key)
+        await check_endpoint(endpoint)
+    else:
+        try:
+            model_file = find_model_file(options.model_file, load().models.directory)
+            python = await find_llama(options.llama_python)
+            progress.say(f"loading {model_file.name}")
+            served = await stack.enter_async_context(served_model(python, model_file))
+        except LanguageModelError as error:
+            remark(f"Without a language model only what needs none was measured. {error} Or give --base-url.")
+            return None
+        endpoint = ModelEndpoint(served.base_url, served.name, local=True)
+    remark(f"The language model was {endpoint.model}, for all who ask one.")
+    return endpoint
+
+
+async def find_pythons(
+    options: MemoryBenchOptions, stack: AsyncExitStack, remark: Callable[[str], None], progress: Progress
+) -> dict[PeerLibrary, Path]:
+    """Return the interpreters of the other libraries that could be installed; a remark for each that could not."""
+    if not options.peers:
+        remark("Other libraries were left out.")
+        return {}
+    parent = options.peers_dir
+    if parent is None:
+        parent = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-peers-")))
+    pythons: dict[PeerLibrary, Path] = {}
+    for library in PEERS:
+        try:
+            pythons[library] = await peer_python(library, parent.absolute(), progress)
+        except PeerError as error:
+            remark(str(error))
+    return pythons
+
+
+async def find_embedder(
+    options: MemoryBenchOptions, stack: AsyncExitStack, remark: Callable[[str], None]
+) -> Embedder | None:
+    """Return the embedder of the settings, closed by `stack`; None, with a remark, where there is none."""
+    settings = load()
+    if not options.embeddings:
+        remark("Memory search was measured without embeddings.")
+        return None
+    embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
+    if embedder is None:
+        remark("Memory search was measured without embeddings; `roomtone models pull embed` brings a local model.")
+    return embedder

@@ -1,0 +1,175 @@
+"""One contender through one conversation, judged on the way.
+
+At each checkpoint everybody is asked about the same turns: after n folds of ten turns those before 10 n, with the
+52 after them still word for word in everybody's window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from benchmarks.memory.fact_judge import EMPTY_TALLY, FactJudge, FactTally
+from benchmarks.memory.invented_entities import SourceText
+from benchmarks.memory.systems import MAX_INPUT_TOKENS, RoomtoneMemory, format_line, payload_tokens
+from benchmarks.memory.text_matching import mentions_any
+from compaction.errors import ContextOverflowError
+from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.summary.ledger import MAX_SUMMARY_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from benchmarks.memory.conversation import PlantedFact, RecordedConversation
+    from benchmarks.memory.systems import FoldCost, MemorySystem, StoredSegments
+    from benchmarks.progress import Progress
+
+# One turn more than the first compaction needs: some libraries count the summary as a message.
+_SLACK_TURNS = 2
+# Tight ones too: under the smallest not even the newest turns fit, and what is sent must still keep to it.
+_BUDGETS_TOKENS = (1_024, 2_048, 4_096, MAX_INPUT_TOKENS)
+_SENTENCE_ENDS = (".", "!", "?", "…", '"', "”", ")")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What was found after so many folds. `entities` of `entities_due` names and values of the facts stood in the text
+    at all; `stored` is None for who stores nothing."""
+
+    folds_due: int
+    folds: int
+    cursor: int
+    injected: FactTally
+    stored: FactTally | None
+    entities: int
+    entities_due: int
+    raw_chars: int
+    text: str
+
+
+@dataclass(slots=True)
+class EvaluationRun:
+    """What a contender did in one conversation. `summaries` were looked at, every one that was made."""
+
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    summaries: int = 0
+    overlong: int = 0
+    unfinished: int = 0
+    payloads: int = 0
+    payloads_over_budget: int = 0
+    payloads_refused: int = 0
+    invented_names: set[str] = field(default_factory=set)
+    invented_numbers: set[str] = field(default_factory=set)
+    cost: FoldCost | None = None
+
+
+def turns_needed(folds: int) -> int:
+    """Return how many turns a conversation must have for so many folds."""
+    return RECENT_WINDOW + _SLACK_TURNS + folds * BATCH_SIZE
+
+
+def folds_possible(conversation: RecordedConversation) -> int:
+    """Return how many folds a conversation is long enough for."""
+    return max(0, (len(conversation.lines) - RECENT_WINDOW - _SLACK_TURNS) // BATCH_SIZE)
+
+
+async def evaluate(
+    contender: MemorySystem,
+    conversation: RecordedConversation,
+    folds: Sequence[int],
+    progress: Progress,
+    *,
+    claims: bool = True,
+    on_checkpoint: Callable[[Checkpoint], Awaitable[None]] | None = None,
+) -> EvaluationRun:
+    """Let a contender hear a conversation and judge it at each of `folds`.
+
+    `claims`: its text is a summary, so its names and numbers are checked and its length counts. `on_checkpoint` is
+    called while the contender stands there.
+    """
+    judge = FactJudge(conversation.facts, conversation.speakers)
+    ends = {turns_needed(count): count for count in folds}
+    said = SourceText(conversation.speakers)
+    course = EvaluationRun()
+    last = ""
+    for number, line in enumerate(conversation.lines[: max(ends)], start=1):
+        said.add(format_line(line))
+        await contender.hear(line)
+        progress.advance()
+        if number > RECENT_WINDOW and claims:
+            standing = await contender.standing()
+            if standing.injected and standing.injected != last:
+                last = standing.injected
+                _look_at(last, said, course)
+        if number % BATCH_SIZE == 0 and isinstance(contender, RoomtoneMemory):
+            _look_at_payloads(contender, course)
+        if number in ends:
+            checkpoint = await _checkpoint(contender, conversation, judge, ends[number], claims=claims)
+            course.checkpoints.append(checkpoint)
+            if on_checkpoint is not None:
+                await on_checkpoint(checkpoint)
+    course.cost = contender.cost
+    return course
+
+
+def _look_at(summary: str, said: SourceText, course: EvaluationRun) -> None:
+    course.summaries += 1
+    course.overlong += len(summary) > MAX_SUMMARY_CHARS
+    course.unfinished += not summary.rstrip().endswith(_SENTENCE_ENDS)
+    invented = said.inventions(summary[:MAX_SUMMARY_CHARS])
+    course.invented_names.update(invented.names)
+    course.invented_numbers.update(invented.numbers)
+
+
+def _look_at_payloads(memory: RoomtoneMemory, course: EvaluationRun) -> None:
+    for budget in _BUDGETS_TOKENS:
+        course.payloads += 1
+        try:
+            course.payloads_over_budget += payload_tokens(memory, max_input_tokens=budget) > budget
+        except ContextOverflowError:
+            course.payloads_refused += 1
+
+
+async def _checkpoint(
+    contender: MemorySystem, conversation: RecordedConversation, judge: FactJudge, folds: int, *, claims: bool
+) -> Checkpoint:
+    standing = await contender.standing()
+    # Who is behind still has the turns word for word.
+    cursor = min(folds * BATCH_SIZE, standing.cursor)
+    due = judge.due(cursor, turns_needed(folds))
+    text = standing.injected[:MAX_SUMMARY_CHARS] if claims else standing.injected
+    stored = await contender.stored()
+    entities = list(_entities(due, cursor))
+    return Checkpoint(
+        folds_due=folds,
+        folds=standing.folds,
+        cursor=cursor,
+        injected=judge.tally(text, due, cursor),
+        stored=None if stored is None else _stored_tally(judge, stored, due, cursor),
+        entities=sum(mentions_any(text, entity) for entity in entities),
+        entities_due=len(entities),
+        raw_chars=len(standing.injected) if claims else 0,
+        text=text,
+    )
+
+
+def _stored_tally(judge: FactJudge, stored: StoredSegments, due: Sequence[PlantedFact], cursor: int) -> FactTally:
+    """Return what is kept anywhere, with the old values that nothing marks as replaced."""
+    holding = judge.tally(stored.holding, due, cursor)
+    return replace(judge.tally(stored.everything, due, cursor), stale=holding.stale)
+
+
+def _entities(due: Iterable[PlantedFact], cursor: int) -> Iterable[tuple[str, ...]]:
+    for fact in due:
+        holds = fact.known_at(cursor)
+        if holds is not None:
+            yield (fact.key,)
+            yield holds.value
+
+
+def sum_tallies(tallies: Iterable[FactTally]) -> FactTally:
+    """Return all tallies together."""
+    total = EMPTY_TALLY
+    for tally in tallies:
+        total += tally
+    return total

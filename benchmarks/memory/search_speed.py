@@ -1,0 +1,75 @@
+"""How long a memory search takes in 100,000 turns, through the store that the bot uses."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
+from benchmarks.stats import percentile
+
+if TYPE_CHECKING:
+    from benchmarks.memory.retrieval import Retriever
+    from benchmarks.progress import Progress
+    from benchmarks.report import Json
+
+_EVENING_LINES = 2_000
+_QUERIES = 300
+_QUOTES = 10
+_PIECE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FilledIndex:
+    """What was taken in: how many turns in how many seconds, and questions about them."""
+
+    turns: int
+    seconds: float
+    questions: tuple[str, ...]
+
+
+async def fill_index(retriever: Retriever, turns: int, progress: Progress) -> FilledIndex:
+    """Take in so many turns of made-up evenings."""
+    progress.step(f"taking in {turns} turns", total=turns)
+    questions: list[str] = []
+    started = time.perf_counter()
+    for seed in range(-(-turns // _EVENING_LINES)):
+        made = generate_evening(1_000 + seed, TemplateSet.TUNING, lines=_EVENING_LINES)
+        questions.extend(fact.question for fact in made.facts)
+        lines = made.lines[: turns - seed * _EVENING_LINES]
+        for first in range(0, len(lines), _PIECE):
+            await retriever.add(lines[first : first + _PIECE])
+            progress.advance(len(lines[first : first + _PIECE]))
+    asked = list(dict.fromkeys(questions))
+    # From all evenings, not the first ones alone.
+    Random(0).shuffle(asked)  # noqa: S311 - the same questions each time
+    return FilledIndex(turns, round(time.perf_counter() - started, 1), tuple(asked[:_QUERIES]))
+
+
+async def measure_search_speed(retriever: Retriever, filled: FilledIndex, progress: Progress) -> dict[str, Json]:
+    """Return what a search takes in what was taken in."""
+    progress.step(f"search in {filled.turns} turns", total=len(filled.questions))
+    times_ms: list[float] = []
+    # What it would take on an idle machine, all threads together.
+    cpu_ms: list[float] = []
+    # What is read once and held in memory is read before somebody waits for it.
+    await retriever.search(filled.questions[0], limit=_QUOTES)
+    for question in filled.questions:
+        begun, worked = time.perf_counter(), time.process_time()
+        await retriever.search(question, limit=_QUOTES)
+        times_ms.append((time.perf_counter() - begun) * 1000)
+        cpu_ms.append((time.process_time() - worked) * 1000)
+        progress.advance()
+    return {
+        "retriever": retriever.name,
+        "turns": filled.turns,
+        "queries": len(times_ms),
+        "added_s": filled.seconds,
+        "p50_ms": round(percentile(times_ms, 0.5), 2),
+        "p95_ms": round(percentile(times_ms, 0.95), 2),
+        "max_ms": round(max(times_ms), 2),
+        "cpu_p50_ms": round(percentile(cpu_ms, 0.5), 2),
+        "cpu_p95_ms": round(percentile(cpu_ms, 0.95), 2),
+    }

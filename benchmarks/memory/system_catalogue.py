@@ -1,0 +1,106 @@
+"""Who takes part: name, side, what it needs, and how it enters a conversation."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from benchmarks.memory.systems import LastTurnsBaseline, open_roomtone_memory
+from benchmarks.peers.process import peer_process
+from bot.llm.openai_chat import OpenAIChat
+from bot.settings import LlmSettings
+from bot.wiring.summariser import choose_summariser
+from compaction.model import Strategy
+from compaction.settings import CompactionSettings, SummariserKind
+from compaction.summary.extractive import ExtractiveSummariser
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from benchmarks.local_model import ModelEndpoint
+    from benchmarks.memory.systems import MemorySystem
+    from benchmarks.peers.environment import PeerLibrary
+
+# A fold may take its time here: a small model on a busy machine is slow, and that is not what is measured.
+MODEL_TIMEOUT_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSpec:
+    """One contender. `ours`: it is Roomtone's; `claims`: its text is a summary, and can be wrong.
+
+    `enter` is given when the conversation starts, in UTC epoch seconds.
+    """
+
+    name: str
+    ours: bool
+    needs_model: bool
+    enter: Callable[[float], AbstractAsyncContextManager[MemorySystem]]
+    claims: bool = True
+
+
+def systems_without_model() -> tuple[SystemSpec, ...]:
+    """Return who needs no language model."""
+    return (
+        SystemSpec("extractive", ours=True, needs_model=False, enter=_extractive),
+        SystemSpec("last 50 turns", ours=False, needs_model=False, enter=_last_turns, claims=False),
+    )
+
+
+def roomtone_systems(endpoint: ModelEndpoint) -> tuple[SystemSpec, ...]:
+    """Return our own who ask the model at this endpoint: one a strategy."""
+    return tuple(_strategy_entrant(strategy, endpoint) for strategy in Strategy)
+
+
+def _strategy_entrant(strategy: Strategy, endpoint: ModelEndpoint) -> SystemSpec:
+    settings = CompactionSettings(timeout_s=MODEL_TIMEOUT_S, strategy=strategy)
+
+    @asynccontextmanager
+    async def enter(started_at: float) -> AsyncIterator[MemorySystem]:
+        async with (
+            OpenAIChat(_llm_settings(endpoint)) as model,
+            open_roomtone_memory(
+                choose_summariser(SummariserKind.LLM, model, settings), settings, started_at=started_at
+            ) as memory,
+        ):
+            yield memory
+
+    return SystemSpec(strategy.value, ours=True, needs_model=True, enter=enter)
+
+
+def peer_system(library: PeerLibrary, python: Path, endpoint: ModelEndpoint) -> SystemSpec:
+    """Return another library, asking the model at this endpoint."""
+
+    @asynccontextmanager
+    async def enter(started_at: float) -> AsyncIterator[MemorySystem]:
+        del started_at
+        async with peer_process(library, python, endpoint) as peer:
+            yield peer
+
+    return SystemSpec(library.name, ours=False, needs_model=True, enter=enter)
+
+
+def _llm_settings(endpoint: ModelEndpoint) -> LlmSettings:
+    return LlmSettings(
+        base_url=endpoint.base_url,
+        model=endpoint.model,
+        api_key=SecretStr(endpoint.api_key) if endpoint.api_key else None,
+        total_timeout_s=MODEL_TIMEOUT_S,
+    )
+
+
+@asynccontextmanager
+async def _extractive(started_at: float) -> AsyncIterator[MemorySystem]:
+    async with open_roomtone_memory(ExtractiveSummariser(), CompactionSettings(), started_at=started_at) as memory:
+        yield memory
+
+
+@asynccontextmanager
+async def _last_turns(started_at: float) -> AsyncIterator[MemorySystem]:
+    del started_at
+    yield LastTurnsBaseline()

@@ -1,0 +1,55 @@
+"""The other end of `benchmarks.peers.process`, in a peer's own environment: JSON lines in, JSON lines out.
+
+Run as `python peer_server.py MODULE`; the module beside this file has `async def open_peer(request) -> peer`, and the peer
+has `hear`, `standing`, `barge_in` and `close`. Nothing of Roomtone is imported here: it isn't installed there.
+
+    {"op": "open", "base_url", "model", "api_key", "max_chars", "recent", "batch"} -> {"version"}
+    {"op": "hear", "text", "by_bot"}                                 -> {}   when everything due is folded
+    {"op": "standing"}                                               -> {"summary", "folds", "failures", "messages"}
+    {"op": "barge_in", "turns": [{"text", "by_bot"}], "turn_s"}       -> {"asked", "applied", "behind"}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import sys
+from typing import Any
+
+
+async def serve(module_name: str, answers: int) -> None:
+    """Answer requests until stdin ends. A failure is answered, not raised: `{"error"}`."""
+    module = importlib.import_module(module_name)
+    peer: Any = None
+    try:
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            request = json.loads(line)
+            try:
+                match request.pop("op"):
+                    case "open":
+                        peer = await module.open_peer(request)
+                        answer = {"version": peer.version}
+                    case "hear":
+                        await peer.hear(request["text"], by_bot=request["by_bot"])
+                        answer = {}
+                    case "standing":
+                        answer = await peer.standing()
+                    case "barge_in":
+                        answer = await peer.barge_in(request["turns"], request["turn_s"])
+                    case other:
+                        answer = {"error": f"unknown request {other}"}
+            except Exception as error:  # noqa: BLE001 - whatever a library raises is its answer
+                answer = {"error": f"{type(error).__name__}: {error}"[:500]}
+            os.write(answers, (json.dumps(answer) + "\n").encode())
+    finally:
+        if peer is not None:
+            await peer.close()
+
+
+if __name__ == "__main__":
+    # Libraries print; only answers may go where answers are read.
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    asyncio.run(serve(sys.argv[1], channel))

@@ -1,0 +1,73 @@
+"""Four people speaking at the same time: how long after the end of each utterance its text stands."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.reply.room import open_room
+from benchmarks.reply.spread import spread
+from benchmarks.stats import share_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.progress import Progress
+    from benchmarks.reply.recordings import SpeechRecording
+    from benchmarks.reply.room import BenchmarkRoom
+    from benchmarks.report import Json
+
+SPEAKERS = 4
+# People take a breath between two things that they say; and do not begin in step.
+_GAP_S = 1.5
+_STAGGER_S = 0.9
+# The last words become text within this.
+_SETTLE_S = 10.0
+
+
+async def measure_speakers(
+    recordings: Sequence[SpeechRecording], *, settings: Mapping[str, object], progress: Progress
+) -> dict[str, Json]:
+    """Let four people say the recordings, each their share, and take the times of the bot's own log lines."""
+    progress.step("four people at the same time", total=len(recordings))
+    async with open_room(people=SPEAKERS, settings=settings) as room:
+        begun, worked = time.monotonic(), time.process_time()
+        async with asyncio.TaskGroup() as group:
+            for person in range(SPEAKERS):
+                share = recordings[person::SPEAKERS]
+                group.create_task(_talk(room, person, share, progress), name=f"speaker-{person}")
+        cpu_share = (time.process_time() - worked) / (time.monotonic() - begun)
+        await room.record.until(lambda: _texts(room) >= len(recordings), timeout_s=_SETTLE_S)
+        lines = [line for line in room.lines if line.get("event") == "utterance_transcribed"]
+        dropped = [str(line.get("reason")) for line in room.lines if line.get("event") == "utterance_dropped"]
+        troubles = room.troubles
+    return {
+        "recordings": len(recordings),
+        "utterances": len(lines),
+        "dropped": {reason: dropped.count(reason) for reason in sorted(set(dropped))},
+        # From when the end of the speech was sure to its text: what the recogniser and its queue cost.
+        "final_text_ms": spread([_ms(line, "queue_ms") + _ms(line, "recognise_ms") for line in lines]),
+        "end_of_speech_to_text_ms": spread([_ms(line, "end_to_text_ms") for line in lines]),
+        "in_the_model_ms": spread([_ms(line, "compute_ms") for line in lines]),
+        "recognised_ahead": share_of(sum(bool(line.get("ahead")) for line in lines), len(lines)),
+        # Of one core, of the whole process: bot, local Discord and people.
+        "cpu_share": round(cpu_share, 3),
+        "warned_of": [*troubles],
+    }
+
+
+async def _talk(room: BenchmarkRoom, person: int, share: Sequence[SpeechRecording], progress: Progress) -> None:
+    await asyncio.sleep(_STAGGER_S * person)
+    for recording in share:
+        await room.say(recording.path, person=person)
+        progress.advance()
+        await asyncio.sleep(_GAP_S)
+
+
+def _texts(room: BenchmarkRoom) -> int:
+    return sum(one.dropped_reason is None for one in room.record.heard)
+
+
+def _ms(line: Mapping[str, Any], name: str) -> float:
+    return float(line.get(name, 0.0))

@@ -1,0 +1,148 @@
+"""Does it answer when it is meant, and only then? The decider that a room has, over scripted talks, turn by turn.
+
+Nothing is heard or spoken here: texts are as a recogniser wrote them, and an answer takes the time that answers take.
+A model that is asked may still stay silent; what it would do is not counted in anybody's favour.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from benchmarks.reply.dialogues import ANSWER_S, DialogueSet, ReplyExpected, load_dialogues
+from benchmarks.stats import share_of
+from bot.brain.decider import HeardText, Situation, decide
+from bot.brain.silence_requests import asks_for_silence
+from bot.brain.wakeword import mentions_name, strip_name
+from bot.participation.engagement import Engagement
+from bot.participation.settings import ParticipationSettings
+from bot.settings import BrainSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from benchmarks.reply.dialogues import Dialogue, DialogueLine
+    from benchmarks.report import Json
+
+# Of each kind of mistake so many examples are told.
+_EXAMPLES = 24
+
+
+class Responder(Protocol):
+    """Whoever decides in one talk. Told every line in order."""
+
+    def hears(self, line: DialogueLine) -> bool:
+        """Return whether the bot answers this line, and assume that it then does."""
+
+
+@dataclass(slots=True)
+class DecisionCounts:
+    """What was decided. `missed` and `unwanted` are texts by kind; `company_s`: time in which not all was for it."""
+
+    owed: Counter[str] = field(default_factory=Counter)
+    answered: Counter[str] = field(default_factory=Counter)
+    unowed: Counter[str] = field(default_factory=Counter)
+    unwanted: Counter[str] = field(default_factory=Counter)
+    mistakes: list[str] = field(default_factory=list)
+    company_s: float = 0.0
+
+    @property
+    def recall(self) -> float | None:
+        """Return which share of what was for it was answered."""
+        return share_of(self.answered.total(), self.owed.total())
+
+    @property
+    def unwanted_in_10_min(self) -> float | None:
+        """Return how many answers nobody had asked for came in ten minutes of company."""
+        return round(self.unwanted.total() * 600 / self.company_s, 3) if self.company_s else None
+
+    def note(self, line: DialogueLine, *, answers: bool) -> None:
+        """Take note of one decision."""
+        if line.owed is ReplyExpected.YES:
+            self.owed[line.kind] += 1
+            self.answered[line.kind] += answers
+        elif line.owed is ReplyExpected.NO:
+            self.unowed[line.kind] += 1
+            self.unwanted[line.kind] += answers
+        if (line.owed is ReplyExpected.YES and not answers) or (line.owed is ReplyExpected.NO and answers):
+            self.mistakes.append(f"{'unwanted' if answers else 'missed'}, {line.kind}: {line.text}")
+
+    def figures(self, *, examples: bool) -> dict[str, Json]:
+        """Return them for the report. `examples`: with what was decided wrongly, which is for tuning."""
+        told: dict[str, Json] = {
+            "utterances": self.owed.total() + self.unowed.total(),
+            "owed": self.owed.total(),
+            "recall": self.recall,
+            "unwanted": self.unwanted.total(),
+            "minutes_of_company": round(self.company_s / 60, 1),
+            "unwanted_in_10_min": self.unwanted_in_10_min,
+            "answered_of_owed": {kind: f"{self.answered[kind]} of {self.owed[kind]}" for kind in sorted(self.owed)},
+            "unwanted_of": {kind: f"{self.unwanted[kind]} of {self.unowed[kind]}" for kind in sorted(self.unowed)},
+        }
+        if examples:
+            mistakes: list[Json] = list(dict.fromkeys(self.mistakes))
+            told["mistakes"] = mistakes[:_EXAMPLES]
+        return told
+
+
+class RoomtoneDecider:
+    """The bot's own decider in one talk, with the settings that it has out of the box."""
+
+    def __init__(self, talk: Dialogue) -> None:
+        self._talk = talk
+        self._wake_names = BrainSettings().wake_names
+        self._engagement = Engagement(window_s=ParticipationSettings().engagement_s)
+        everybody = dict.fromkeys((*talk.people, *talk.bots, *(line.speaker for line in talk.lines)))
+        self._ids = {name: number for number, name in enumerate(everybody)}
+
+    def hears(self, line: DialogueLine) -> bool:
+        """See `Responder.hears`."""
+        speaker_id = self._ids[line.speaker]
+        situation = Situation(
+            people=len(self._talk.people),
+            wake_names=self._wake_names,
+            other_names=tuple(name for name in self._ids if name != line.speaker),
+            engaged=self._engagement.engaged(speaker_id, at=line.started_s),
+        )
+        if self._is_hushed(line, engaged=situation.engaged):
+            # Whoever calls it by name later has let it talk again before.
+            self._engagement.ends_for_all()
+            return False
+        decision = decide(HeardText(line.text, by_bot=line.by_bot), situation)
+        self._engagement.heard(speaker_id, line.text, decision)
+        if decision.answer:
+            self._engagement.answered(speaker_id, "So it is.", now=line.ended_s + ANSWER_S)
+        return decision.answer
+
+    def _is_hushed(self, line: DialogueLine, *, engaged: bool) -> bool:
+        """Return whether the bot is told to be silent, by somebody it listens to."""
+        has_its_ear = engaged or mentions_name(line.text, self._wake_names)
+        return not line.by_bot and has_its_ear and asks_for_silence(strip_name(line.text, self._wake_names))
+
+
+def score_dialogues(all_talks: Iterable[Dialogue], room_of: Callable[[Dialogue], Responder]) -> DecisionCounts:
+    """Let a room of its own hear each talk, and return what was decided."""
+    verdicts = DecisionCounts()
+    for talk in all_talks:
+        room = room_of(talk)
+        ignored: set[str] = set()
+        for line in talk.lines:
+            answers = room.hears(line)
+            # Nobody goes on with a bot that has not answered them.
+            if line.kind == "follow_up" and line.speaker in ignored:
+                continue
+            verdicts.note(line, answers=answers)
+            if line.owed is ReplyExpected.YES:
+                (ignored.discard if answers else ignored.add)(line.speaker)
+        if len(talk.people) > 1:
+            verdicts.company_s += talk.duration_s
+    return verdicts
+
+
+def measure_decisions() -> dict[str, Json]:
+    """Return the figures of both parts; of the held-out one only counts, so that nobody tunes to it."""
+    return {
+        part.value: score_dialogues(load_dialogues(part), RoomtoneDecider).figures(examples=part is DialogueSet.TUNING)
+        for part in DialogueSet
+    }

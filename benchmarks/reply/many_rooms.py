@@ -1,0 +1,181 @@
+"""The outside of many rooms: a local Discord and a person in each, and the process in which the one bot is.
+
+The person listens, and says something again and again, so that the bot's recogniser has work; the bot is told to
+speak through it. Times are taken where packets reach the media server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import sys
+import tempfile
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.errors import BenchmarkError
+from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.clip import Clip
+from rehearsal.people.person import Person
+from rehearsal.servers.chat import MODEL, ChatConduct, LocalChatServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from rehearsal.discord.arrivals import Arrival
+
+_PERSON_ID = 2001
+_FIRST_GUILD_ID, _FIRST_CHANNEL_ID = 5001, 6001
+# Loading the models on a busy machine takes the longest.
+_ANSWER_TIMEOUT_S = 120.0
+_STOP_TIMEOUT_S = 30.0
+_SOUND_TIMEOUT_S = 20.0
+# A person says something again after this long: with ten rooms the recogniser is asked about once a second.
+_SAY_EVERY_S = 8.0
+# Every answer lasts longer than the whole measurement.
+_SENTENCE = "Then we went on along the river, and whoever was tired sat down under a tree and looked at the water. "
+_SENTENCES = 150
+# Nobody's words end an answer here: what is measured is a bot that speaks.
+_SETTINGS = {
+    "llm.model": MODEL,
+    "compaction.summariser": "extractive",
+    "speaking.engine": "piper",
+    "speaking.duck_after_s": 5.0,
+    "speaking.stop_after_s": 30.0,
+    "room.notice": "",
+}
+
+
+class ManyRooms:
+    """All rooms that are open by now. `arrivals`: the bot's packets of each, in order."""
+
+    def __init__(self, stack: AsyncExitStack, process: asyncio.subprocess.Process, clip: Clip, model_url: str) -> None:
+        self._stack = stack
+        self._process = process
+        self._clip = clip
+        self._settings = {**_SETTINGS, "llm.base_url": model_url}
+        self._people: list[Person] = []
+        self._saying: list[asyncio.Task[None]] = []
+        self.arrivals: list[list[Arrival]] = []
+
+    async def open_another(self, data_dir: Path) -> None:
+        """Open one more room and return when the bot speaks in it. Raises `BenchmarkError`."""
+        number = len(self._people)
+        discord = await self._stack.enter_async_context(LocalDiscord(guild=_guild(number)))
+        kept: list[Arrival] = []
+
+        def keep(arrival: Arrival) -> None:
+            if arrival.user_id == ROOMTONE_BOT_ID:
+                kept.append(arrival)
+
+        discord.watch_arrivals(keep)
+        person = await self._stack.enter_async_context(_person(discord))
+        where = {
+            "token": f"{ROOMTONE_BOT_ID}.local.benchmark",
+            "api_base": discord.api_base,
+            "gateway": discord.gateway_url,
+            "ca_file": str(discord.certificate_path),
+            "guild_id": discord.guild.id,
+            "channel_id": discord.guild.voice_channels[0].id,
+        }
+        if number == 0:
+            settings = {**self._settings, "storage.data_dir": str(data_dir)}
+            await self.ask(op="start", settings=settings, discord=where)
+        else:
+            await self.ask(op="enter", discord=where)
+        await person.meet(ROOMTONE_BOT_ID)
+        self._people.append(person)
+        self.arrivals.append(kept)
+        saying = asyncio.create_task(self._go_on_saying(person), name=f"person-of-room-{number}")
+        self._saying.append(saying)
+        await person.wait_for_sound(ROOMTONE_BOT_ID, since=0.0, timeout_s=_SOUND_TIMEOUT_S)
+
+    async def _go_on_saying(self, person: Person) -> None:
+        while True:
+            await person.say(self._clip)
+            await asyncio.sleep(_SAY_EVERY_S)
+
+    async def ask(self, **request: object) -> dict[str, Any]:
+        """Ask the bot's process. Raises `BenchmarkError`."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write((json.dumps(request) + "\n").encode())
+            async with asyncio.timeout(_ANSWER_TIMEOUT_S):
+                await self._process.stdin.drain()
+                answer = json.loads(await self._process.stdout.readline())
+        except (OSError, TimeoutError, ValueError) as error:
+            raise BenchmarkError(f"The process with the rooms stopped answering ({type(error).__name__}).") from error
+        if "error" in answer:
+            raise BenchmarkError(f"The rooms could not be opened: {answer['error']}")
+        assert isinstance(answer, dict)
+        return answer
+
+    async def hush(self) -> None:
+        """Let nobody say anything more."""
+        for saying in self._saying:
+            saying.cancel()
+        await asyncio.gather(*self._saying, return_exceptions=True)
+
+
+@asynccontextmanager
+async def open_many_rooms(clip: Path) -> AsyncIterator[tuple[ManyRooms, Path]]:
+    """Lend rooms, none of them open yet, and a folder for the bot's data. `clip`: what people say, again and again."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-rooms-")))
+        model = await stack.enter_async_context(LocalChatServer(ChatConduct(answer=lambda _: _SENTENCE * _SENTENCES)))
+        sound = await asyncio.to_thread(Clip.load, clip)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "benchmarks.reply.many_rooms_process",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        rooms = ManyRooms(stack, process, sound, model.base_url)
+        try:
+            yield rooms, folder
+        finally:
+            await rooms.hush()
+            await _stop(process)
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    assert process.stdin is not None
+    process.stdin.write(b'{"op": "stop"}\n')
+    process.stdin.close()
+    try:
+        async with asyncio.timeout(_STOP_TIMEOUT_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def _person(discord: LocalDiscord) -> Person:
+    async def join() -> Mapping[str, object]:
+        credentials = await discord.join(_PERSON_ID)
+        return {"state": credentials.state, "server": credentials.server}
+
+    async def leave() -> None:
+        await discord.leave(_PERSON_ID)
+
+    trusted = ssl.create_default_context(cafile=str(discord.certificate_path))
+    return Person(user_id=_PERSON_ID, name="Ada", join=join, leave=leave, tls=trusted)
+
+
+def _guild(number: int) -> GuildSpec:
+    channel_id = _FIRST_CHANNEL_ID + 10 * number
+    return GuildSpec(
+        id=_FIRST_GUILD_ID + number,
+        voice_channels=(Channel(channel_id, "Evening"),),
+        text_channel=Channel(channel_id + 1, "chat"),
+        people=(Member(_PERSON_ID, "Ada"),),
+        bots=(Member(ROOMTONE_BOT_ID, "Roomtone"),),
+    )

@@ -1,0 +1,171 @@
+"""One bot in many rooms, in its own process (`python -m benchmarks.reply.many_rooms_process`), measured from outside.
+
+Each room is in a local Discord of its own, which the process that started this one holds. The bot is the real one;
+rooms but the first have their own connection to their Discord and share everything else. JSON lines both ways:
+
+    {"op": "start", "settings": {...}, "discord": {...}}    -> {"ok": true}    the bot runs and is in its first room
+    {"op": "enter", "discord": {...}}                       -> {"ok": true}    it is in one more
+    {"op": "busy", "block_ms": 40, "share": 0.4}            -> {"ok": true}    from now on its loop is blocked so
+    {"op": "figures"}                                       -> {"rss_mb", "cpu_s", "threads"}
+    {"op": "stop"}                                          -> {"ok": true}    and the process ends
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from contextlib import AsyncExitStack
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from pydantic import SecretStr
+
+from bot.app import Running, running_bot
+from bot.cli.environment import local_zone
+from bot.discord.client import connected
+from bot.wiring.settings import BotSettings
+from config.load import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bot.discord.client import RoomtoneClient
+    from bot.settings import DiscordSettings
+
+    Fields = Mapping[str, Any]
+
+_PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+class ManyRoomsBot:
+    """The bot and its rooms. Everything it holds is on `stack`."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self._stack = stack
+        self._parts: BotSettings | None = None
+        self._running: Running | None = None
+        self._blocking: asyncio.Task[None] | None = None
+
+    async def start(self, settings: Fields, discord: Fields) -> None:
+        """Start the bot and enter its first room."""
+        own = {
+            "discord.token": discord["token"],
+            "discord.api_base": discord["api_base"],
+            "discord.gateway": discord["gateway"],
+            "discord.ca_file": discord["ca_file"],
+        }
+        loaded = load(overrides={**settings, **own})
+        self._parts = BotSettings(**{field.name: getattr(loaded, field.name) for field in fields(BotSettings)})
+        self._running = await self._stack.enter_async_context(
+            running_bot(self._parts, observe=lambda event: None, rejoin=False, zone=local_zone())
+        )
+        await self._join(self._running.client, discord)
+
+    async def enter(self, discord: Fields) -> None:
+        """Enter one more room, in a Discord of its own."""
+        assert self._parts is not None, "started before"
+        assert self._running is not None, "started before"
+        client = await self._stack.enter_async_context(
+            connected(
+                _pointed(self._parts.discord, discord),
+                self._parts.transport,
+                self._running.supervisor,
+                metronome=self._running.metronome,
+            )
+        )
+        await self._join(client, discord)
+
+    async def _join(self, client: RoomtoneClient, discord: Fields) -> None:
+        assert self._running is not None, "started before"
+        place = client.place(discord["guild_id"], discord["channel_id"])
+        assert place is not None, "a channel of the local Discord"
+        await self._running.supervisor.join(place)
+
+    def keep_busy(self, block_ms: float, share: float) -> None:
+        """Block the event loop for so long again and again, that share of the time."""
+        if self._blocking is not None:
+            self._blocking.cancel()
+            self._blocking = None
+        if block_ms > 0:
+            self._blocking = asyncio.create_task(_block(block_ms / 1000, share), name="busy-loop")
+
+    def end(self) -> None:
+        """Leave the loop alone."""
+        self.keep_busy(0.0, 0.0)
+
+
+async def _block(block_s: float, share: float) -> None:
+    while True:
+        until = time.perf_counter() + block_s
+        while time.perf_counter() < until:
+            pass
+        await asyncio.sleep(block_s * (1 - share) / share)
+
+
+def _pointed(settings: DiscordSettings, discord: Fields) -> DiscordSettings:
+    return settings.model_copy(
+        update={
+            "token": SecretStr(discord["token"]),
+            "api_base": discord["api_base"],
+            "gateway": discord["gateway"],
+            "ca_file": discord["ca_file"],
+        }
+    )
+
+
+def figures() -> dict[str, float]:
+    """Return what this process costs now: resident memory, processor seconds so far, threads."""
+    resident_pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    return {
+        "rss_mb": round(resident_pages * _PAGE_MB, 2),
+        "cpu_s": round(time.process_time(), 3),
+        "threads": threading.active_count(),
+    }
+
+
+async def serve(answers: int) -> None:
+    """Answer requests until one says stop, or stdin ends. A failure is answered, not raised."""
+    async with AsyncExitStack() as stack:
+        roomful = ManyRoomsBot(stack)
+        stack.callback(roomful.end)
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            request = json.loads(line)
+            try:
+                answer = await _answered(roomful, request)
+            except Exception as error:  # noqa: BLE001 - whatever breaks is what the other side has to know
+                answer = {"error": f"{type(error).__name__}: {error}"[:500]}
+            os.write(answers, (json.dumps(answer) + "\n").encode())
+            if request["op"] == "stop":
+                return
+
+
+async def _answered(roomful: ManyRoomsBot, request: Fields) -> Fields:
+    match request["op"]:
+        case "start":
+            await roomful.start(request["settings"], request["discord"])
+        case "enter":
+            await roomful.enter(request["discord"])
+        case "busy":
+            roomful.keep_busy(request["block_ms"], request["share"])
+        case "figures":
+            return figures()
+        case "stop":
+            pass
+        case other:
+            return {"error": f"unknown request {other}"}
+    return {"ok": True}
+
+
+if __name__ == "__main__":
+    # Logs and libraries write where they like; only answers may go where answers are read.
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    asyncio.run(serve(channel))

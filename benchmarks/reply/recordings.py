@@ -1,0 +1,92 @@
+"""What is said in a run: recordings with their texts, real ones of a folder or those of the bundled scenarios."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound
+from rehearsal.people.voiced import voiced_frames
+from rehearsal.script.recordings import speech_scenario
+from rehearsal.script.scenario_file import load_scenario, scenario_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+# Whose sound is bundled with the package, spoken by three synthetic voices.
+BUNDLED = ("evening", "hello", "interrupted")
+# What is said over the bot's answer must be speech for longer than makes it an interruption.
+INTERRUPTION = "I bought a green bicycle at the market this morning."
+QUESTION = "Roomtone, what colour is the bicycle that I bought?"
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechRecording:
+    """One piece of recorded speech and its reference text."""
+
+    path: Path
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingSet:
+    """All recordings of a run, a round of their speakers after the other. `real`: people's, no synthetic voices'."""
+
+    recordings: tuple[SpeechRecording, ...]
+    real: bool
+
+    def some(self, count: int) -> tuple[SpeechRecording, ...]:
+        """Return so many of them, evenly out of all; from the beginning again if there are fewer; all for 0."""
+        every = self.recordings
+        if not count or count == len(every):
+            return every
+        if count > len(every):
+            return (every * -(-count // len(every)))[:count]
+        return tuple(every[int((number + 0.5) * len(every) / count)] for number in range(count))
+
+
+def load_recordings(speech: Path | None) -> RecordingSet:
+    """Return the recordings of a folder, or the bundled ones. Raises `ScenarioError` with a manifest's mistakes."""
+    if speech is not None:
+        says = speech_scenario(speech, lanes=1).says
+        return RecordingSet(tuple(SpeechRecording(say.audio, say.who, say.say) for say in says), real=True)
+    return RecordingSet(tuple(bundled_recordings()), real=False)
+
+
+def bundled_recordings() -> Sequence[SpeechRecording]:
+    """Return everything that is said in the bundled scenarios."""
+    return [
+        SpeechRecording(say.audio, say.who, say.say)
+        for name in BUNDLED
+        for say in load_scenario(scenario_path(name)).says
+    ]
+
+
+def find_recording(text: str) -> SpeechRecording:
+    """Return the bundled recording of `text`. Raises `LookupError`."""
+    return next(one for one in bundled_recordings() if one.text == text)
+
+
+def voiced_after_s(path: Path, seconds: float) -> float:
+    """Return how long after its first voiced frame `seconds` of a recording have been voiced. Blocking."""
+    voiced = np.flatnonzero(_voiced(read_sound(path)))
+    wanted = round(seconds / FRAME_S)
+    if len(voiced) < wanted:
+        raise LookupError(f"{path} holds less than {seconds:g} s of speech")
+    return float(voiced[wanted - 1] + 1 - voiced[0]) * FRAME_S
+
+
+def voice_end_s(sound: NDArray[np.int16]) -> float:
+    """Return when the last voiced frame of a sound (48 kHz mono) ends, in seconds from its beginning."""
+    voiced = np.flatnonzero(_voiced(sound))
+    return float(voiced[-1] + 1) * FRAME_S if len(voiced) else 0.0
+
+
+def _voiced(sound: NDArray[np.int16]) -> NDArray[np.bool_]:
+    return voiced_frames(sound, FRAME_SAMPLES)

@@ -1,0 +1,90 @@
+"""How long people wait for an answer while a screen is shared that never stands still, and while none is."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.reply.latency import measure_latency
+from benchmarks.reply.pauses import PauseListener
+from benchmarks.reply.recordings import load_recordings
+from benchmarks.screen.synthetic_screens import ScreenText, jpeg, scene, written
+from bot.clock import SystemClock
+from bot.screen.readers import OcrOnlyReaders
+from bot.screen.share import Share
+from config.load import load
+from voice.screen.ocr import OcrReader
+from voice.screen.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from benchmarks.progress import Progress
+    from benchmarks.report import Json
+    from voice.screen.notes import ScreenNote
+
+_FRAME_S = 0.5
+_PICTURES = 8
+
+
+async def measure_concurrent_replies(answers: int, progress: Progress) -> dict[str, Json]:
+    """Return the answers' times alone and beside a share, milliseconds."""
+    settings, said = load(), load_recordings(None).some(answers)
+    found: dict[str, Json] = {}
+    for name in ("alone", "beside a share"):
+        async with _sharing(progress, wanted=name != "alone"):
+            figures = await measure_latency(
+                said,
+                listener=PauseListener(settings.models, settings.listening),
+                settings={},
+                first_token_ms=0.0,
+                progress=progress,
+            )
+        kept = ("unanswered", "besides_the_model_server_ms", "to_text_ms", "warned_of")
+        found[name] = {key: figures[key] for key in kept}
+    return found
+
+
+@asynccontextmanager
+async def _sharing(progress: Progress, *, wanted: bool) -> AsyncIterator[None]:
+    """Share a screen that changes with every picture, as fast as the page sends, in this very process."""
+    if not wanted:
+        yield
+        return
+
+    async def note(_: ScreenNote) -> None:
+        """Nobody reads it."""
+
+    pictures = [
+        jpeg(written(scene(number), [ScreenText(60 + 70 * number, 40 + 60 * number, 28, f"Wave {number * 37}")]))
+        for number in range(_PICTURES)
+    ]
+    async with OcrReader() as reader:
+        share = Share(
+            "Ada",
+            "a window",
+            readers=OcrOnlyReaders(reader),
+            settings=ScreenSettings(),
+            clock=SystemClock(),
+            on_note=note,
+            on_trouble=progress.say,
+        )
+
+        async def show() -> None:
+            number = 0
+            while True:
+                await share.offer(pictures[number % _PICTURES])
+                number += 1
+                await asyncio.sleep(_FRAME_S)
+
+        tasks = [
+            asyncio.create_task(share.run(), name="share-beside"),
+            asyncio.create_task(show(), name="screen-beside"),
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)

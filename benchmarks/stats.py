@@ -1,0 +1,27 @@
+"""Shares and percentiles, the same everywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the smallest value that at least `share` (0 to 1) of the values don't pass. Raises ValueError for none."""
+    if not values:
+        raise ValueError("no values")
+    ordered = sorted(values)
+    rank = max(0, -(-round(share * 1e6) * len(ordered) // 1_000_000) - 1)
+    return ordered[min(rank, len(ordered) - 1)]
+
+
+def mean_of_sum(total: float, whole: int) -> float | None:
+    """Return the mean of `whole` shares whose sum is `total`, or None of nothing."""
+    return round(total / whole, 4) if whole else None
+
+
+def share_of(count: int, whole: int) -> float | None:
+    """Return `count / whole`, rounded for people, or None of nothing."""
+    return round(count / whole, 4) if whole else None

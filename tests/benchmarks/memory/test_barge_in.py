@@ -1,0 +1,22 @@
+"""Folding while every reply is talked over."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.memory import barge_in as bargein
+from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
+from benchmarks.progress import NoProgress
+from compaction.settings import CompactionSettings
+
+
+@pytest.mark.asyncio
+async def test_every_fold_that_is_asked_for_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's interruption costs a fold, however many there are."""
+    monkeypatch.setattr(bargein, "TURN_S", 0.001)
+    monkeypatch.setattr(bargein, "SUMMARY_S", 0.005)
+    made = generate_evening(1, TemplateSet.TUNING, lines=120)
+    found = await bargein.measure_barge_in(made, CompactionSettings(), NoProgress())
+    assert found.asked == found.applied > 0
+    assert found.behind == 0
+    assert found.turns == 120

@@ -1,0 +1,57 @@
+"""Which conversations a run is made with."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.errors import TranscriptFormatError
+from benchmarks.memory.conversation_sets import ConversationSets
+from benchmarks.memory.options import MemoryBenchOptions, checkpoints
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def talk(folder: Path, name: str, turns: int) -> None:
+    """Write a conversation of so many turns."""
+    lines = [json.dumps({"speaker": "Ada", "text": f"This is turn {n}.", "at": n}) for n in range(turns)]
+    (folder / name).write_text("\n".join(lines), "utf-8")
+
+
+def test_who_asks_a_model_hears_fewer_and_shorter_evenings() -> None:
+    """Held-out ones alone, unless the others are asked for."""
+    options = MemoryBenchOptions(folds=100, evenings=2, model_folds=20, model_evenings=1)
+    free, asking = ConversationSets(options).sets(needs_model=False), ConversationSets(options).sets(needs_model=True)
+    assert {name: len(heard) for name, heard in free.items()} == {"tuning": 2, "held_out": 2}
+    assert {name: len(heard) for name, heard in asking.items()} == {"held_out": 1}
+    assert free["tuning"][0].folds == (5, 20, 100)
+    assert asking["held_out"][0].folds == (5, 20)
+    assert asking["held_out"][0].turns == len(asking["held_out"][0].conversation.lines)
+
+
+def test_brought_conversations_are_heard_as_far_as_they_go(tmp_path: Path) -> None:
+    """Too short ones are left out, long ones are judged after the folds they have."""
+    talk(tmp_path, "short.jsonl", 61)
+    talk(tmp_path, "long.jsonl", 130)
+    sets = ConversationSets(MemoryBenchOptions(transcripts=tmp_path, evenings=1, model_evenings=1)).sets(
+        needs_model=True
+    )
+    (heard,) = sets["JSON lines"]
+    assert heard.conversation.name == "long"
+    assert heard.folds == (5, 7)
+
+
+def test_nothing_but_short_conversations_is_told(tmp_path: Path) -> None:
+    """The sentence says how long one has to be."""
+    talk(tmp_path, "short.jsonl", 20)
+    with pytest.raises(TranscriptFormatError, match="62 turns"):
+        ConversationSets(MemoryBenchOptions(transcripts=tmp_path))
+
+
+@pytest.mark.parametrize(("longest", "looked"), [(3, (3,)), (5, (5,)), (20, (5, 20)), (150, (5, 20, 100, 150))])
+def test_checkpoints(longest: int, looked: tuple[int, ...]) -> None:
+    """After 5, 20 and 100 folds, and at the end."""
+    assert checkpoints(longest) == looked

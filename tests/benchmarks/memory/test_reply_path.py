@@ -1,0 +1,25 @@
+"""What the reply pays, in a small session."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.memory import reply_path as replypath
+from benchmarks.progress import NoProgress
+from compaction.settings import CompactionSettings
+
+
+@pytest.mark.asyncio
+async def test_figures_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokenising is told apart, and the session's size on the way is noted."""
+    monkeypatch.setattr(replypath, "_REPLIES", 20)
+    told = await replypath.measure_reply_path(100, CompactionSettings(), NoProgress())
+    assert told["turns"] == 100
+    for name in ("trigger_ms", "payload_ms", "trigger_and_payload_ms", "tokenising_ms", "trigger_and_payload_cpu_ms"):
+        spread = told[name]
+        assert isinstance(spread, dict)
+        assert isinstance(spread["p99"], float)
+        assert spread["p99"] > 0.0
+    growth = told["growth"]
+    assert isinstance(growth, list)
+    assert [each["turns"] for each in growth if isinstance(each, dict)] == [10, 50, 100]

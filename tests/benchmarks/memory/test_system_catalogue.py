@@ -1,0 +1,40 @@
+"""Who takes part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.local_model import ModelEndpoint
+from benchmarks.memory.evaluation import turns_needed
+from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
+from benchmarks.memory.system_catalogue import peer_system, roomtone_systems, systems_without_model
+from benchmarks.peers.environment import LANGCHAIN
+from benchmarks.stub_model import stub_endpoint
+
+ENDPOINT = ModelEndpoint("http://127.0.0.1:9/v1", "none")
+
+
+def test_everybody_is_named_once_and_on_one_side() -> None:
+    """Ours and others, with and without a model."""
+    entrants = [*systems_without_model(), *roomtone_systems(ENDPOINT), peer_system(LANGCHAIN, Path("python"), ENDPOINT)]
+    names = [entrant.name for entrant in entrants]
+    assert len(set(names)) == len(names)
+    assert set(names) == {"extractive", "last 50 turns", "ledger", "recursive", "langchain"}
+    assert [entrant.name for entrant in entrants if not entrant.ours] == ["last 50 turns", "langchain"]
+
+
+@pytest.mark.asyncio
+async def test_model_that_answers_nothing_useful_is_seen_in_the_cost() -> None:
+    """Its answers are refused, and the folds that were made without it are counted."""
+    lines = generate_evening(1, TemplateSet.TUNING, lines=turns_needed(4)).lines
+    async with stub_endpoint(answer_s=0.0) as endpoint:
+        (ledger,) = [entrant for entrant in roomtone_systems(endpoint) if entrant.name == "ledger"]
+        async with ledger.enter(lines[0].at) as contender:
+            for line in lines:
+                await contender.hear(line)
+            standing = await contender.standing()
+    assert standing.folds > 0
+    assert contender.cost.failures >= 3
+    assert contender.cost.degraded > 0

@@ -1,0 +1,56 @@
+"""Those who remember, behind one port."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.memory.conversation import ConversationLine
+from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
+from benchmarks.memory.systems import (
+    ConversationClock,
+    LastTurnsBaseline,
+    format_line,
+    open_roomtone_memory,
+    payload_tokens,
+)
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+
+
+def test_clock_passes_as_the_conversation_does() -> None:
+    """Its hours are the transcript's, and a pause of a minute is a minute for every backoff."""
+    clock = ConversationClock(1_000.0)
+    before = clock.monotonic()
+    clock.advance_to(1_060.0)
+    clock.advance_to(1_030.0)
+    assert clock.now() == 1_060.0
+    assert clock.monotonic() - before >= 60.0
+
+
+def test_line_is_shown_with_time_and_speaker() -> None:
+    """As every model is shown it."""
+    assert format_line(ConversationLine("Ada", "Hello.", 3_661.0)) == "[01:01] Ada: Hello."
+
+
+@pytest.mark.asyncio
+async def test_bare_window_holds_fifty_turns() -> None:
+    """And counts the folds that others make meanwhile."""
+    window = LastTurnsBaseline()
+    for number in range(61):
+        await window.hear(ConversationLine("Ada", f"Turn {number}.", float(number)))
+    standing = await window.standing()
+    assert standing.injected.splitlines()[0] == "Ada: Turn 11."
+    assert (standing.folds, standing.cursor) == (1, 10)
+
+
+@pytest.mark.asyncio
+async def test_our_memory_stores_what_it_folds() -> None:
+    """Facts and gists, and of the facts those that nothing replaced."""
+    lines = generate_evening(1, TemplateSet.TUNING, lines=75).lines
+    async with open_roomtone_memory(ExtractiveSummariser(), CompactionSettings(), started_at=lines[0].at) as memory:
+        for line in lines:
+            await memory.hear(line)
+        stored = await memory.stored()
+        assert stored.everything
+        assert set(stored.holding.splitlines()) <= set(stored.everything.splitlines())
+        assert payload_tokens(memory, max_input_tokens=2_048) <= 2_048

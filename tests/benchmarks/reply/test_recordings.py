@@ -1,0 +1,46 @@
+"""What is spoken: the bundled scenarios' sound by default, and where its voice ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.reply.recordings import (
+    INTERRUPTION,
+    QUESTION,
+    find_recording,
+    load_recordings,
+    voice_end_s,
+    voiced_after_s,
+)
+
+
+def test_the_bundled_sound_serves_by_default() -> None:
+    """Enough of it, evenly out of all, from the beginning again where more is wanted; all of it for 0."""
+    said = load_recordings(None)
+    assert not said.real
+    assert len(said.recordings) >= 25
+    assert said.some(0) == said.recordings
+    assert len(said.some(100)) == 100
+    assert said.some(100)[len(said.recordings)] == said.recordings[0]
+    few = said.some(5)
+    places = [said.recordings.index(one) for one in few]
+    assert places == sorted(set(places))
+    assert places[-1] > len(said.recordings) // 2
+    assert all(one.path.is_file() for one in said.recordings)
+
+
+def test_what_is_said_over_the_bot_is_long_enough_to_count() -> None:
+    """700 ms of it are voiced a little later than 700 ms after it begins."""
+    assert 0.7 <= voiced_after_s(find_recording(INTERRUPTION).path, 0.7) < 1.5
+    assert find_recording(QUESTION).text == QUESTION
+    with pytest.raises(LookupError):
+        voiced_after_s(find_recording(INTERRUPTION).path, 60)
+
+
+def test_the_voice_ends_before_the_silence_behind_it() -> None:
+    """By loudness alone, to a frame."""
+    tone = (8_000 * np.sin(np.arange(48_000) / 20)).astype(np.int16)
+    sound = np.concatenate([np.zeros(4_800, np.int16), tone, np.zeros(48_000, np.int16)])
+    assert voice_end_s(sound) == pytest.approx(1.1, abs=0.021)
+    assert voice_end_s(np.zeros(48_000, np.int16)) == 0.0

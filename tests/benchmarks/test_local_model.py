@@ -1,0 +1,45 @@
+"""Finding a language model for a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.errors import EndpointError
+from benchmarks.local_model import ModelEndpoint, check_endpoint, find_model_file
+from bot.models.catalogue import CHAT_QWEN
+from rehearsal.errors import LanguageModelError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_chosen_file_goes_before_the_pulled_one(tmp_path: Path) -> None:
+    """Whoever names a file gets it."""
+    chosen = tmp_path / "own.gguf"
+    chosen.write_bytes(b"")
+    assert find_model_file(chosen, tmp_path) == chosen
+
+
+def test_pulled_model_is_found_on_the_shelf(tmp_path: Path) -> None:
+    """Without a choice the chat model of the catalogue serves."""
+    place = tmp_path / CHAT_QWEN.name
+    place.mkdir()
+    (place / CHAT_QWEN.main_file.name).write_bytes(b"")
+    assert find_model_file(None, tmp_path) == place / CHAT_QWEN.main_file.name
+
+
+def test_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
+    """The sentence names the command."""
+    with pytest.raises(LanguageModelError, match=r"roomtone models pull chat.*--model-file"):
+        find_model_file(None, tmp_path)
+    with pytest.raises(LanguageModelError, match="There is no model file"):
+        find_model_file(tmp_path / "absent.gguf", tmp_path)
+
+
+@pytest.mark.asyncio
+async def test_dead_endpoint_is_told() -> None:
+    """Nothing listens on the discard port."""
+    with pytest.raises(EndpointError, match="No language model answers"):
+        await check_endpoint(ModelEndpoint("http://127.0.0.1:9/v1", "none"))

@@ -1,0 +1,39 @@
+"""Shares and percentiles."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.stats import mean_of_sum, percentile, share_of
+
+
+def test_percentile_of_a_hundred_values() -> None:
+    """Of 1 to 100, the 99th percentile is 99 and the median 50."""
+    values = [float(number) for number in range(100, 0, -1)]
+    assert percentile(values, 0.99) == 99.0
+    assert percentile(values, 0.5) == 50.0
+    assert percentile(values, 1.0) == 100.0
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.floats(0.0, 1.0))
+def test_percentile_is_one_of_the_values_and_enough_are_below(values: list[float], share: float) -> None:
+    """At least that share of the values doesn't pass it."""
+    found = percentile(values, share)
+    assert found in values
+    assert sum(value <= found for value in values) >= share * len(values) - 1e-3
+
+
+def test_percentile_of_nothing_is_refused() -> None:
+    """There is no percentile of no values."""
+    with pytest.raises(ValueError, match="no values"):
+        percentile([], 0.5)
+
+
+def test_share_of_nothing_is_none() -> None:
+    """Nothing out of nothing is not zero."""
+    assert share_of(0, 0) is None
+    assert share_of(1, 4) == 0.25
+    assert mean_of_sum(1.5, 3) == 0.5
+    assert mean_of_sum(0.0, 0) is None
