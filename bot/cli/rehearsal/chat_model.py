@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from benchmarks.localmodel import find_model_file
+from benchmarks.local_model import find_model_file
 from bot.brain.embedded.chat import answer
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
 from compaction.language.wording import sentences
