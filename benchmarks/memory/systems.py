@@ -28,7 +28,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from benchmarks.memory.conversation import Line
+    from benchmarks.memory.conversation import ConversationLine
     from bot.store.database import Database
     from compaction.folding.events import CompactionEvent
     from compaction.model import Turn
@@ -41,7 +41,7 @@ _SYSTEM = "You take part in a voice conversation."
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MemorySnapshot:
     """What a contender knows at one moment.
 
     `injected`: the text that stands for the turns before the window, whole. `folds`: how often it was made anew;
@@ -54,7 +54,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredSegments:
     """What is kept beside the injected text: all of it, and what of it is marked as holding still."""
 
     everything: str
@@ -62,7 +62,7 @@ class Stored:
 
 
 @dataclass(slots=True)
-class Cost:
+class FoldCost:
     """What remembering took: failures, model calls, tokens, and seconds (per fold, in order)."""
 
     failures: int = 0
@@ -72,24 +72,24 @@ class Cost:
     fold_s: list[float] = field(default_factory=list)
 
 
-class Contender(Protocol):
+class MemorySystem(Protocol):
     """Somebody who remembers one conversation."""
 
-    async def hear(self, line: Line) -> None:
+    async def hear(self, line: ConversationLine) -> None:
         """Take in one turn, as one that is answered; return when everything is folded that was due."""
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> MemorySnapshot:
         """Return what is known now."""
 
-    async def stored(self) -> Stored | None:
+    async def stored(self) -> StoredSegments | None:
         """Return what is kept of the turns before the window beside `injected`; None if nothing ever is."""
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> FoldCost:
         """Return what it took so far."""
 
 
-class TranscriptClock:
+class ConversationClock:
     """The conversation's own time for the memory, with the real time of the work on top."""
 
     def __init__(self, at: float) -> None:
@@ -110,10 +110,10 @@ class TranscriptClock:
         return time.monotonic() + self._offset_s
 
 
-class OurMemory:
-    """Roomtone's own memory over its real store. Made by `our_memory`."""
+class RoomtoneMemory:
+    """Roomtone's own memory over its real store. Made by `open_roomtone_memory`."""
 
-    def __init__(self, memory: SessionMemory, clock: TranscriptClock, cost: Cost, database: Database) -> None:
+    def __init__(self, memory: SessionMemory, clock: ConversationClock, cost: FoldCost, database: Database) -> None:
         self.database = database
         self._memory = memory
         self._clock = clock
@@ -121,7 +121,7 @@ class OurMemory:
         self.turn: Turn | None = None
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> FoldCost:
         """Return what it took so far."""
         return self._cost
 
@@ -130,24 +130,24 @@ class OurMemory:
         """Return the memory itself, for what is measured of it alone."""
         return self._memory
 
-    async def hear(self, line: Line) -> None:
+    async def hear(self, line: ConversationLine) -> None:
         """Take in one turn, ask for context, and wait for the fold."""
         self._clock.advance_to(line.at)
-        self.turn = await say(self._memory, line)
+        self.turn = await add_turn(self._memory, line)
         self._memory.context(current=self.turn, max_input_tokens=MAX_INPUT_TOKENS)
         await self._memory.settle()
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> MemorySnapshot:
         """Return the summary, and how far it goes."""
         summary = self._memory.summary
-        return Standing("" if summary is None else summary.text, len(self._memory.segments), self._memory.cursor)
+        return MemorySnapshot("" if summary is None else summary.text, len(self._memory.segments), self._memory.cursor)
 
-    async def stored(self) -> Stored:
+    async def stored(self) -> StoredSegments:
         """Return the facts and gists of all segments, and the facts that nothing replaced."""
         segments = self._memory.segments
         facts = [(f"{segment.id}#{index}", fact) for segment in segments for index, fact in enumerate(segment.facts)]
         replaced = {ref for _, fact in facts for ref in fact.supersedes}
-        return Stored(
+        return StoredSegments(
             everything="\n".join(
                 [*(fact.attributed_text for _, fact in facts), *(segment.gist for segment in segments)]
             ),
@@ -156,16 +156,16 @@ class OurMemory:
 
 
 @asynccontextmanager
-async def our_memory(
+async def open_roomtone_memory(
     summariser: Summariser,
     settings: CompactionSettings,
     *,
     started_at: float,
     mode: Mode = Mode.SUMMARY,
     on_event: Callable[[CompactionEvent], None] | None = None,
-) -> AsyncIterator[OurMemory]:
+) -> AsyncIterator[RoomtoneMemory]:
     """Open a memory in a temporary database, and throw both away at the end."""
-    cost = Cost()
+    cost = FoldCost()
 
     def observe(event: CompactionEvent) -> None:
         if isinstance(event, FoldFailed):
@@ -178,7 +178,7 @@ async def our_memory(
         if on_event is not None:
             on_event(event)
 
-    clock = TranscriptClock(started_at)
+    clock = ConversationClock(started_at)
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-bench-"))
         database = await stack.enter_async_context(open_database(Path(folder) / "bench.db", synchronous="normal"))
@@ -195,48 +195,48 @@ async def our_memory(
                 on_event=observe,
             )
         )
-        yield OurMemory(memory, clock, cost, database)
+        yield RoomtoneMemory(memory, clock, cost, database)
 
 
-async def say(memory: SessionMemory, line: Line) -> Turn:
+async def add_turn(memory: SessionMemory, line: ConversationLine) -> Turn:
     """Add one line to a memory."""
     kind = TurnKind.ASSISTANT if line.by_bot else TurnKind.SPEECH
     part = TurnPart("assistant" if line.by_bot else line.speaker.casefold(), line.speaker, line.text)
     return await memory.append(kind, (part,), started_at=line.at, ended_at=line.at)
 
 
-class LastTurns:
+class LastTurnsBaseline:
     """Nothing but the last 50 turns, as spec 1 found it: what is older is gone."""
 
     def __init__(self) -> None:
-        self._lines: list[Line] = []
-        self._cost = Cost()
+        self._lines: list[ConversationLine] = []
+        self._cost = FoldCost()
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> FoldCost:
         """Return what it took: nothing."""
         return self._cost
 
-    async def hear(self, line: Line) -> None:
+    async def hear(self, line: ConversationLine) -> None:
         """Take in one turn."""
         self._lines.append(line)
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> MemorySnapshot:
         """Return the window, which has to speak for all that was before it; `folds` are those that others made."""
         folds = max(0, (len(self._lines) - RECENT_WINDOW - 1) // BATCH_SIZE)
         window = "\n".join(f"{line.speaker}: {line.text}" for line in self._lines[-RECENT_WINDOW:])
-        return Standing(window, folds, folds * BATCH_SIZE)
+        return MemorySnapshot(window, folds, folds * BATCH_SIZE)
 
     async def stored(self) -> None:
         """Return None: nothing is kept."""
 
 
-def payload_tokens(memory: OurMemory, *, max_input_tokens: int) -> int:
+def payload_tokens(memory: RoomtoneMemory, *, max_input_tokens: int) -> int:
     """Return what a payload under this budget costs. Raises ContextOverflowError when nothing fits."""
     context = memory.memory.context(current=memory.turn, max_input_tokens=max_input_tokens)
     return sum(part.tokens for part in build_payload(context, system=[_SYSTEM]))
 
 
-def shown(line: Line) -> str:
+def format_line(line: ConversationLine) -> str:
     """Return a line as every contender's model is shown it: clock time, speaker, words."""
     return f"[{datetime.fromtimestamp(line.at, UTC):%H:%M}] {line.speaker}: {line.text}"
