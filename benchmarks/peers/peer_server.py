@@ -1,7 +1,7 @@
 """The other end of `benchmarks.peers.process`, in a peer's own environment: JSON lines in, JSON lines out.
 
-Run as `python peer_server.py MODULE`; the module beside this file has `async def open_peer(request) -> peer`, and the peer
-has `hear`, `standing`, `barge_in` and `close`. Nothing of Roomtone is imported here: it isn't installed there.
+Run as `python peer_server.py MODULE`. The module beside this file has `async def open_peer(request) -> peer`, and the
+peer has `hear`, `standing`, `barge_in` and `close`. Nothing of Roomtone is imported: it is not installed there.
 
     {"op": "open", "base_url", "model", "api_key", "max_chars", "recent", "batch"} -> {"version"}
     {"op": "hear", "text", "by_bot"}                                 -> {}   when everything due is folded
