@@ -116,9 +116,7 @@ async def running_bot(
             partial(add_watch_commands, watching=desk),
             partial(add_persona, choices=stores.guilds),
         ]
-        client = await stack.enter_async_context(
-            connected(settings.discord, settings.transport, supervisor, commands, metronome)
-        )
+        client = await stack.enter_async_context(connected(settings.discord, supervisor, commands, metronome))
         # Entered after the client, so that rooms end while Discord can still be told.
         await stack.enter_async_context(supervisor)
         if rejoin:

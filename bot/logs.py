@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 # The bot logs through this one logger. Libraries keep their own, which are written from WARNING up.
 LOGGER_NAME = "roomtone"
+# The size at which the log file is rotated: several evenings. So many rotated files are kept beside it.
+MAX_FILE_BYTES = 20_000_000
+KEEP_FILES = 5
 FILE_NAME = "roomtone.jsonl"
 
 REDACTED = "[redacted]"
@@ -207,7 +210,13 @@ class LogStatus:
 
 @contextmanager
 def configured_logging(
-    settings: LogsSettings, *, data_dir: Path, console: TextIO | None = None, secrets: Sequence[str] = ()
+    settings: LogsSettings,
+    *,
+    data_dir: Path,
+    console: TextIO | None = None,
+    secrets: Sequence[str] = (),
+    max_file_bytes: int = MAX_FILE_BYTES,
+    keep_files: int = KEEP_FILES,
 ) -> Iterator[LogStatus]:
     """Send all logs to the file and the terminal until the context ends, then restore the former configuration.
 
@@ -216,9 +225,7 @@ def configured_logging(
     """
     console = console if console is not None else sys.stderr
     redactor = LogRedactor(speech=settings.speech, secrets=secrets)
-    file = LogFile(
-        log_path(data_dir), max_bytes=round(settings.max_file_mb * 1_000_000), keep_files=settings.keep_files
-    )
+    file = LogFile(log_path(data_dir), max_bytes=max_file_bytes, keep_files=keep_files)
     file.setLevel(settings.level.upper())
     common = _shared_processors(speech=settings.speech)
     file.setFormatter(_formatter(common, redactor, structlog.processors.JSONRenderer(default=_type_name)))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, get_origin
 
 from config.problems import toml_value
-from config.schema import SETTINGS, Setting, Settings, section_type
+from config.schema import SETTINGS, Setting, Settings, section_type, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def _sections(model: type[BaseModel], under: Key) -> Iterator[str]:
 
 
 def _leaves(section: type[BaseModel]) -> Iterator[str]:
-    return (name for name, field in section.model_fields.items() if section_type(field) is None)
+    return (setting.key[-1] for setting in settings_of(section) if not setting.internal)
 
 
 def _setting(setting: Setting) -> str:

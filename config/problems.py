@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from config.schema import SECTIONS, SETTINGS, Setting, is_section
+from config.schema import INTERNAL, SECTIONS, SETTINGS, Setting, is_section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,14 +35,14 @@ _LOOKS_SECRET = re.compile(r"[\w-]{20,}\.[\w-]{5,}\.[\w-]{20,}|\b(sk|pk|ghp|hf|x
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SettingOrigin:
     """Where a value was set. `place` reads after "in"; `variable` is the name of the variable it came from."""
 
     place: str
     variable: str | None = None
 
 
-BUILT_IN = Origin("the built-in defaults")
+BUILT_IN = SettingOrigin("the built-in defaults")
 
 # What a pydantic error asks for, by its type; the words in braces come from the error's context.
 _DEMANDS: dict[str, str] = {
@@ -72,7 +72,7 @@ _DEMANDS: dict[str, str] = {
 }
 
 
-def unknown_key(key: Key, origin: Origin) -> str:
+def unknown_key(key: Key, origin: SettingOrigin) -> str:
     """Say that a file or an override names a setting that does not exist."""
     meant = _meant(key)
     hint = "" if meant is None else f" Did you mean {_named(meant)}?"
@@ -93,7 +93,7 @@ def unknown_variable(name: str, place: str) -> str:
     return f"{name} in {place} is not a setting. Did you mean {SETTINGS[meant].variable}?"
 
 
-def not_a_section(key: Key, origin: Origin, value: object) -> str:
+def not_a_section(key: Key, origin: SettingOrigin, value: object) -> str:
     """Say that a plain value stands where a section belongs."""
     name = ".".join(key)
     first = next(setting for setting in SETTINGS.values() if setting.key[: len(key)] == key)
@@ -103,7 +103,7 @@ def not_a_section(key: Key, origin: Origin, value: object) -> str:
     )
 
 
-def from_validation(error: ValidationError, origins: Mapping[Key, Origin]) -> list[str]:
+def from_validation(error: ValidationError, origins: Mapping[Key, SettingOrigin]) -> list[str]:
     """Return one sentence for each mistake pydantic found. `origins` tells where each key was set."""
     sentences: dict[tuple[Key, str], str] = {}
     for detail in error.errors(include_url=False):
@@ -114,7 +114,7 @@ def from_validation(error: ValidationError, origins: Mapping[Key, Origin]) -> li
     return list(sentences.values())
 
 
-def example(setting: Setting, origin: Origin) -> str:
+def example(setting: Setting, origin: SettingOrigin) -> str:
     """Return a line that sets `setting` rightly, in the notation of the place it came from."""
     value = _example_value(setting)
     if origin.variable is not None:
@@ -150,8 +150,8 @@ def _named(key: Key) -> str:
     return name if len(key) > 1 else f"[{name}]"
 
 
-def _sentence(key: Key, detail: ErrorDetails, origins: Mapping[Key, Origin]) -> str:
-    setting = SETTINGS.get(key)
+def _sentence(key: Key, detail: ErrorDetails, origins: Mapping[Key, SettingOrigin]) -> str:
+    setting = SETTINGS.get(key) or INTERNAL.get(key)
     demand = _demand(detail)
     if setting is None:
         return f"[{'.'.join(key)}] {_places(key, origins)}does not fit together: {demand}."
@@ -172,7 +172,7 @@ def _demand(detail: ErrorDetails) -> str:
     return template.format(**context) if template is not None else f"is not usable ({detail['msg']})"
 
 
-def _places(key: Key, origins: Mapping[Key, Origin]) -> str:
+def _places(key: Key, origins: Mapping[Key, SettingOrigin]) -> str:
     """Return where the keys of a section were set, as `(a in x, b in y) `; nothing when none was."""
     found = [f"{each[-1]} in {origin.place}" for each, origin in origins.items() if each[: len(key)] == key]
     return f"({', '.join(found)}) " if found else ""

@@ -1,4 +1,4 @@
-"""Every setting there is, assembled out of the packages' own settings classes, and how to walk through them."""
+"""Every setting, put together from the packages' own settings classes, and how to walk through them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from voice.listening.settings import ListeningSettings
 from voice.realtime.settings import RealtimeSettings
 from voice.screen.settings import ScreenSettings
 from voice.speaking.settings import SpeakingSettings
-from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,32 +44,35 @@ def _defaults(section: type[Section]) -> Callable[[], Section]:
 
 
 class Settings(BaseModel):
-    """All sections, in the order in which `default.toml` shows them. Every field has a default."""
+    """All sections, in the order in which `default.toml` shows them: first what most operators set.
+
+    Every field has a default. A field with `internal` in its schema is no setting: tests, rehearsals and benchmarks set
+    it through `load(overrides=…)`, and no file or variable does.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     discord: DiscordSettings = Field(default_factory=_defaults(DiscordSettings))
-    room: RoomSettings = Field(default_factory=_defaults(RoomSettings))
-    transport: TransportSettings = Field(default_factory=_defaults(TransportSettings))
-    listening: ListeningSettings = Field(default_factory=_defaults(ListeningSettings))
-    asr: AsrSettings = Field(default_factory=_defaults(AsrSettings))
-    speaking: SpeakingSettings = Field(default_factory=_defaults(SpeakingSettings))
-    realtime: RealtimeSettings = Field(default_factory=_defaults(RealtimeSettings))
-    screen: ScreenSettings = Field(default_factory=_defaults(ScreenSettings))
-    web: WebSettings = Field(default_factory=_defaults(WebSettings))
+    llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
     brain: BrainSettings = Field(default_factory=_defaults(BrainSettings))
     participation: ParticipationSettings = Field(default_factory=_defaults(ParticipationSettings))
-    llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
-    tools: ToolsSettings = Field(default_factory=_defaults(ToolsSettings))
-    mcp: McpSettings = Field(default_factory=_defaults(McpSettings))
-    compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))
-    budget: BudgetSettings = Field(default_factory=_defaults(BudgetSettings))
-    tiers: TierSettings = Field(default_factory=_defaults(TierSettings))
-    people: PeopleSettings = Field(default_factory=_defaults(PeopleSettings))
-    recall: RecallSettings = Field(default_factory=_defaults(RecallSettings))
-    models: ModelsSettings = Field(default_factory=_defaults(ModelsSettings))
+    asr: AsrSettings = Field(default_factory=_defaults(AsrSettings))
+    speaking: SpeakingSettings = Field(default_factory=_defaults(SpeakingSettings))
     storage: StorageSettings = Field(default_factory=_defaults(StorageSettings))
     logs: LogsSettings = Field(default_factory=_defaults(LogsSettings))
+    models: ModelsSettings = Field(default_factory=_defaults(ModelsSettings))
+    room: RoomSettings = Field(default_factory=_defaults(RoomSettings))
+    listening: ListeningSettings = Field(default_factory=_defaults(ListeningSettings))
+    tools: ToolsSettings = Field(default_factory=_defaults(ToolsSettings))
+    mcp: McpSettings = Field(default_factory=_defaults(McpSettings))
+    screen: ScreenSettings = Field(default_factory=_defaults(ScreenSettings))
+    web: WebSettings = Field(default_factory=_defaults(WebSettings))
+    realtime: RealtimeSettings = Field(default_factory=_defaults(RealtimeSettings))
+    compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))
+    budget: BudgetSettings = Field(default_factory=_defaults(BudgetSettings))
+    recall: RecallSettings = Field(default_factory=_defaults(RecallSettings))
+    people: PeopleSettings = Field(default_factory=_defaults(PeopleSettings))
+    tiers: TierSettings = Field(default_factory=_defaults(TierSettings))
 
 
 # Names other programs use too; each sets one setting, less strongly than that setting's own variable.
@@ -83,25 +85,30 @@ WELL_KNOWN_VARIABLES: dict[str, Key] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key of the schema: `key` is its path, such as ("asr", "beam_size")."""
+    """One key of the schema: `key` is its path, such as ("asr", "language")."""
 
     key: Key
     field: FieldInfo
 
     @property
     def name(self) -> str:
-        """Return the dotted name, for example `asr.beam_size`."""
+        """Return the dotted name, for example `asr.language`."""
         return ".".join(self.key)
 
     @property
     def variable(self) -> str:
-        """Return the environment variable that sets it, for example ROOMTONE_ASR__BEAM_SIZE."""
-        return "ROOMTONE_" + "__".join(self.key).upper()
+        """Return the environment variable that sets it, for example ROOMTONE_ASR__LANGUAGE."""
+        return variable_of(self.key)
 
     @property
     def default(self) -> Any:
         """Return the value it has when nobody sets it."""
         return self.field.get_default(call_default_factory=True)
+
+    @property
+    def internal(self) -> bool:
+        """Return whether no operator sets it."""
+        return isinstance(extra := self.field.json_schema_extra, dict) and bool(extra.get("internal"))
 
     @property
     def secret(self) -> bool:
@@ -114,8 +121,13 @@ class Setting:
         return any(_mentions_origin(self.field.annotation, kind) for kind in (tuple, list, set, frozenset, dict))
 
 
+def variable_of(key: Key) -> str:
+    """Return the environment variable that sets `key`."""
+    return "ROOMTONE_" + "__".join(key).upper()
+
+
 def settings_of(model: type[BaseModel] = Settings, *, under: Key = ()) -> Iterator[Setting]:
-    """Yield every setting below `model`, in the schema's order."""
+    """Yield every field below `model`, in the schema's order, those that are `internal` too."""
     for name, field in model.model_fields.items():
         section = section_type(field)
         if section is None:
@@ -130,7 +142,8 @@ def section_type(field: FieldInfo) -> type[BaseModel] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
 
 
-SETTINGS: dict[Key, Setting] = {setting.key: setting for setting in settings_of()}
+SETTINGS: dict[Key, Setting] = {setting.key: setting for setting in settings_of() if not setting.internal}
+INTERNAL: dict[Key, Setting] = {setting.key: setting for setting in settings_of() if setting.internal}
 
 
 SECTIONS: tuple[Key, ...] = tuple(dict.fromkeys(key[:-1] for key in SETTINGS))

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from dotenv.parser import parse_stream
 
-from config.problems import VARIABLE_PREFIX, Origin, not_a_section, unknown_key, unknown_variable
-from config.schema import SETTINGS, WELL_KNOWN_VARIABLES, is_section
+from config.problems import VARIABLE_PREFIX, SettingOrigin, not_a_section, unknown_key, unknown_variable
+from config.retired import RETIRED, RETIRED_SECTIONS, under_successor, what_became_of
+from config.schema import INTERNAL, SETTINGS, WELL_KNOWN_VARIABLES, is_section, variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,27 +24,43 @@ if TYPE_CHECKING:
 # Steers the program and is no setting: the path of the operator's file.
 CONFIG_VARIABLE = "ROOMTONE_CONFIG"
 
-OVERRIDE = Origin("an override")
+OVERRIDE = SettingOrigin("an override")
 
 _TABLE = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?$")
 _ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_.\-\"']+)\s*=")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenValue:
     """One value somebody set, and where."""
 
     key: Key
     value: object
-    origin: Origin
+    origin: SettingOrigin
 
 
 @dataclass(slots=True)
-class Reading:
+class SourceReading:
     """What one source gave, and its mistakes."""
 
-    given: list[Given] = field(default_factory=list)
+    given: list[GivenValue] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    # What became of retired keys that still stand there, a sentence each.
+    notices: list[str] = field(default_factory=list)
+    # What retired switches say: stronger than `given`, so that what somebody switched off stays off.
+    switches: list[GivenValue] = field(default_factory=list)
+
+    def retire(self, key: Key, value: object, origin: SettingOrigin) -> None:
+        """Take a value under a retired key: say what became of the key, and pass the value on to its successor."""
+        self.notices.append(what_became_of(key, origin.place))
+        passed_on = under_successor(key, value)
+        if passed_on is None:
+            return
+        if RETIRED[key].values is None:
+            # A renamed key. First, so that the new name wins where both are set.
+            self.given.insert(0, GivenValue(*passed_on, origin))
+        else:
+            self.switches.append(GivenValue(*passed_on, origin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,46 +72,48 @@ class Variable:
     place: str
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> SettingOrigin:
         """Return it as a setting's origin."""
-        return Origin(f"{self.name} ({self.place})", self.name)
+        return SettingOrigin(f"{self.name} ({self.place})", self.name)
 
 
-def read_toml(path: Path, *, name: str) -> Reading:
+def read_toml(path: Path, *, name: str) -> SourceReading:
     """Read one TOML file. `name` is what people call it."""
-    reading = Reading()
+    found = SourceReading()
     try:
         # Some editors put a mark before UTF-8.
         text = path.read_text(encoding="utf-8-sig")
         tree = tomllib.loads(text)
     except FileNotFoundError:
-        reading.problems.append(f"{name} does not exist. Check the path, or leave {CONFIG_VARIABLE} away.")
+        found.problems.append(f"{name} does not exist. Check the path, or leave {CONFIG_VARIABLE} away.")
     except IsADirectoryError:
-        reading.problems.append(f"{name} is a directory. Name the file in it, for example {name}/roomtone.toml.")
+        found.problems.append(f"{name} is a directory. Name the file in it, for example {name}/roomtone.toml.")
     except OSError as exc:
-        reading.problems.append(f"{name} cannot be read: {exc.strerror or exc}. Check the file's rights.")
+        found.problems.append(f"{name} cannot be read: {exc.strerror or exc}. Check the file's rights.")
     except UnicodeDecodeError as exc:
-        reading.problems.append(f"{name} is not UTF-8 text (byte {exc.start}). Save it as UTF-8.")
+        found.problems.append(f"{name} is not UTF-8 text (byte {exc.start}). Save it as UTF-8.")
     except tomllib.TOMLDecodeError as exc:
-        reading.problems.append(
+        found.problems.append(
             f'{name} is not valid TOML: {_lower_first(str(exc))}. For example: language = "en" below [asr].'
         )
     else:
         lines = _lines_of_keys(text)
-        _flatten(tree, (), name, lines, reading)
-    return reading
+        _flatten(tree, (), name, lines, found)
+    return found
 
 
-def read_overrides(overrides: Mapping[str, object]) -> Reading:
-    """Read values given by the program itself, by dotted name."""
-    reading = Reading()
+def read_overrides(overrides: Mapping[str, object]) -> SourceReading:
+    """Read values given by the program itself, by dotted name; it may set internal fields too."""
+    found = SourceReading()
     for name, value in overrides.items():
         key = tuple(name.split("."))
-        if key in SETTINGS:
-            reading.given.append(Given(key, value, OVERRIDE))
+        if key in SETTINGS or key in INTERNAL:
+            found.given.append(GivenValue(key, value, OVERRIDE))
+        elif key in RETIRED:
+            found.retire(key, value, OVERRIDE)
         else:
-            reading.problems.append(unknown_key(key, OVERRIDE))
-    return reading
+            found.problems.append(unknown_key(key, OVERRIDE))
+    return found
 
 
 def read_env_file(path: Path) -> tuple[list[Variable], list[str]]:
@@ -118,41 +137,47 @@ def read_env_file(path: Path) -> tuple[list[Variable], list[str]]:
     return variables, problems
 
 
-def read_variables(variables: Iterable[Variable]) -> Reading:
+def read_variables(variables: Iterable[Variable]) -> SourceReading:
     """Pick the settings out of the environment; of two variables of one name the later wins.
 
     An empty variable counts as not set: that is what compose files and shells make of an absent one.
     """
-    reading = Reading()
+    found = SourceReading()
     by_name = {variable.name: variable for variable in variables if variable.value.strip()}
     for name, key in WELL_KNOWN_VARIABLES.items():
         if (variable := by_name.get(name)) is not None:
-            reading.given.append(Given(key, variable.value.strip(), variable.origin))
+            found.given.append(GivenValue(key, variable.value.strip(), variable.origin))
     settings = {setting.variable: setting for setting in SETTINGS.values()}
+    retired = {variable_of(key): key for key in RETIRED}
     for name in sorted(by_name):
         variable = by_name[name]
         if not name.startswith(VARIABLE_PREFIX) or name == CONFIG_VARIABLE:
             continue
         setting = settings.get(name)
-        if setting is None:
-            reading.problems.append(unknown_variable(name, variable.place))
+        if name in retired:
+            found.retire(retired[name], variable.value.strip(), variable.origin)
             continue
-        reading.given.append(Given(setting.key, _parsed(setting, variable.value.strip()), variable.origin))
-    return reading
+        if setting is None:
+            found.problems.append(unknown_variable(name, variable.place))
+            continue
+        found.given.append(GivenValue(setting.key, _parsed(setting, variable.value.strip()), variable.origin))
+    return found
 
 
-def _flatten(tree: Mapping[str, object], under: Key, name: str, lines: Mapping[Key, int], reading: Reading) -> None:
+def _flatten(tree: Mapping[str, object], under: Key, name: str, lines: Mapping[Key, int], found: SourceReading) -> None:
     for part, value in tree.items():
         key = (*under, part)
-        origin = Origin(f"{name} line {lines[key]}" if key in lines else name)
+        origin = SettingOrigin(f"{name} line {lines[key]}" if key in lines else name)
         if key in SETTINGS:
-            reading.given.append(Given(key, value, origin))
-        elif not is_section(key):
-            reading.problems.append(unknown_key(key, origin))
+            found.given.append(GivenValue(key, value, origin))
+        elif key in RETIRED:
+            found.retire(key, value, origin)
+        elif not is_section(key) and not (key in RETIRED_SECTIONS and isinstance(value, dict)):
+            found.problems.append(unknown_key(key, origin))
         elif isinstance(value, dict):
-            _flatten(value, key, name, lines, reading)
+            _flatten(value, key, name, lines, found)
         else:
-            reading.problems.append(not_a_section(key, origin, value))
+            found.problems.append(not_a_section(key, origin, value))
 
 
 def _lines_of_keys(text: str) -> dict[Key, int]:

@@ -40,13 +40,13 @@ class Remedies:
     """What an adapter tells people to look at, by the names of its settings.
 
     `section`: where its `model`, `base_url` and `api_key` stand. `answer`: what it waits for. `refused`: what to check
-    when a request is refused. `timeout`: the setting that grants more time.
+    when a request is refused. `timeout`: the setting that grants more time, if there is one.
     """
 
     section: str
     answer: str
     refused: str
-    timeout: str
+    timeout: str = ""
 
 
 def address(base_url: str) -> str:
@@ -73,7 +73,8 @@ def describe_failure(error: Exception, remedies: Remedies) -> str:
     section = remedies.section
     match error:
         case openai.APITimeoutError() | TimeoutError() | httpx.TimeoutException():
-            return f"did not answer in time. Check that it is running, or raise {remedies.timeout}"
+            more = f", or raise {remedies.timeout}" if remedies.timeout else " and not overloaded"
+            return f"did not answer in time. Check that it is running{more}"
         case openai.AuthenticationError() | openai.PermissionDeniedError():
             return f"refused the key. Set {section}.api_key to one that may use it"
         case openai.NotFoundError():

@@ -95,7 +95,7 @@ class _Measuring:
                 await measure_pauses(
                     said.some(options.pauses_recordings),
                     models=self.settings.models,
-                    listening=self.settings.listening,
+                    turn_model=self.settings.listening.turn_model == "auto",
                     progress=self.progress,
                 ),
             )
@@ -104,7 +104,9 @@ class _Measuring:
                 "answers",
                 await measure_latency(
                     said.some(options.recordings),
-                    listener=PauseListener(self.settings.models, self.settings.listening),
+                    listener=PauseListener(
+                        self.settings.models, turn_model=self.settings.listening.turn_model == "auto"
+                    ),
                     settings={},
                     first_token_ms=options.first_token_ms,
                     progress=self.progress,

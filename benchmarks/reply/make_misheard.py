@@ -73,7 +73,7 @@ async def main() -> None:
     settings = load()
     counted: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="roomtone-names-") as folder:
-        async with QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr) as recognizer:
+        async with QueuedRecognizer(lambda: WhisperEngine(settings.asr)) as recognizer:
             for part in DialogueSet:
                 clips = await asyncio.to_thread(_spoken, part, Path(folder) / part.value)
                 counted[part.value] = await _written(clips, recognizer)

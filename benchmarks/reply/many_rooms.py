@@ -43,7 +43,6 @@ _SETTINGS = {
     "llm.model": MODEL,
     "compaction.summariser": "extractive",
     "speaking.engine": "piper",
-    "speaking.duck_after_s": 5.0,
     "speaking.stop_after_s": 30.0,
     "room.notice": "",
 }

@@ -75,7 +75,6 @@ class ManyRoomsBot:
         client = await self._stack.enter_async_context(
             connected(
                 _pointed(self._parts.discord, discord),
-                self._parts.transport,
                 self._running.supervisor,
                 metronome=self._running.metronome,
             )

@@ -20,6 +20,7 @@ from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.listening.endpointing import ENDPOINTING
 from voice.listening.listener import RoomListener
 from voice.listening.turn_detection import SmartTurn
 from voice.listening.utterance import PauseBegan, Utterance
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from benchmarks.reply.recordings import SpeechRecording
     from benchmarks.report import Json
     from bot.settings import ModelsSettings
-    from voice.listening.settings import ListeningSettings
+    from voice.listening.endpointing import EndpointingParameters
     from voice.listening.utterance import ListeningEvent
 
 _FRAME_S = 0.02
@@ -71,11 +72,16 @@ class PauseResult:
 
 
 async def measure_pauses(
-    recordings: Sequence[SpeechRecording], *, models: ModelsSettings, listening: ListeningSettings, progress: Progress
+    recordings: Sequence[SpeechRecording],
+    *,
+    models: ModelsSettings,
+    turn_model: bool = True,
+    parameters: EndpointingParameters = ENDPOINTING,
+    progress: Progress,
 ) -> dict[str, Json]:
     """Return how the pauses of these recordings are judged, with the settings given."""
     progress.step("pauses inside speech", total=len(recordings))
-    listener = PauseListener(models, listening)
+    listener = PauseListener(models, turn_model=turn_model, parameters=parameters)
     heard: list[PauseResult] = []
     for recording in recordings:
         heard += [await asyncio.to_thread(listener.hear, recording.path, lead_samples=lead) for lead in _LEADS]
@@ -95,11 +101,13 @@ async def measure_pauses(
 class PauseListener:
     """The models of a room, for one recording after the other. Not thread-safe. Raises `VoiceError`."""
 
-    def __init__(self, models: ModelsSettings, listening: ListeningSettings) -> None:
-        self._listening = listening
+    def __init__(
+        self, models: ModelsSettings, *, turn_model: bool = True, parameters: EndpointingParameters = ENDPOINTING
+    ) -> None:
+        self._parameters = parameters
         self._detector = open_vad(models)
         shelf = ModelDirectory(models.directory)
-        wanted = listening.turn_model == "auto" and shelf.holds(TURN_SMART)
+        wanted = turn_model and shelf.holds(TURN_SMART)
         self._turn = SmartTurn(shelf.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
 
     @property
@@ -113,7 +121,7 @@ class PauseListener:
         frames = [decoder.decode(packet) for packet in Clip.load(path).packets]
         lead, silence = np.zeros(lead_samples, np.int16), np.zeros(round(_SILENCE_S * LISTEN_RATE_HZ), np.int16)
         pcm = np.concatenate([lead, *frames, silence])
-        ears = RoomListener(self._detector, self._listening, judged=self.has_turn_model)
+        ears = RoomListener(self._detector, self._parameters, judged=self.has_turn_model)
         utterances: list[Utterance] = []
         # Every pause that began, with what was said of it; those that went on, or were cut, were inside.
         asked: list[tuple[float | None, float]] = []

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from benchmarks.stats import percentile
 from voice.screen.frame_diff import WHOLE, ChangeKind
 from voice.screen.note_schedule import LookIntervals, PendingChange
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from benchmarks.progress import Progress
@@ -84,8 +83,7 @@ def fixed_looks(seconds: list[ChangeKind], every_s: int) -> LookCounts:
 
 def measure_look_cost(hours: int, seed: int, progress: Progress) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return our figures and the others', by name."""
-    settings = ScreenSettings()
-    pace = LookIntervals(active_s=settings.active_interval_s, idle_s=settings.idle_interval_s)
+    pace = LookIntervals()
     progress.step("hours", total=hours)
     our: list[LookCounts] = []
     peers: dict[int, list[LookCounts]] = {every_s: [] for every_s in INTERVALS_S}

@@ -38,6 +38,8 @@ WINDOW_SHARE = 0.6
 TURN_OVERHEAD_TOKENS = 16
 # Results searched for each quote wanted, since what the prompt holds is left out.
 RESULTS_PER_QUOTE = 3
+# Tokens that all quotes of a prompt may take together, about 1,200 characters.
+QUOTE_TOKENS = 400
 # Limit of a prefetch. Nobody waits for it.
 PREFETCH_S = 2.0
 # Share of common words from which a prefetch serves: the final recognition often differs in an ending or a name.
@@ -96,7 +98,7 @@ class QuoteFinder:
     async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
         """Return the quotes for a reply to `question`, best first.
 
-        None if nothing else is about it, if the search took longer than `recall.wait_ms`, or if it failed.
+        None if nothing else is about it, if the search took longer than `RecallSettings.wait_ms`, or if it failed.
         """
         settings = self._settings
         within_s = settings.wait_ms / 1000
@@ -124,7 +126,7 @@ class QuoteFinder:
             asked_at=question.started_at,
             in_view=_texts_in_view(memory, (*sent, question)),
             most=settings.quotes,
-            max_tokens=settings.quote_tokens,
+            max_tokens=QUOTE_TOKENS,
             zone=self._zone,
         )
         log.debug(

@@ -1,4 +1,4 @@
-"""Settings of `bot.brain`. Each description gives the unit, the reason for the default, and when a change applies."""
+"""Settings set about who the bot is and how soon a answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class BrainSettings(BaseModel):
-    """When the bot answers, and how it speaks."""
+    """Who the bot is: its name, what it answers to, its instructions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -24,14 +24,15 @@ class BrainSettings(BaseModel):
         tuple[str, ...],
         Field(
             min_length=1,
-            description="Names that address the bot; mis-hearings close to them count. Takes effect at the next join.",
+            description="Names that people call the bot by. Mishearings close to them count too. Takes effect at the "
+            "next join.",
         ),
     ] = ("Roomtone", "Room tone")
     instructions: Annotated[
         str,
         Field(
             max_length=4000,
-            description="Sentences added to the system prompt: a persona, house rules. Takes effect at the next reply.",
+            description="Sentences added to the system prompt: a persona, house rules. Takes effect at start.",
         ),
     ] = ""
     guild_instructions: Annotated[
@@ -42,13 +43,13 @@ class BrainSettings(BaseModel):
             "effect at start."
         ),
     ] = Field(default_factory=dict)
-    head_start: Annotated[
+    preemptive_reply: Annotated[
         bool,
         Field(
-            description="Ask the model in a pause that sounds like the end, before the end is sure. Its answer comes "
-            "sooner by as long as the text stood before: 0.03 to 0.2 s where the end is soon sure, half a second where "
-            "it is not. About one such call in six is wasted; all count towards the hour's ceiling. Nothing is said, "
-            "recorded or done before. Takes effect at the next join."
+            description="Ask the model in a pause that sounds like the end of a turn, before the end is certain. The "
+            "answer comes 0.03 to 0.5 s sooner. About one such call in six is wasted; all count towards "
+            "participation.max_calls_per_hour. Nothing is said, recorded or done before the end is certain. Takes "
+            "effect at the next join."
         ),
     ] = True
     reply_timeout_s: Annotated[
@@ -56,7 +57,7 @@ class BrainSettings(BaseModel):
         Field(
             gt=0,
             le=120,
-            description="Seconds after which a reply that has not begun to sound is given up. Default 20: "
-            "later than that the talk has moved on. Takes effect at the next reply.",
+            description="Seconds after which a reply that has not begun to sound is given up. Default 20: later the "
+            "conversation has moved on. Takes effect at the next join.",
         ),
     ] = 20.0

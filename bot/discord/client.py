@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.settings import DiscordSettings
     from voice.transport.metronome import Metronome
-    from voice.transport.settings import TransportSettings
 
     AddCommands = Callable[[app_commands.CommandTree[Any]], None]
 
@@ -35,6 +34,8 @@ log = structlog.get_logger()
 
 # Seconds for discord.py to say goodbye before its task is cancelled.
 CLOSE_TIMEOUT_S = 10.0
+# Seconds to wait for Discord's READY at start: discord.py's own reconnects fit inside.
+CONNECT_TIMEOUT_S = 30.0
 
 
 class Household(Rooms, Protocol):
@@ -53,7 +54,6 @@ class RoomtoneClient(discord.Client):
     def __init__(
         self,
         settings: DiscordSettings,
-        transport: TransportSettings,
         household: Household,
         more_commands: Sequence[AddCommands] = (),
         metronome: Metronome | None = None,
@@ -64,10 +64,9 @@ class RoomtoneClient(discord.Client):
         )
         super().__init__(intents=intents, connector=connector(settings))
         self._household = household
-        self._transport = transport
         self._metronome = metronome
         self.tree = app_commands.CommandTree(self)
-        add_room_commands(self.tree, household, transport, metronome)
+        add_room_commands(self.tree, household, metronome)
         for add in more_commands:
             add(self.tree)
         self.tree.error(_command_failed)
@@ -128,14 +127,13 @@ class RoomtoneClient(discord.Client):
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
         if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-            return DiscordPlace(self, channel, channel, self._transport, self._metronome)
+            return DiscordPlace(self, channel, channel, self._metronome)
         return None
 
 
 @asynccontextmanager
 async def connected(
     settings: DiscordSettings,
-    transport: TransportSettings,
     household: Household,
     more_commands: Sequence[AddCommands] = (),
     metronome: Metronome | None = None,
@@ -150,10 +148,10 @@ async def connected(
     if settings.token is None or not settings.token.get_secret_value().strip():
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
     point_at(settings)
-    client = RoomtoneClient(settings, transport, household, more_commands, metronome)
+    client = RoomtoneClient(settings, household, more_commands, metronome)
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
-        await _until_settled(client, running, settings.connect_timeout_s)
+        await _until_settled(client, running, CONNECT_TIMEOUT_S)
         yield client
     finally:
         try:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
-    from voice.transport.settings import TransportSettings
 
 log = structlog.get_logger()
 
@@ -38,7 +37,6 @@ class DiscordPlace:
         client: discord.Client,
         channel: VoiceChannel,
         text_channel: discord.abc.Messageable,
-        transport: TransportSettings,
         metronome: Metronome | None = None,
     ) -> None:
         """`client` knows the channel; `metronome` sends what the bot says, without one each connection does."""
@@ -46,7 +44,6 @@ class DiscordPlace:
         self._last_seen = channel
         self._guild_id = channel.guild.id
         self._text_channel = text_channel
-        self._transport = transport
         self._metronome = metronome
         self._chat = DiscordChat(channel, text_channel)
 
@@ -108,7 +105,6 @@ class DiscordPlace:
         async with VoiceLink.open(
             self._channel,
             sink=sink,
-            settings=self._transport,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
             on_event=_log_event,
             metronome=self._metronome,

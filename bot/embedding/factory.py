@@ -34,11 +34,11 @@ async def open_embedder(
         return
     if settings.embedder == "endpoint" or (settings.embedder == "auto" and settings.base_url):
         # Imported where it is needed: the library takes a second to load.
-        from bot.llm.openai_embeddings import OpenAIEmbeddings
+        from bot.llm.openai_embeddings import TIMEOUT_S, OpenAIEmbeddings
         from voice.endpoint import Endpoint
 
         key = llm.key_for(settings.base_url, settings.api_key)
-        endpoint = Endpoint(settings.base_url, settings.model, key, settings.timeout_s)
+        endpoint = Endpoint(settings.base_url, settings.model, key, TIMEOUT_S)
         async with OpenAIEmbeddings(endpoint) as remote:
             yield remote
         return

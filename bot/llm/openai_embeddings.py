@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 # Texts in one call. Small servers accept no more.
 MAX_TEXTS = 64
+# Seconds that one call may take.
+TIMEOUT_S = 10.0
 # Small models read 512 tokens, and some servers refuse longer texts instead of cutting them.
 MAX_CHARS = 1_500
 
 
-_REMEDIES = Remedies(section="recall", answer="embedding", refused="recall.model", timeout="recall.timeout_s")
+_REMEDIES = Remedies(section="recall", answer="embedding", refused="recall.model")
 
 
 class OpenAIEmbeddings:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
     from voice.endpoint import Endpoint
 
+MODEL = "omni-moderation-latest"
+# Seconds that one judgement may take; it mostly takes 0.2.
+TIMEOUT_S = 3.0
+
 
 class OpenAIModerator:
     """One endpoint and one model (`voice.speaking.moderation.Moderator`).

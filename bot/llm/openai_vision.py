@@ -29,9 +29,7 @@ log = structlog.get_logger()
 MAX_OUTPUT_TOKENS = 160
 MAX_ANSWER_CHARS = 1_000
 NOTHING_NEW = "NOTHING NEW"
-_REMEDIES = Remedies(
-    section="screen", answer="answer", refused="that screen.model takes pictures", timeout="screen.model_timeout_s"
-)
+_REMEDIES = Remedies(section="screen", answer="answer", refused="that screen.model takes pictures")
 _REFUSED_STATUSES = frozenset({400, 422})
 
 _SYSTEM = (

@@ -1,4 +1,4 @@
-"""Settings of `bot.llm`. Each description gives the unit, the reason for the default, and when a change applies."""
+"""Settings an operator can set about the language model."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 
 class FallbackModelSettings(BaseModel):
-    """One model that is asked if those before it fail, `[[llm.fallback_models]]`."""
+    """A model that is asked if those before it fail, `[[llm.fallback_models]]`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Annotated[str, Field(min_length=1, description="The model's name at its endpoint.")]
-    base_url: Annotated[EndpointUrl, Field(description="URL of its endpoint; empty means that of llm.base_url.")] = ""
+    base_url: Annotated[EndpointUrl, Field(description="URL of its endpoint. Empty means llm.base_url.")] = ""
     api_key: Annotated[
         EndpointKey | None,
-        Field(description="Its endpoint's key; without one llm.api_key serves at the same endpoint."),
+        Field(description="Its endpoint's key. Without it llm.api_key is used at the same endpoint."),
     ] = None
     max_context_tokens: Annotated[
         int | None,
-        Field(ge=1_024, le=4_000_000, description="Tokens it can take; without, those of budget.max_context_tokens."),
+        Field(ge=1_024, le=4_000_000, description="Tokens it can take. Without it budget.max_context_tokens applies."),
     ] = None
 
 
 class LlmSettings(BaseModel):
-    """The language model. Without `api_key` and `base_url` the embedded responder answers."""
+    """The language model that answers. Without api_key and base_url an embedded responder quotes what it heard."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: Annotated[
         EndpointUrl,
         Field(
-            description="URL of any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp …), for example "
-            "http://127.0.0.1:11434/v1; empty means OpenAI itself. Takes effect at start."
+            description="URL of an OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp …), for example "
+            "http://127.0.0.1:11434/v1. Empty means OpenAI itself. Takes effect at start."
         ),
     ] = ""
     api_key: Annotated[
         EndpointKey | None,
         Field(
-            description="The endpoint's key; OPENAI_API_KEY sets it too. Local servers mostly need none. "
-            "Takes effect at start."
+            description="The endpoint's key. OPENAI_API_KEY sets it too. Most local servers need none. Takes effect at "
+            "start."
         ),
     ] = None
     model: Annotated[
@@ -57,8 +57,8 @@ class LlmSettings(BaseModel):
         Field(
             ge=16,
             le=4096,
-            description="Most tokens of one reply. Default 300, about a minute of speech. "
-            "Takes effect at the next reply.",
+            description="Most tokens of one reply. Default 300: about a minute of speech. Takes effect at the next "
+            "reply.",
         ),
     ] = 300
     first_token_timeout_s: Annotated[
@@ -66,35 +66,23 @@ class LlmSettings(BaseModel):
         Field(
             gt=0,
             le=120,
-            description="Seconds to wait for an answer's first piece. Default 10. Takes effect at the next reply.",
+            description="Seconds to wait for the first piece of an answer; then the next of llm.fallback_models is "
+            "asked. Raise it for a slow local model, and brain.reply_timeout_s too. Default 10: half of "
+            "brain.reply_timeout_s, so that a second model has time. Takes effect at the next reply.",
         ),
     ] = 10.0
-    total_timeout_s: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=600,
-            description="Seconds one whole answer may take. Default 60. Takes effect at the next call.",
-        ),
-    ] = 60.0
-    completion_timeout_s: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=3600,
-            description="Seconds that an answer nobody waits for (a summary) may take at the very most; "
-            "compaction.timeout_s mostly ends it earlier. Takes effect at the next call.",
-        ),
-    ] = 600.0
-
+    # Seconds one whole spoken answer may take. Longer for the small models that rehearsals serve.
+    total_timeout_s: Annotated[float, Field(gt=0, le=600, json_schema_extra={"internal": True})] = 60.0
+    # Seconds at the very most for an answer that nobody waits for (a summary); CompactionSettings.timeout_s mostly ends
+    # it earlier.
+    completion_timeout_s: Annotated[float, Field(gt=0, le=3600, json_schema_extra={"internal": True})] = 600.0
     fallback_models: Annotated[
         tuple[FallbackModelSettings, ...],
         Field(
             max_length=4,
-            description="Models that are asked in turn when the one before is down, slow or talks garbage, each a "
-            "table [[llm.fallback_models]] with a model and, where it is elsewhere, a base_url and an api_key. They "
-            "share the time of a reply (brain.reply_timeout_s); one that failed twice rests for a while. Takes effect "
-            "at start.",
+            description="Models that are asked in turn when the one before is down, slow or answers nonsense. Each is "
+            "a table [[llm.fallback_models]] with a model and, if it is elsewhere, a base_url and an api_key. All "
+            "share brain.reply_timeout_s; a model that failed twice is left out for a while. Takes effect at start.",
             examples=[[{"model": "llama3.2", "base_url": "http://127.0.0.1:11434/v1"}]],
         ),
     ] = ()

@@ -60,8 +60,7 @@ def read_tokenizer(path: Path) -> FileTokenizer:
     except Exception as error:  # the library raises bare Exception for whatever it can't read
         why = f" ({error})" if isinstance(error, ValueError) else ""
         raise ValueError(
-            f"{path} holds no tokenizer that can be read{why}. Set budget.token_estimator to auto, or to the model's "
-            "tokenizer.json."
+            f"{path} holds no tokenizer that can be read{why}. Replace it with the model's tokenizer.json."
         ) from error
 
 

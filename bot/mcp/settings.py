@@ -1,4 +1,4 @@
-"""What an operator can tune about MCP servers; each field says its unit, its default's reason, when it takes effect."""
+"""What an operator can set about MCP servers."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class McpServerSettings(BaseModel):
     read_only: Annotated[
         tuple[str, ...],
         Field(
-            description='Which of them change nothing; ["*"] means all. The others count as having side effects, and '
-            "run only when who asks has said one of `words`."
+            description='Which of its tools change nothing; ["*"] means all. The others count as having side effects '
+            "and run only if the person who asks has said one of `words`."
         ),
     ] = ()
     words: Annotated[

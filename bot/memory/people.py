@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# Most things the model is told about one person.
+FACTS_EACH = 6
+# Tokens that the section about the people present may take of a prompt, about 900 characters.
+SECTION_TOKENS = 300
+
 
 class PeopleBook:
     """Facts about people, by guild and person. Not thread-safe."""
@@ -54,9 +59,7 @@ class PeopleBook:
         if not self.enabled:
             return ()
         facts = [fact for person_id, _ in present for fact in self._known.get((guild_id, person_id), ())]
-        made = participants_part(
-            present, facts, max_tokens=self._settings.section_tokens, most_each=self._settings.facts_each
-        )
+        made = participants_part(present, facts, max_tokens=SECTION_TOKENS, most_each=FACTS_EACH)
         return () if made is None else (made,)
 
     def introductions(self, guild_id: int | None, present: Sequence[tuple[str, str]]) -> list[str]:
@@ -64,7 +67,7 @@ class PeopleBook:
         lines: list[str] = []
         for person_id, name in present:
             facts = self._known.get((guild_id, person_id), ()) if self.enabled else ()
-            told = sorted(facts, key=lambda fact: (-fact.weight, -fact.at))[: self._settings.facts_each]
+            told = sorted(facts, key=lambda fact: (-fact.weight, -fact.at))[:FACTS_EACH]
             lines.append(f"{name}, who has said: {' '.join(fact.text for fact in told)}" if told else name)
         return lines
 

@@ -95,7 +95,7 @@ class ModelDirectory:
         told = " ".join(reasons) or "No source offers it."
         raise ModelError(
             f"{entry.name} could not be brought. {told} "
-            f"Check the network or set models.index_url to a mirror, or copy the files by hand: "
+            f"Check the network or set PIP_INDEX_URL to a mirror, or copy the files by hand: "
             f"`roomtone models pull {entry.name} --from DIRECTORY`."
         )
 

@@ -1,4 +1,4 @@
-"""When the bot takes part by itself, and what that may cost."""
+"""What an operator can set about when the bot speaks, and what that may cost."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ParticipationSettings(BaseModel):
-    """When the bot speaks, how long it stays in a conversation, and how much an hour of it may cost a server."""
+    """When the bot speaks, and how much an hour of it may cost a server."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     voice_mode: Annotated[
         Literal["name", "engaged", "free"],
         Field(
-            description="When the bot speaks in company: name (only when it is called by name, also alone with "
-            "somebody), engaged (also when somebody it has just answered goes on, and to every word alone with one "
-            "person), free (also to questions to the room). A server's /voice-mode goes before. Takes effect at start."
+            description="When the bot speaks. name: only when somebody calls it by name. engaged: also when somebody "
+            "whom it has just answered goes on, and always when it is alone with one person. free: also to questions "
+            "to the whole room. A server's /voice-mode overrides it. Takes effect at start."
         ),
     ] = "engaged"
     engagement_s: Annotated[
@@ -25,8 +25,8 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=600,
-            description="Seconds after the bot's last word to somebody in which they can go on without its name. "
-            "Default 35: what people take to think of the next question. 0 means never. Takes effect at the next join.",
+            description="Seconds after the bot's answer to somebody in which they can go on without its name. Default "
+            "35: people take that long to think of the next question. 0 means never. Takes effect at the next join.",
         ),
     ] = 35.0
     quiet_thought_after_minutes: Annotated[
@@ -34,27 +34,20 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=240,
-            description="Minutes of silence in the room after which the bot may say something of its own accord. "
-            "Default 0: never. Needs a language model or speech-to-speech. Takes effect at the next join.",
+            description="Minutes of silence after which the bot may say something unasked, at most once in half an "
+            "hour. Default 0: never. Needs a language model or speech-to-speech. Takes effect at the next join.",
         ),
     ] = 0.0
-    quiet_thought_every_minutes: Annotated[
-        float,
-        Field(
-            ge=1,
-            le=1_440,
-            description="Minutes in which there is at most one such thought. Default 30. Takes effect at the next "
-            "join.",
-        ),
-    ] = 30.0
+    # Minutes in which there is at most one such remark. Rehearsals shorten it.
+    quiet_thought_every_minutes: Annotated[float, Field(ge=1, le=1_440, json_schema_extra={"internal": True})] = 30.0
     max_calls_per_hour: Annotated[
         int,
         Field(
             ge=0,
             le=100_000,
-            description="Most calls of the model for answers in any hour and server; then the bot says so once and is "
-            "silent until it is less. Default 240: one every quarter of a minute. 0 means no ceiling. Takes effect "
-            "at start.",
+            description="Most calls of the language model for answers in an hour, for each server. At the limit the "
+            "bot says so once and stays silent until enough time has passed. Default 240: one every 15 s. 0 means no "
+            "limit. Takes effect at start.",
         ),
     ] = 240
     max_tokens_per_hour: Annotated[
@@ -62,9 +55,9 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=1_000_000_000,
-            description="Most tokens of answers, prompts counted in, in any hour and server, as above. Default "
-            "1000000: some tens of cents with a small model. Summaries are not counted. 0 means no ceiling. Takes "
-            "effect at start.",
+            description="Most tokens of prompts and answers in an hour, for each server, with the same effect. Default "
+            "1000000: some tens of cents with a small model. Summaries are not counted. 0 means no limit. Takes effect "
+            "at start.",
         ),
     ] = 1_000_000
     max_spoken_s_per_hour: Annotated[
@@ -72,7 +65,7 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=3_600,
-            description="Most seconds the bot speaks in any hour and server, as above. Default 1800: half of the "
-            "time is a monologue. 0 means no ceiling. Takes effect at start.",
+            description="Most seconds that the bot speaks in an hour, for each server, with the same effect. Default "
+            "1800: more than half of the time is a monologue. 0 means no limit. Takes effect at start.",
         ),
     ] = 1_800.0

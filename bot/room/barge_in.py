@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from bot.brain.reply import Replier
     from bot.clock import Clock
     from voice.speaking.playback import Playback
-    from voice.speaking.settings import SpeakingSettings
 
 log = structlog.get_logger()
 
 # How often time passes when no sound comes: it is what ends a burst.
 TICK_S = 0.05
+# Seconds of somebody's voiced sound over the bot before it speaks more softly, and how loud it then is: 1 is as before.
+DUCK_AFTER_S = 0.2
+DUCK_LEVEL = 0.3
 # Why sound became no text although somebody may well have spoken; every other reason says that nobody did.
 _UNHEARD = frozenset({"overloaded", "recogniser_failed"})
 
@@ -44,17 +46,16 @@ class BargeInHandler:
         voiced_s: Callable[[], Mapping[int, float]],
         playback: Playback,
         replier: Replier,
-        settings: SpeakingSettings,
+        stop_after_s: float,
         wake_names: Callable[[], tuple[str, ...]],
         clock: Clock,
     ) -> None:
         self._voiced_s = voiced_s
         self._playback = playback
         self._replier = replier
-        self._duck_level = settings.duck_level
         self._wake_names = wake_names
         self._clock = clock
-        self._bargein = BargeInDetector(duck_after_s=settings.duck_after_s, stop_after_s=settings.stop_after_s)
+        self._bargein = BargeInDetector(duck_after_s=min(DUCK_AFTER_S, stop_after_s), stop_after_s=stop_after_s)
 
     async def run(self) -> None:
         """Let time pass, for ever."""
@@ -94,7 +95,7 @@ class BargeInHandler:
             case None:
                 pass
             case BargeInAction.DUCK:
-                self._playback.duck(self._duck_level)
+                self._playback.duck(DUCK_LEVEL)
             case BargeInAction.PAUSE:
                 self._playback.pause()
                 log.info("reply_paused")

@@ -114,8 +114,8 @@ class Conversation:
             part=self._part,
             report=report,
         )
-        self.playback = Playback(volume=means.speaking.volume, monotonic=self._clock.monotonic)
-        self._ears = RoomListener(means.detector, means.listening, judged=means.judge is not None)
+        self.playback = Playback(monotonic=self._clock.monotonic)
+        self._ears = RoomListener(means.detector, judged=means.judge is not None)
         self._talk = self._new_talk()
         if self._talk is not None:
             self._talk.open(memory, toolbox, quoting)
@@ -128,7 +128,7 @@ class Conversation:
             voiced_s=lambda: self._ears.voiced_s,
             playback=self.playback,
             replier=self._replier,
-            settings=means.speaking,
+            stop_after_s=means.speaking.stop_after_s,
             wake_names=lambda: self._part.wake_names,
             clock=means.clock,
         )
@@ -229,7 +229,7 @@ class Conversation:
             recognizer=self._talk or means.recognizer,
             glossary=self._glossary,
             language=None if means.asr.language == "auto" else means.asr.language,
-            settings=means.listening,
+            recognise_ahead=means.listening.recognise_ahead,
             clock=means.clock,
             observe=self._overhear,
             on_moment=self._on_moment,
@@ -245,7 +245,6 @@ class Conversation:
             wake_names=self._part.wake_names,
             display_names=[person.name for person in self._place.company()],
             words=(*self._means.asr.glossary_words, self._place.guild_name, self._place.name),
-            max_chars=self._means.asr.glossary_max_chars,
         )
 
     def _overhear(self, event: events.Event) -> None:
@@ -285,7 +284,7 @@ class Conversation:
         turn = self._minutes.guess(spoken, self._company.name(spoken.user_id))
         if self._quoting is not None:
             self._quoting.prefetch(turn, self._memory)
-        if self._means.brain.head_start and likely and reads_finished(spoken.text) and not self._replier.busy:
+        if self._means.brain.preemptive_reply and likely and reads_finished(spoken.text) and not self._replier.busy:
             who = str(spoken.user_id)
             self._head_start.begin(
                 Question(turn, spoken.utterance.id, spoken.ended_at, who, decision.reason, decision.may_skip)
@@ -345,7 +344,7 @@ class Conversation:
 
     def _new_commentary(self) -> ScreenCommentary | None:
         screens = self._means.screens
-        if screens is None or not screens.settings.commentary:
+        if screens is None or not screens.settings.commentary_every_s:
             return None
         return ScreenCommentary(
             screens.settings,

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from voice.asr.port import Recognition, Recognizer
     from voice.listening.listener import RoomListener
-    from voice.listening.settings import ListeningSettings
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import ListeningEvent
     from voice.transport.audio_events import AudioEvent
@@ -57,6 +56,9 @@ LEAD = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
 PACE_WEIGHT = 0.3
 # Moments that may wait for being recorded and thought about. Turns are never dropped: hearing waits.
 MOMENTS_WAITING = 64
+# Seconds that a finished utterance waits at most while others are in mid-sentence; then all that was said is one turn
+# of the room. An utterance with the bot's name does not wait.
+MOMENT_WAIT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Hearing:
         recognizer: Recognizer,
         glossary: Callable[[], tuple[str, ...]],
         language: str | None,
-        settings: ListeningSettings,
+        recognise_ahead: bool,
         clock: Clock,
         observe: events.Observer,
         on_moment: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
@@ -114,7 +116,7 @@ class Hearing:
         self._foresight = EagerRecognition(
             judge=judge,
             answer=self._answer,
-            recognise=self._hear if settings.recognise_ahead else None,
+            recognise=self._hear if recognise_ahead else None,
             pace_s=lambda: self._pace_s,
             clock=clock,
             guessed=self._guessed,
@@ -122,7 +124,7 @@ class Hearing:
         self._waiting: asyncio.Queue[Utterance] = asyncio.Queue(UTTERANCES_WAITING)
         # Utterances that are complete and not yet text, by id.
         self._open: set[str] = set()
-        self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=settings.moment_wait_s)
+        self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=MOMENT_WAIT_S)
         self._moments: asyncio.Queue[tuple[SpokenText, ...]] = asyncio.Queue(MOMENTS_WAITING)
         self.dropped: Counter[str] = Counter()
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 CHECK_INTERVAL_S: Final = 0.4
 # After this time people have moved on, and a note is no longer worth a remark.
 STALE_S: Final = 30.0
+# Seconds for which nobody has spoken before a remark: the pause between two turns is shorter.
+QUIET_S: Final = 2.2
 # Least time between remarks on a screen on which nothing new happens.
 INTERVAL_REMARK_EVERY_S: Final = 90.0
 # How much each kind of note is worth a remark. 0: never, for only the person who asked is waiting.
@@ -91,7 +93,7 @@ class ScreenCommentary:
         is_sharing: Callable[[], bool],
         request_remark: Callable[[], bool],
     ) -> None:
-        self._timing = RemarkTiming(every_s=settings.commentary_every_s, quiet_s=settings.commentary_quiet_s)
+        self._timing = RemarkTiming(every_s=settings.commentary_every_s, quiet_s=QUIET_S)
         self._clock = clock
         self._is_busy = is_busy
         self._is_sharing = is_sharing

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from bot.errors import SetupError
 from voice.screen.ocr import OcrReader
 from voice.screen.port import NoPictureError, VisionError
 
@@ -30,6 +29,8 @@ HOUR_S = 3_600.0
 # Who asks waits for the model so long, its turn included: the tool that looks has 15 s (`bot.brain.tools.screen`), a
 # reply 20, and the text has still to be read in them.
 PATIENCE_S = 8.0
+# Seconds that one look of the model may take; then the screen's text is read instead.
+MODEL_TIMEOUT_S = 15.0
 
 
 class ScreenReaders(Protocol):
@@ -176,25 +177,23 @@ def describe_reader(screen: ScreenSettings, llm: LlmSettings) -> str:
 
 def uses_model(screen: ScreenSettings) -> bool:
     """Return whether the settings choose a model."""
-    return screen.reader == "model" or (screen.reader == "auto" and bool(screen.model))
+    return bool(screen.model)
 
 
 @asynccontextmanager
 async def open_readers(
     screen: ScreenSettings, llm: LlmSettings, *, monotonic: Callable[[], float]
 ) -> AsyncIterator[ScreenReaders]:
-    """Lend what the settings choose; nothing is loaded before somebody shares. Raises `SetupError`."""
+    """Lend what the settings choose; nothing is loaded before somebody shares."""
     async with OcrReader(busy_share=screen.busy_share) as ocr:
         if not uses_model(screen):
             yield OcrOnlyReaders(ocr)
             return
-        if not screen.model:
-            raise SetupError("screen.reader is model, but no model is named. Set screen.model, or screen.reader = ocr.")
         # Imported where it is needed: the library takes a second to load.
         from bot.llm.openai_vision import OpenAIVision
         from voice.endpoint import Endpoint
 
         where = screen.base_url or llm.base_url
-        endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), screen.model_timeout_s)
+        endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), MODEL_TIMEOUT_S)
         async with OpenAIVision(endpoint) as model:
             yield ModelWithOcrFallback(model, ocr, monotonic=monotonic, most_per_hour=screen.max_looks_per_hour)

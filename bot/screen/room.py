@@ -36,6 +36,8 @@ log = structlog.get_logger()
 
 # How often it is looked whether who shares is still in the channel and their page still there.
 LOOK_S = 2.0
+# Seconds for which a share waits for a page whose connection broke.
+RESUME_WITHIN_S = 45.0
 # Discord's own reconnects are over by then.
 ABSENT_S = 6.0
 # A recap tells of the last notes.
@@ -162,7 +164,7 @@ class RoomScreens:
                     await self.end(sharer, ShareEnd.OPTED_OUT)
                 elif sharer.absent_since is not None and now - sharer.absent_since >= ABSENT_S:
                     await self.end(sharer, ShareEnd.LEFT)
-                elif sharer.away_since is not None and now - sharer.away_since >= self._settings.resume_within_s:
+                elif sharer.away_since is not None and now - sharer.away_since >= RESUME_WITHIN_S:
                     await self.end(sharer, ShareEnd.LOST)
 
     # -- who shares -------------------------------------------------------------------------------------------

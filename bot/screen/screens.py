@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# Seconds within which a link has to be opened.
+LINK_VALID_S = 300.0
 NEW_LINK = "Type /watch start in Discord for a new link."
 _REFUSED = {
     LinkRefusal.MALFORMED: "This link is not complete. Open it from Discord again, or type /watch start for a new one.",
@@ -65,7 +67,7 @@ class Screens:
         self._clock = clock
         self._bot_name = bot_name
         self._reading = reading
-        self._links = ShareLinks(new_key(), valid_s=settings.link_valid_s)
+        self._links = ShareLinks(new_key(), valid_s=LINK_VALID_S)
         self._rooms: dict[int, RoomScreens] = {}
         # The one open line of each sharer.
         self._lines: dict[str, ScreenPageConnection] = {}
@@ -78,7 +80,7 @@ class Screens:
     @property
     def valid_s(self) -> float:
         """Return how long a link may wait to be opened."""
-        return self._settings.link_valid_s
+        return LINK_VALID_S
 
     @contextmanager
     def room_for(

@@ -81,11 +81,7 @@ class Share:
         self._on_note = on_note
         self._on_trouble = on_trouble
         self._over = over
-        self._pace = (
-            LookIntervals(active_s=settings.active_interval_s, idle_s=settings.idle_interval_s)
-            if readers.by_model
-            else None
-        )
+        self._pace = LookIntervals() if readers.by_model else None
         self.began_at = clock.monotonic()
         self._bucket = TokenBucket()
         self._offences = TokenBucket(rate=_OFFENCES_FORGIVEN_PER_S, burst=_OFFENCES)

@@ -20,9 +20,9 @@ _SENTENCES: dict[str, str] = {
     "SQLITE_READONLY": "{path} cannot be written. Give the user that runs the bot write access to the file and its "
     "directory, or set storage.data_dir to another directory.",
     "SQLITE_BUSY": "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
-    "raise storage.busy_timeout_s.",
+    "wait until it has finished.",
     "SQLITE_LOCKED": "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
-    "raise storage.busy_timeout_s.",
+    "wait until it has finished.",
     "SQLITE_CORRUPT": "{path} is damaged. Stop the bot and restore a backup, or try `sqlite3 {path} .recover`; or move "
     "the file away to begin with an empty one.",
     "SQLITE_NOTADB": "{path} is not a database. Move the file away, or set storage.data_dir to another directory.",

@@ -102,8 +102,6 @@ class WebServer:
         async with self._starting:
             if self._listening is not None:
                 return
-            if not self._settings.enabled:
-                raise SetupError("My web pages are switched off. Set web.enabled.")
             runner = web.AppRunner(
                 self._application(),
                 access_log=None,

@@ -45,7 +45,7 @@ async def open_recall(
 ) -> Recall:
     """Start memory search and its indexer on `stack`."""
     embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
-    vectors = VectorStore(database, most=settings.recall.max_vectors)
+    vectors = VectorStore(database)
     await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
 

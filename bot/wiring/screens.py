@@ -38,7 +38,7 @@ async def open_screens(
         reading=describe_reader(settings.screen, settings.llm),
     )
     web = await stack.enter_async_context(WebServer(settings.web, screens))
-    if settings.web.enabled and settings.web.public_url:
+    if settings.screen.enabled and settings.web.public_url:
         try:
             await web.start()
         except SetupError as error:

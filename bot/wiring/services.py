@@ -68,13 +68,7 @@ class Stores:
 
 async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Stores:
     """Open the database and its stores. Raises `StoreError` if the database cannot be used."""
-    database = await stack.enter_async_context(
-        open_database(
-            settings.storage.database_path,
-            synchronous=settings.storage.synchronous,
-            busy_timeout_s=settings.storage.busy_timeout_s,
-        )
-    )
+    database = await stack.enter_async_context(open_database(settings.storage.database_path))
     return Stores(
         database=database,
         sessions=Sessions(database, clock),
@@ -220,9 +214,9 @@ async def _open_moderator(stack: AsyncExitStack, speaking: SpeakingSettings, llm
     if speaking.moderation == "off":
         return None
     # Imported here because the library takes a second to load.
-    from bot.llm.openai_moderation import OpenAIModerator
+    from bot.llm.openai_moderation import MODEL, TIMEOUT_S, OpenAIModerator
     from voice.endpoint import Endpoint
 
     key = llm.key_for(llm.base_url, None)
-    endpoint = Endpoint(llm.base_url, speaking.moderation_model, key, speaking.moderation_timeout_s)
+    endpoint = Endpoint(llm.base_url, MODEL, key, TIMEOUT_S)
     return await stack.enter_async_context(OpenAIModerator(endpoint))

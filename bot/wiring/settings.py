@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from voice.realtime.settings import RealtimeSettings
     from voice.screen.settings import ScreenSettings
     from voice.speaking.settings import SpeakingSettings
-    from voice.transport.settings import TransportSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,6 @@ class BotSettings:
 
     discord: DiscordSettings
     room: RoomSettings
-    transport: TransportSettings
     listening: ListeningSettings
     asr: AsrSettings
     speaking: SpeakingSettings

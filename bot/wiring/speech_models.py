@@ -85,11 +85,11 @@ async def open_recognizer(
             yield await _local_recognizer(stack, settings)
             return
         # Imported here because the library takes a second to load.
-        from voice.asr.remote import RemoteRecognizer
+        from voice.asr.remote import TIMEOUT_S, RemoteRecognizer
         from voice.endpoint import Endpoint
 
         key = llm.key_for(settings.base_url, settings.api_key)
-        endpoint = Endpoint(settings.base_url, settings.model, key, settings.timeout_s)
+        endpoint = Endpoint(settings.base_url, settings.model, key, TIMEOUT_S)
         remote = await stack.enter_async_context(RemoteRecognizer(endpoint))
         try:
             local = await _local_recognizer(stack, settings)
@@ -108,7 +108,7 @@ def _recognizer_problems(recognizer: FallbackRecognizer, what: str) -> list[Degr
 
 
 async def _local_recognizer(stack: AsyncExitStack, settings: AsrSettings) -> Recognizer:
-    return await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings), settings))
+    return await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings)))
 
 
 @asynccontextmanager
@@ -126,7 +126,7 @@ async def open_synthesizer(
                 health.add_missing("my voice", instead=IN_WRITING, problem=embedded.reason)
             yield embedded
             return
-        stand_in = _NoVoice("") if settings.stand_in == "none" else await _embedded_voice(stack, settings, models)
+        stand_in = _NoVoice("") if settings.fallback == "none" else await _embedded_voice(stack, settings, models)
         # Imported here because the library takes a second to load.
         from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
 
@@ -138,7 +138,6 @@ async def open_synthesizer(
             speed=settings.speed,
             audio_format=settings.audio_format,
             timeout_s=settings.timeout_s,
-            stall_s=settings.stall_timeout_s,
         )
         remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
         voice = FallbackSynthesizer(remote, stand_in)

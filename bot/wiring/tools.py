@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from bot.memory.recall import Recall, RecallScope
 
 
+# A longer file is not read: this is a long text, and no disk image.
+ATTACHMENT_BYTES = 512 * 1024
+
+
 class Toolset:
     """Makes each room's toolbox. `reach`: the scope of memory search. `more`: the tools of MCP servers, for every room.
 
@@ -58,8 +62,8 @@ class Toolset:
             room = RoomRecall(self._recall, here, reach=self._reach)
             tools += memory_tools(room, zone=self._zone, now=self._clock.now)
         if settings.attachments:
-            tools.append(attachment_tool(place.chat, max_bytes=1024 * settings.attachment_kb, zone=self._zone))
-        if settings.links:
+            tools.append(attachment_tool(place.chat, max_bytes=ATTACHMENT_BYTES, zone=self._zone))
+        if settings.link_words:
             tools.append(link_tool(place.chat, words=settings.link_words))
         screen = self._screens(place)
         if screen is not None:

@@ -223,8 +223,9 @@ def rotated(path: Path) -> list[Path]:
 
 def test_files_rotate_by_size_and_count(tmp_path: Path) -> None:
     """No file passes its size, only so many are kept, and the newest lines are all there in order."""
-    settings = LogsSettings(max_file_mb=0.001, keep_files=2)
-    with configured_logging(settings, data_dir=tmp_path, console=io.StringIO()):
+    with configured_logging(
+        LogsSettings(), data_dir=tmp_path, console=io.StringIO(), max_file_bytes=1000, keep_files=2
+    ):
         for number in range(60):
             log.info("fact_told", number=number)
     files = rotated(log_path(tmp_path))

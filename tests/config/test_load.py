@@ -87,22 +87,22 @@ def test_tokens_have_their_usual_names(tmp_path: Path) -> None:
 
 
 def test_empty_variables_count_as_unset(tmp_path: Path) -> None:
-    """`ROOMTONE_ASR__BEAM_SIZE=` in a compose file is no mistake."""
-    environ = {"ROOMTONE_ASR__BEAM_SIZE": "", "DISCORD_TOKEN": " ", "ROOMTONE_CONFIG": ""}
+    """`ROOMTONE_ASR__CPU_THREADS=` in a compose file is no mistake."""
+    environ = {"ROOMTONE_ASR__CPU_THREADS": "", "DISCORD_TOKEN": " ", "ROOMTONE_CONFIG": ""}
     assert load(directory=tmp_path, environ=environ) == Settings()
 
 
 def test_variables_become_numbers_lists_and_choices(tmp_path: Path) -> None:
     """The text of a variable is read as its setting's type; lists by commas or in TOML's notation."""
     environ = {
-        "ROOMTONE_ASR__BEAM_SIZE": "3",
+        "ROOMTONE_ASR__CPU_THREADS": "3",
         "ROOMTONE_LOGS__SPEECH": "true",
         "ROOMTONE_COMPACTION__MODE": "off",
         "ROOMTONE_STORAGE__DATA_DIR": "/var/lib/roomtone",
         "ROOMTONE_BRAIN__WAKE_NAMES": "Otto, Ottilie ,",
     }
     settings = load(directory=tmp_path, environ=environ)
-    assert settings.asr.beam_size == 3
+    assert settings.asr.cpu_threads == 3
     assert settings.logs.speech is True
     assert settings.compaction.mode == "off"
     assert str(settings.storage.data_dir) == "/var/lib/roomtone"
@@ -117,8 +117,8 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         tmp_path,
         """
         storage = 3
-        [listening]
-        end_silence_s = "soon"
+        [speaking]
+        speed = "soon"
         [lisening]
         [compaction]
         mode = "of"
@@ -126,7 +126,7 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         """,
     )
     write(tmp_path, "this is no assignment\n", ".env")
-    environ = {"ROOMTONE_ASR__BEAM_SIZE": "many", "ROOMTONE_LLM_MODEL": "x", "ROOMTONE_CONFIG": "roomtone.toml"}
+    environ = {"ROOMTONE_WEB__PORT": "many", "ROOMTONE_LLM_MODEL": "x", "ROOMTONE_CONFIG": "roomtone.toml"}
     told = problems_of(tmp_path, environ, **{"brain.nmae": 1, "asr.cpu_threads": 400})
     assert [each.replace(str(tmp_path), "DIR") for each in told] == [
         (
@@ -138,14 +138,11 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         ".env line 1 is not NAME=value. For example: DISCORD_TOKEN=…",
         "ROOMTONE_LLM_MODEL in the environment is not a setting. Did you mean ROOMTONE_LLM__MODEL?",
         "brain.nmae in an override is not a setting. Did you mean brain.name?",
-        (
-            "listening.end_silence_s in DIR/roomtone.toml line 4 must be a number, but is 'soon'. "
-            "For example: end_silence_s = 0.7"
-        ),
         "asr.cpu_threads in an override must be at most 64, but is 400. For example: cpu_threads = 2",
+        "speaking.speed in DIR/roomtone.toml line 4 must be a number, but is 'soon'. For example: speed = 1.0",
         (
-            "asr.beam_size in ROOMTONE_ASR__BEAM_SIZE (the environment) must be a whole number, but is 'many'. "
-            "For example: ROOMTONE_ASR__BEAM_SIZE=1"
+            "web.port in ROOMTONE_WEB__PORT (the environment) must be a whole number, but is 'many'. "
+            "For example: ROOMTONE_WEB__PORT=8095"
         ),
         (
             "compaction.mode in DIR/roomtone.toml line 7 must be 'summary', 'rolling' or 'off', but is 'of'. "
@@ -156,10 +153,10 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
 
 def test_settings_that_do_not_fit_together_name_their_places(tmp_path: Path) -> None:
     """A rule over two keys says where each was set."""
-    write(tmp_path, "[listening]\nspeech_off = 0.9\n")
-    (told,) = problems_of(tmp_path, {"ROOMTONE_LISTENING__SPEECH_ON": "0.4"})
-    places = "(speech_off in roomtone.toml line 2, speech_on in ROOMTONE_LISTENING__SPEECH_ON (the environment))"
-    assert told.startswith(f"[listening] {places} does not fit together: speech_off must not be over speech_on")
+    write(tmp_path, "[budget]\nmax_context_tokens = 2048\n")
+    (told,) = problems_of(tmp_path, None, **{"budget.reserved_output_tokens": 2_000})
+    places = "(max_context_tokens in roomtone.toml line 2, reserved_output_tokens in an override)"
+    assert told.startswith(f"[budget] {places} does not fit together: reserved_output_tokens leaves less than 512")
 
 
 def test_a_key_in_the_wrong_section_is_led_home(tmp_path: Path) -> None:
@@ -182,9 +179,9 @@ def test_a_key_in_the_wrong_section_is_led_home(tmp_path: Path) -> None:
 def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: bytes, said: str) -> None:
     """Syntax errors name the line, and the environment is still judged."""
     (tmp_path / "roomtone.toml").write_bytes(text)
-    first, second = problems_of(tmp_path, {"ROOMTONE_ASR__BEAM_SIZE": "0"})
+    first, second = problems_of(tmp_path, {"ROOMTONE_ASR__CPU_THREADS": "-1"})
     assert first.startswith(f"roomtone.toml {said}")
-    assert second.startswith("asr.beam_size")
+    assert second.startswith("asr.cpu_threads")
 
 
 def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
@@ -241,9 +238,9 @@ def test_overrides_take_values_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "meant"),
     [
-        ("ROOMTONE_ASR__BEAM", "ROOMTONE_ASR__BEAM_SIZE"),
-        ("ROOMTONE_ASR_BEAM_SIZE", "ROOMTONE_ASR__BEAM_SIZE"),
-        ("ROOMTONE_LISENING__TAIL_S", "ROOMTONE_LISTENING__TAIL_S"),
+        ("ROOMTONE_ASR__CPU_THREAD", "ROOMTONE_ASR__CPU_THREADS"),
+        ("ROOMTONE_ASR_CPU_THREADS", "ROOMTONE_ASR__CPU_THREADS"),
+        ("ROOMTONE_LISENING__TURN_MODEL", "ROOMTONE_LISTENING__TURN_MODEL"),
         ("ROOMTONE_ROOM__DATA_DIR", "ROOMTONE_STORAGE__DATA_DIR"),
         ("ROOMTONE_DISCORD_TOKEN", "ROOMTONE_DISCORD__TOKEN"),
         ("ROOMTONE_TOKEN", "ROOMTONE_DISCORD__TOKEN"),
@@ -254,7 +251,7 @@ def test_a_mistyped_variable_is_recognised(tmp_path: Path, wrong: str, meant: st
     assert problems_of(tmp_path, {wrong: "1"})[0].endswith(f"Did you mean {meant}?")
 
 
-names = st.sampled_from([setting.name for setting in SETTINGS.values()]) | st.text("asr.beam_\n", max_size=12)
+names = st.sampled_from([setting.name for setting in SETTINGS.values()]) | st.text("asr.cpu_\n", max_size=12)
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.binary(max_size=3),
     lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=5), each, max_size=3),

@@ -85,7 +85,7 @@ def test_a_rough_network_loses_nobody(tmp_path: Path) -> None:
 def test_a_speech_to_speech_model_knows_what_was_folded(tmp_path: Path) -> None:
     """The same evening answered by a model that hears and speaks: the summary reaches its instructions when it lands,
     and the fact of the folded turns is heard out of it alone. Its session is renewed twice on the way, unnoticed."""
-    renewed = ("--set", "realtime.session_s=40", "--set", "realtime.renew_patience_s=10")
+    renewed = ("--set", "realtime.session_s=40")
     by_speech = Program.rehearse(tmp_path, "evening", "--realtime", *renewed).wait()
     assert by_speech.status == 0, by_speech.printed
     assert by_speech.expectation("fact_only_in_summary ask-town")["passed"]

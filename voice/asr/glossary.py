@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LONGEST_TERM_CHARS = 40
+# Characters of the whole glossary: about 80 tokens, on every utterance.
+GLOSSARY_MAX_CHARS = 300
 # Letters, digits, and what stands inside names; the rest (emoji, decoration of display names) is not spoken.
 _UNSPOKEN = re.compile(r"[^\w\s'’.&-]|_", re.UNICODE)
 _SPACE = re.compile(r"\s+")
@@ -24,7 +26,11 @@ def spoken_form(name: str) -> str:
 
 
 def choose_glossary(
-    *, wake_names: Iterable[str], display_names: Iterable[str], words: Iterable[str], max_chars: int
+    *,
+    wake_names: Iterable[str],
+    display_names: Iterable[str],
+    words: Iterable[str],
+    max_chars: int = GLOSSARY_MAX_CHARS,
 ) -> tuple[str, ...]:
     """Return the terms to expect, most important first: how the bot is called, who is here, then the guild's words.
 

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 _log: Any = structlog.get_logger()
 
-_REMEDIES = Remedies(
-    section="asr", answer="transcription", refused="asr.model and asr.language", timeout="asr.timeout_s"
-)
+_REMEDIES = Remedies(section="asr", answer="transcription", refused="asr.model and asr.language")
 # Endpoints serve rooms side by side; more than this at once is a backlog, and a guess would only lengthen it.
 CALLS_AT_ONCE = 8
+# Seconds that the endpoint may take over one utterance; then the local model recognises it.
+TIMEOUT_S = 6.0
 # What an utterance is cut at, here and in the local model.
 LONGEST_S = 30.0
 # OpenAI refuses sound shorter than this, and nobody says anything in it.

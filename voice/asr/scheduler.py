@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from voice.asr.port import Recognition
-    from voice.asr.settings import AsrSettings
     from voice.asr.worker import Engine
     from voice.audio import Pcm
 
@@ -32,6 +31,13 @@ if TYPE_CHECKING:
 FAILURES_BEFORE_RELOAD = 3
 # A recognition takes under a second; whatever still computes then is left to itself.
 STOP_TIMEOUT_S = 5.0
+# Recognitions that may wait. When it is full, guesses at unfinished speech are dropped and finished speech waits.
+QUEUE_SIZE = 32
+# Seconds in the model after which a recognition is given up and the model is loaded again: half a minute of sound takes
+# a few seconds.
+COMPUTE_TIMEOUT_S = 30.0
+# Seconds that loading the model may take; a large one from a slow disk takes a minute.
+LOAD_TIMEOUT_S = 120.0
 
 CLOSED = "The speech recogniser was closed."
 
@@ -71,11 +77,17 @@ class QueuedRecognizer:
     *Ownership*: the dispatcher task and the model thread are its own. *Cancellation*: see `Recognizer`.
     """
 
-    def __init__(self, load: Callable[[], Engine], settings: AsrSettings) -> None:
+    def __init__(
+        self,
+        load: Callable[[], Engine],
+        *,
+        queue_size: int = QUEUE_SIZE,
+        compute_timeout_s: float = COMPUTE_TIMEOUT_S,
+    ) -> None:
         self._load = load
-        self._settings = settings
+        self._compute_timeout_s = compute_timeout_s
         self._queue: FairQueue[_Job] = FairQueue()
-        self._places = asyncio.Semaphore(settings.queue_size)
+        self._places = asyncio.Semaphore(queue_size)
         self._work = asyncio.Event()
         self._figures = RecognizerFigures()
         self._waiting = 0
@@ -194,7 +206,7 @@ class QueuedRecognizer:
         self._running = job
         try:
             thread = await self._ready_thread()
-            async with asyncio.timeout(self._settings.compute_timeout_s):
+            async with asyncio.timeout(self._compute_timeout_s):
                 recognition = await thread.run(job.request)
         except TimeoutError:
             self._on_timeout(job)
@@ -210,7 +222,7 @@ class QueuedRecognizer:
             self._running = None
 
     def _on_timeout(self, job: _Job) -> None:
-        limit_s = self._settings.compute_timeout_s
+        limit_s = self._compute_timeout_s
         self._count(failed=1, timed_out=1)
         _log.error("recognition_timed_out", limit_s=limit_s)
         _fail(job, RecogniserError(f"A recognition took longer than {limit_s:g} s; the speech model is loaded anew."))
@@ -241,7 +253,7 @@ class QueuedRecognizer:
     async def _load_model(self) -> ModelThread:
         self._thread = None
         thread = ModelThread(self._load)
-        await thread.start(timeout_s=self._settings.load_timeout_s)
+        await thread.start(timeout_s=LOAD_TIMEOUT_S)
         self._thread = thread
         return thread
 

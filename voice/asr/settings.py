@@ -1,4 +1,4 @@
-"""What an operator can tune in the recogniser: units, why the default, and when a change takes effect."""
+"""What an operator can set about the speech recogniser."""
 
 from __future__ import annotations
 
@@ -11,90 +11,63 @@ from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 
 class AsrSettings(BaseModel):
-    """The speech recogniser. Every field takes effect when the process starts."""
+    """The speech recogniser: what turns speech into text."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    language: str = Field(
+        default="auto",
+        pattern=r"^(auto|[a-z]{2,3})$",
+        description="Language code that everybody speaks, for example en. auto detects it for each person. A fixed "
+        "language makes fewer errors on short words. Takes effect at start.",
+    )
+    fallback_language: str = Field(
+        default="en",
+        pattern=r"^[a-z]{2,3}$",
+        description="Language code assumed with asr.language = auto while detection is unsure, as on a short first "
+        "word. Takes effect at start.",
+    )
+    glossary_words: tuple[str, ...] = Field(
+        default=(),
+        examples=[["Valheim", "Xiomara"]],
+        description="Names and words of your community that the recogniser should expect in every room. It already "
+        "expects the bot's names and those of the people present. Takes effect at the next join.",
+    )
     engine: Literal["local", "endpoint"] = Field(
         default="local",
-        description="Who recognises speech: local (the model in asr.model_dir; no sound leaves the machine), endpoint "
-        "(asr.base_url: everybody's speech is sent there). Where the endpoint fails the local model takes over, if it "
-        "is there.",
+        description="What recognises speech. local: the model in asr.model_dir; no sound leaves the machine. endpoint: "
+        "asr.base_url, to which everybody's speech is sent; where it fails the local model takes over, if it is "
+        "there. Takes effect at start.",
     )
     base_url: EndpointUrl = Field(
         default="",
         description="URL of an endpoint that serves OpenAI's /audio/transcriptions, for example "
-        "http://127.0.0.1:8000/v1; empty with asr.engine = endpoint means OpenAI itself.",
+        "http://127.0.0.1:8000/v1. Empty with asr.engine = endpoint means OpenAI itself. Takes effect at start.",
     )
     api_key: EndpointKey | None = Field(
         default=None,
-        description="The endpoint's key; without one llm.api_key serves where both are at the same address.",
+        description="The endpoint's key. Without it llm.api_key is used if both are at the same address. Takes effect "
+        "at start.",
     )
     model: str = Field(
         default="whisper-1",
         min_length=1,
-        description="The endpoint's model. whisper-1 and other Whispers tell how sure they are and which language they "
-        "heard, by which noise is told from speech; OpenAI's later ones tell less.",
-    )
-    timeout_s: float = Field(
-        default=6.0,
-        gt=0,
-        le=120,
-        description="Seconds that the endpoint may take over one utterance; then the local model hears it.",
+        description="The endpoint's model. Whisper models say how sure they are and which language they heard, which "
+        "helps to tell noise from speech; OpenAI's later models say less. Takes effect at start.",
     )
     model_dir: Path = Field(
         default=Path("data/models/whisper-base"),
-        description="Directory of a CTranslate2 Whisper model; `roomtone models pull whisper` fills the default.",
+        description="Directory of the local model, a CTranslate2 Whisper model. `roomtone models pull whisper` fills "
+        "the default. Larger models make fewer errors and are slower. Takes effect at start.",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
-        default="auto", description="Where the model runs; auto takes a CUDA device if there is one."
-    )
-    compute_type: str = Field(
         default="auto",
-        pattern=r"^[a-z0-9_]+$",
-        description="Number format, as CTranslate2 names it; auto is int8 on CPU and float16 on CUDA.",
+        description="Where the local model runs. auto takes a CUDA device if there is one. Takes effect at start.",
     )
     cpu_threads: int = Field(
         default=2,
         ge=0,
         le=64,
-        description="Threads of one recognition on CPU; 0 lets CTranslate2 choose. Two need half the time of one for a "
-        "tenth more CPU; more gain little with a small model.",
-    )
-    language: str = Field(
-        default="auto",
-        pattern=r"^(auto|[a-z]{2,3})$",
-        description="Language code that everybody speaks, for example en; auto detects it for each person.",
-    )
-    fallback_language: str = Field(
-        default="en",
-        pattern=r"^[a-z]{2,3}$",
-        description="Language code assumed where detection is unsure, as on a first short word.",
-    )
-    beam_size: int = Field(
-        default=1, ge=1, le=10, description="Hypotheses kept while decoding; 1 is the fastest and hardly worse on base."
-    )
-    queue_size: int = Field(
-        default=32,
-        ge=1,
-        le=10_000,
-        description="Recognitions that may wait. Over it, guesses at unfinished speech go, finished speech waits.",
-    )
-    compute_timeout_s: float = Field(
-        default=30.0,
-        gt=0,
-        le=600,
-        description="Seconds in the model after which a recognition is given up and the model loaded anew.",
-    )
-    load_timeout_s: float = Field(default=120.0, gt=0, le=3600, description="Seconds that loading the model may take.")
-    glossary_words: tuple[str, ...] = Field(
-        default=(),
-        description="Names and words that the recogniser is told to expect in every room, after the bot's names and "
-        "those of the people present: what this community talks about and nobody else does.",
-    )
-    glossary_max_chars: int = Field(
-        default=300,
-        ge=0,
-        le=800,
-        description="Characters of names and words that the recogniser is told to expect; 0 tells it none.",
+        description="Threads of one recognition on the CPU; 0 lets CTranslate2 choose. Default 2: twice as fast as one "
+        "for a tenth more CPU; more gain little with a small model. Takes effect at start.",
     )

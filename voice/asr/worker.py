@@ -74,8 +74,7 @@ class ModelThread:
         except TimeoutError as exc:
             self.abandon()
             raise RecogniserError(
-                f"The speech model was not loaded within {timeout_s:g} s; "
-                "take a smaller one, or raise asr.load_timeout_s."
+                f"The speech model was not loaded within {timeout_s:g} s; take a smaller one (asr.model_dir)."
             ) from exc
         except BaseException:
             self.abandon()

@@ -14,13 +14,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from voice.audio import LISTEN_RATE_HZ
 from voice.listening.vad import WINDOW_SAMPLES
-
-if TYPE_CHECKING:
-    from voice.listening.settings import ListeningSettings
 
 WINDOW_S = WINDOW_SAMPLES / LISTEN_RATE_HZ
 # A person who is about to speak does not fall silent for longer within the first quarter of a second of it;
@@ -30,6 +27,48 @@ ARMING_DIP_S = 0.2
 CUT_SEARCH_S = 10.0
 # What follows a hard cut is already known to be speech; less than this is the end of a breath.
 REMAINDER_MIN_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointingParameters:
+    """The thresholds of endpointing. The room uses the defaults; tests and benchmarks vary them.
+
+    The shares of pauses that are cut are measured by `benchmarks/reply/pauses`. More silence before the end of an
+    utterance cuts less, and the answer comes later by as much.
+    """
+
+    # Speech begins at this voice-activity probability (0-1), and pauses below `speech_off`. The second is lower, so
+    # that the state does not flicker.
+    speech_on: float = 0.5
+    speech_off: float = 0.35
+    # Seconds of voiced sound before it counts as speech: a click or a cough is shorter.
+    min_speech_s: float = 0.25
+    # Seconds kept from before the first voiced sound: soft consonants come before it.
+    pre_roll_s: float = 0.3
+    # Seconds of silence that end an utterance where no end-of-turn model answers. 0.5 cuts 35 % of the pauses inside
+    # speech, 0.7 18 %, 1.0 3 %.
+    end_silence_s: float = 0.7
+    # Seconds of silence after which the end-of-turn model is asked and recognition may begin. Under 0.2 every gap
+    # between words is a pause.
+    pause_s: float = 0.2
+    # Over this probability (0-1) from the end-of-turn model the person counts as finished. The model takes comma
+    # pauses for ends too: 0.95 cuts 7 % of the pauses inside speech, 0.94 8 %, 0.9 14 %.
+    finished_probability: float = 0.94
+    # Seconds of silence that end the utterance of a person who sounds finished, as more than half of them do. 0.44
+    # cuts 10 % of the pauses inside speech, 0.5 8 %.
+    finished_silence_s: float = 0.5
+    # Seconds of silence that end the utterance of a person who does not sound finished.
+    unfinished_silence_s: float = 1.0
+    # Seconds of sound kept after the last voiced one; at most end_silence_s.
+    tail_s: float = 0.2
+    # Seconds after which an unbroken utterance is cut at its quietest point: Whisper hears 30.
+    max_utterance_s: float = 30.0
+    # Seconds of sound that may still be on its way (batching, a busy loop) when packets stop. Sound that comes later
+    # is not lost: it counts as said so much later. This adds to every latency.
+    late_packets_s: float = 0.02
+
+
+ENDPOINTING = EndpointingParameters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,24 +156,24 @@ class Endpointer:
     `judged`: somebody answers in each pause how likely the person has finished.
     """
 
-    def __init__(self, settings: ListeningSettings, *, judged: bool = False) -> None:
+    def __init__(self, parameters: EndpointingParameters, *, judged: bool = False) -> None:
         self._judged = judged
-        self._on = settings.speech_on
-        self._off = settings.speech_off
-        self._min_voiced = window_count(settings.min_speech_s)
-        self._pre_roll = window_count(settings.pre_roll_s)
-        self._finished_probability = settings.finished_probability
-        self._end_silence = window_count(settings.end_silence_s)
-        self._finished_silence = window_count(settings.finished_silence_s) if judged else self._end_silence
-        self._unfinished_silence = window_count(settings.unfinished_silence_s) if judged else self._end_silence
+        self._on = parameters.speech_on
+        self._off = parameters.speech_off
+        self._min_voiced = window_count(parameters.min_speech_s)
+        self._pre_roll = window_count(parameters.pre_roll_s)
+        self._finished_probability = parameters.finished_probability
+        self._end_silence = window_count(parameters.end_silence_s)
+        self._finished_silence = window_count(parameters.finished_silence_s) if judged else self._end_silence
+        self._unfinished_silence = window_count(parameters.unfinished_silence_s) if judged else self._end_silence
         # From here on an answer decides.
         self._shortest = min(self._end_silence, self._finished_silence)
         self._arming_dip = min(window_count(ARMING_DIP_S), self._shortest)
-        self._tail = min(window_count(settings.tail_s), self._shortest)
+        self._tail = min(window_count(parameters.tail_s), self._shortest)
         # Not before the tail is complete, so that what may be recognised ahead is the utterance to the sample.
-        self._pause = max(window_count(settings.pause_s), self._tail)
+        self._pause = max(window_count(parameters.pause_s), self._tail)
         # Rounded down: the recogniser hears no more than its 30 s.
-        self._longest = int(settings.max_utterance_s / WINDOW_S)
+        self._longest = int(parameters.max_utterance_s / WINDOW_S)
         self._cut_search = window_count(CUT_SEARCH_S)
         self._next = 0
         self._free_from = 0  # windows before it belong to an utterance already closed

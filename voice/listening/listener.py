@@ -9,13 +9,14 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
+from voice.listening.endpointing import ENDPOINTING
 from voice.listening.speaker import SpeakerListener
 from voice.transport.audio_events import SpeakerLeft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from voice.listening.settings import ListeningSettings
+    from voice.listening.endpointing import EndpointingParameters
     from voice.listening.utterance import ListeningEvent, PauseBegan
     from voice.listening.vad import SpeechProbability, WindowRun
     from voice.transport.audio_events import AudioEvent
@@ -34,14 +35,14 @@ class RoomListener:
     def __init__(
         self,
         detector: SpeechProbability,
-        settings: ListeningSettings,
+        parameters: EndpointingParameters = ENDPOINTING,
         *,
         judged: bool = False,
         new_id: Callable[[], str] = _new_id,
     ) -> None:
         self._detector = detector
         self._judged = judged
-        self._settings = settings
+        self._parameters = parameters
         self._new_id = new_id
         self._listeners: dict[int, SpeakerListener] = {}
 
@@ -63,7 +64,7 @@ class RoomListener:
             if listener is None:
                 if isinstance(one, SpeakerLeft):
                     continue
-                listener = SpeakerListener(one.user_id, self._settings, new_id=self._new_id, judged=self._judged)
+                listener = SpeakerListener(one.user_id, self._parameters, new_id=self._new_id, judged=self._judged)
                 self._listeners[one.user_id] = listener
             listener.hear(one)
             if isinstance(one, SpeakerLeft):

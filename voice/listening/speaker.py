@@ -40,13 +40,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from voice.audio import Pcm
-    from voice.listening.endpointing import EndpointingEvent
-    from voice.listening.settings import ListeningSettings
+    from voice.listening.endpointing import EndpointingEvent, EndpointingParameters
     from voice.transport.audio_events import AudioEvent
 
 # The transport reports a talkspurt's end after 200 ms without a packet. Should that mark be lost, an utterance
 # must not stay open for ever.
 STALL_S = 1.0
+
+# An utterance is dropped as near silence when all three agree; full scale is 1. Its loudness (RMS) is below the first,
+# its loudest sample below the second, and less than the third share of its samples is over half of the second.
+NEAR_SILENCE_RMS = 0.003
+NEAR_SILENCE_PEAK = 0.012
+NEAR_SILENCE_ACTIVE_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +72,12 @@ class SpeakerListener:
     """
 
     def __init__(
-        self, user_id: int, settings: ListeningSettings, *, new_id: Callable[[], str], judged: bool = False
+        self, user_id: int, parameters: EndpointingParameters, *, new_id: Callable[[], str], judged: bool = False
     ) -> None:
         self.user_id = user_id
-        self._settings = settings
+        self._late_packets_s = parameters.late_packets_s
         self._new_id = new_id
-        self._endpointing = Endpointer(settings, judged=judged)
+        self._endpointing = Endpointer(parameters, judged=judged)
         self._judged = judged
         # The pause that the person is in, and what their utterance is if it is the end.
         self._pause: tuple[SpeechPaused, Utterance] | None = None
@@ -125,7 +130,7 @@ class SpeakerListener:
             return
         if not self._talkspurt_over and now - self._position(self._anchor) < STALL_S:
             return
-        self._lay_silence_until(now - self._settings.late_packets_s)
+        self._lay_silence_until(now - self._late_packets_s)
 
     def unscored(self) -> list[WindowRun]:
         """Return the windows that need a probability, as runs between silences."""
@@ -295,11 +300,10 @@ class SpeakerListener:
 
     def _is_near_silence(self, pcm: Pcm) -> bool:
         loudness = np.abs(pcm.astype(np.float32)) / INT16_FULL_SCALE
-        settings = self._settings
         return bool(
-            _rms(pcm) < settings.near_silence_rms
-            and loudness.max() < settings.near_silence_peak
-            and (loudness > settings.near_silence_peak / 2).mean() < settings.near_silence_active_ratio
+            _rms(pcm) < NEAR_SILENCE_RMS
+            and loudness.max() < NEAR_SILENCE_PEAK
+            and (loudness > NEAR_SILENCE_PEAK / 2).mean() < NEAR_SILENCE_ACTIVE_SHARE
         )
 
 

@@ -28,7 +28,7 @@ def translate_error(error: BaseException, *, model: str, where: str) -> Realtime
             )
         case TimeoutError():
             return RealtimeError(
-                f"{where} did not answer in time. Check realtime.base_url, or raise realtime.connect_timeout_s."
+                f"{where} did not answer in time. Check realtime.base_url and that the server is running."
             )
         case WebSocketException():
             return RealtimeError(f"The speech-to-speech connection to {where} broke.")

@@ -8,6 +8,7 @@ was being said or asked goes on in the new one.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
@@ -64,11 +65,27 @@ PROVEN_S = 60.0
 BACKOFF_S = (0.5, 1.0, 2.0, 5.0)
 # How often a due renewal looks whether somebody still speaks.
 IDLE_LOOK_S = 0.25
+# Seconds that connecting may take.
+CONNECT_TIMEOUT_S = 10.0
+# Seconds that a due renewal waits for a moment in which nobody speaks.
+RENEWAL_PATIENCE_S = 45.0
 
-NOT_WRITTEN = (
-    "The speech-to-speech model did not write down what was said in time. Check realtime.transcription_model, or raise "
-    "realtime.hear_timeout_s."
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealtimeLimits:
+    """How long to wait for the model, and how many failures to bear. The room uses the defaults; tests vary them."""
+
+    # Seconds to wait for the text of what was said; then the local recogniser is asked.
+    hear_timeout_s: float = 8.0
+    # Seconds to wait for an answer's sound to begin or go on.
+    reply_timeout_s: float = 10.0
+    # Failures in a row after which the room answers without the model.
+    failures_before_fallback: int = 3
+
+
+REALTIME_LIMITS = RealtimeLimits()
+
+NOT_WRITTEN = "The speech-to-speech model did not write down what was said in time. Check realtime.transcription_model."
 NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
 # The code of an answer that ends because its session is given up.
 GIVEN_UP = "given_up"
@@ -102,8 +119,10 @@ class RealtimeSession:
         on_event: Callable[[RealtimeNews], None],
         run_tool: ToolRunner | None = None,
         language: str | None = None,
+        limits: RealtimeLimits = REALTIME_LIMITS,
     ) -> None:
         self._settings = settings
+        self._limits = limits
         self._api_key = api_key
         self._brief = brief
         self._clock = clock
@@ -116,9 +135,7 @@ class RealtimeSession:
         self._failed: RealtimeError | None = None
         # Whether the connection at hand is to show that what was given up is well again.
         self._on_trial = False
-        self._patience = FailureBudget(
-            failures_in_a_row=settings.failures_before_fallback, rest_s=settings.retry_after_s
-        )
+        self._patience = FailureBudget(failures_in_a_row=limits.failures_before_fallback, rest_s=settings.retry_after_s)
         self.ready = asyncio.Event()
 
     # -- what the room asks ----------------------------------------------------------------------------------
@@ -139,7 +156,7 @@ class RealtimeSession:
 
     async def _heard(self, input_id: int, heard: asyncio.Future[InputTranscribed]) -> InputTranscript:
         try:
-            async with asyncio.timeout(self._settings.hear_timeout_s):
+            async with asyncio.timeout(self._limits.hear_timeout_s):
                 found = await heard
         except TimeoutError as exc:
             item_id = self._protocol.give_up(input_id)
@@ -159,7 +176,7 @@ class RealtimeSession:
         self._send(self._protocol.ask())
         while True:
             try:
-                async with asyncio.timeout(self._settings.reply_timeout_s):
+                async with asyncio.timeout(self._limits.reply_timeout_s):
                     piece = await pieces.take()
             except TimeoutError as exc:
                 error = RealtimeError(NO_ANSWER)
@@ -201,7 +218,7 @@ class RealtimeSession:
 
     async def run(self) -> None:
         """Keep a session open. Given up, it is tried again after a rest; return when that could not help."""
-        client = open_client(self._settings.base_url, self._api_key, timeout_s=self._settings.connect_timeout_s)
+        client = open_client(self._settings.base_url, self._api_key, timeout_s=CONNECT_TIMEOUT_S)
         try:
             while self._failed is None or self._failed.retryable:
                 if self._failed is not None:
@@ -233,7 +250,7 @@ class RealtimeSession:
         """Hold one connection to its end and return why it ended."""
         settings = self._settings
         try:
-            socket = await dial(client, model=settings.model, within_s=settings.connect_timeout_s)
+            socket = await dial(client, model=settings.model, within_s=CONNECT_TIMEOUT_S)
         except Exception as error:  # noqa: BLE001 - every kind is translated
             return ConnectionEnd("lost", self._translated(error))
         connection = self._connection = RealtimeConnection(socket, translated=self._translated)
@@ -257,14 +274,14 @@ class RealtimeSession:
     async def _renew(self, connection: RealtimeConnection) -> None:
         """End the connection before the server does, when nobody speaks; at the latest when patience is over."""
         await self._clock.sleep(self._settings.session_s)
-        deadline = self._clock.monotonic() + self._settings.renew_patience_s
+        deadline = self._clock.monotonic() + RENEWAL_PATIENCE_S
         while not self._protocol.idle and self._clock.monotonic() < deadline:
             await self._clock.sleep(IDLE_LOOK_S)
         connection.end("expiring")
 
     async def _end_unless_ready(self, connection: RealtimeConnection) -> None:
         """End a connection over which nothing comes."""
-        await self._clock.sleep(self._settings.connect_timeout_s)
+        await self._clock.sleep(CONNECT_TIMEOUT_S)
         if not self.ready.is_set():
             connection.end("lost", self._translated(TimeoutError()))
 
@@ -340,7 +357,7 @@ class RealtimeSession:
 
     def _not_written(self) -> None:
         """Count it where somebody waits for the text: what is heard mixed is written down elsewhere."""
-        log.warning("realtime_not_written", within_s=self._settings.hear_timeout_s)
+        log.warning("realtime_not_written", within_s=self._limits.hear_timeout_s)
         if self._failed is None and self._settings.mode == "turns":
             self._patience.unwritten()
             self._give_up_if_due(RealtimeError(NOT_WRITTEN))

@@ -23,10 +23,13 @@ _WEIGHT: Final = {ChangeKind.SAME: 0, ChangeKind.TEXT: 1, ChangeKind.VISUAL: 2, 
 
 @dataclass(frozen=True, slots=True)
 class LookIntervals:
-    """How often a model looks: seconds between looks while much changes, and while little does."""
+    """How often a model looks: seconds between looks while much changes, and while little does.
 
-    active_s: float
-    idle_s: float
+    A change of scene is looked at sooner; a screen that stands still is not looked at again.
+    """
+
+    active_s: float = 10.0
+    idle_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)

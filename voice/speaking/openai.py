@@ -34,7 +34,6 @@ _REMEDIES = Remedies(
     section="speaking",
     answer="sound",
     refused="speaking.model and speaking.voice_name",
-    timeout="speaking.timeout_s",
 )
 
 
@@ -49,6 +48,7 @@ class SpeechEndpoint(Endpoint):
     speed: float = 1.0
     audio_format: Literal["pcm", "wav", "opus"] = "pcm"
     timeout_s: float = 8.0
+    # What has come goes on sounding, so little of this is heard as a pause.
     stall_s: float = 2.0
 
 
@@ -95,7 +95,7 @@ class OpenAISynthesizer:
                 raise translate_error(error, endpoint) from error
             raise SynthesisError(
                 f"The voice {endpoint.model} at {endpoint.where} fell silent in the middle of a sentence. Look at its "
-                "server's log, or raise speaking.stall_timeout_s."
+                "server's log, or take another voice."
             ) from error
         except Exception as error:
             raise translate_error(error, endpoint) from error

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
+# Seconds of sound, over all speakers, that may wait for a busy process; the oldest goes first.
+MAX_WAITING_S = 10.0
+
 
 class Handover:
     """A bounded queue with one thread on each side. `overrun_frames` counts the 20 ms frames it dropped."""
@@ -31,7 +34,7 @@ class Handover:
         loop: asyncio.AbstractEventLoop,
         sink: Callable[[Sequence[AudioEvent]], None],
         *,
-        max_waiting_s: float,
+        max_waiting_s: float = MAX_WAITING_S,
     ) -> None:
         """`sink` is called on `loop` with each batch; it must be quick."""
         self.overrun_frames = 0

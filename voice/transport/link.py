@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from voice.transport.counters import PacketCounters
     from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
-    from voice.transport.settings import TransportSettings
 
 _log = structlog.get_logger()
 
@@ -41,6 +40,10 @@ _CHECK_S = 0.5
 _FIRST_RETRY_S = 1.0
 _LONGEST_RETRY_S = 30.0
 _LEAVE_TIMEOUT_S = 5.0
+# Seconds that joining a voice channel may take before it is given up.
+CONNECT_TIMEOUT_S = 30.0
+# Seconds for which a lost connection is tried again before the room is left for good.
+GIVE_UP_AFTER_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +90,19 @@ class VoiceLink:
         channel: VoiceChannel,
         *,
         sink: Callable[[Sequence[AudioEvent]], None],
-        settings: TransportSettings,
         is_excluded: Callable[[int], bool],
         on_event: Callable[[LinkEvent], None],
         metronome: Metronome | None = None,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        give_up_after_s: float = GIVE_UP_AFTER_S,
     ) -> None:
         self._channel = channel
         self._metronome = metronome
-        self._settings = settings
+        self._connect_timeout_s = connect_timeout_s
+        self._give_up_after_s = give_up_after_s
         self._on_event = on_event
-        self._handover = Handover(asyncio.get_running_loop(), sink, max_waiting_s=settings.max_waiting_s)
-        self._receiver = Receiver(settings=settings, deliver=self._handover.put, is_excluded=is_excluded)
+        self._handover = Handover(asyncio.get_running_loop(), sink)
+        self._receiver = Receiver(deliver=self._handover.put, is_excluded=is_excluded)
         self._discord: discord.Client | None = None
         self._client: ReceivingClient | None = None
         self._leaving: ReceivingClient | None = None
@@ -117,10 +122,11 @@ class VoiceLink:
         channel: VoiceChannel,
         *,
         sink: Callable[[Sequence[AudioEvent]], None],
-        settings: TransportSettings,
         is_excluded: Callable[[int], bool],
         on_event: Callable[[LinkEvent], None],
         metronome: Metronome | None = None,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        give_up_after_s: float = GIVE_UP_AFTER_S,
     ) -> AsyncIterator[VoiceLink]:
         """Join `channel` and stay while the context lasts.
 
@@ -131,7 +137,13 @@ class VoiceLink:
         *Cancellation*: leaves the channel. *Ownership*: of the voice client, its threads, and one task.
         """
         link = cls(
-            channel, sink=sink, settings=settings, is_excluded=is_excluded, on_event=on_event, metronome=metronome
+            channel,
+            sink=sink,
+            is_excluded=is_excluded,
+            on_event=on_event,
+            metronome=metronome,
+            connect_timeout_s=connect_timeout_s,
+            give_up_after_s=give_up_after_s,
         )
         keeper: asyncio.Task[None] | None = None
         try:
@@ -171,9 +183,7 @@ class VoiceLink:
         """Send what `source` gives, from now until `stop` or the end of the link, over reconnections too."""
         if self._outgoing is not None:
             self._outgoing.stop()
-        self._outgoing = Outgoing(
-            source, lambda: self._client, settings=self._settings, channel_bitrate_bps=self._channel.bitrate
-        )
+        self._outgoing = Outgoing(source, lambda: self._client, channel_bitrate_bps=self._channel.bitrate)
         self._outgoing.start()
 
     async def stop(self) -> None:
@@ -194,7 +204,7 @@ class VoiceLink:
         """Make a voice client and connect it. Raises `LinkError`; then nothing of it stays behind."""
         self._channel = self._channel_of_now()
         _check_entry(self._channel)
-        timeout_s = self._settings.connect_timeout_s
+        timeout_s = self._connect_timeout_s
         try:
             async with asyncio.timeout(timeout_s + _LEAVE_TIMEOUT_S):
                 await self._channel.connect(cls=self._make_client, timeout=timeout_s, reconnect=True, self_deaf=False)
@@ -318,7 +328,7 @@ class VoiceLink:
             wait_s = min(2 * wait_s, _LONGEST_RETRY_S)
 
     def _too_long(self, since: float) -> bool:
-        return time.monotonic() - since >= self._settings.give_up_after_s
+        return time.monotonic() - since >= self._give_up_after_s
 
     async def _give_up(self, reason: str) -> None:
         await self.stop()

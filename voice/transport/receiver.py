@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.decrypt import LiveKeys
     from voice.transport.jitter import Released
-    from voice.transport.settings import TransportSettings
     from voice.transport.watchdog import WatchdogFinding
 
 _log = structlog.get_logger()
@@ -47,6 +46,8 @@ _log = structlog.get_logger()
 # The reader thread looks around this often although nothing is due.
 _IDLE_S = 1.0
 _SHORTEST_WAIT_S = 0.001
+# Seconds of sound handed on at once. More saves CPU in rooms with many speakers, and comes later.
+_BATCH_S = 0.02
 # Frames of one talkspurt lie on a 20 ms grid; rounding makes microseconds, a hole makes 20 ms.
 _CONTIGUOUS_S = 0.002
 
@@ -107,23 +108,19 @@ class Receiver:
     def __init__(
         self,
         *,
-        settings: TransportSettings,
         deliver: Callable[[Sequence[AudioEvent]], None],
         is_excluded: Callable[[int], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`clock`: monotonic seconds. Raises `OpusMissingError` here rather than at the first packet."""
         opus.library()
-        self._settings = settings
         self._deliver = deliver
         self._is_excluded = is_excluded
         self._clock = clock
         self._lock = threading.Lock()
         self._counters = PacketCounters()
         self._roster = Roster()
-        self._watchdog = Watchdog(
-            failures_before_recovery=settings.dave_failures_before_recovery, deaf_after_s=settings.deaf_after_s
-        )
+        self._watchdog = Watchdog()
         self._streams: dict[int, _Stream] = {}
         self._keys: LiveKeys | None = None
         self._batch: list[AudioEvent] = []
@@ -170,7 +167,7 @@ class Receiver:
                 self._release_due(now)
             due = self._due
             if self._batch or self._sounded:
-                batch_due = self._delivered_at + self._settings.batch_s
+                batch_due = self._delivered_at + _BATCH_S
                 if now >= batch_due:
                     self._hand_on(now)
                 else:
@@ -314,11 +311,7 @@ class Receiver:
     def _stream(self, ssrc: int, user_id: int) -> _Stream:
         stream = self._streams.get(ssrc)
         if stream is None:
-            jitter = JitterBuffer(
-                hold_s=self._settings.jitter_hold_s,
-                silence_s=self._settings.talkspurt_silence_s,
-                max_concealed=self._settings.max_concealed_frames,
-            )
+            jitter = JitterBuffer()
             stream = self._streams[ssrc] = _Stream(user_id, ssrc, jitter)
         return stream
 

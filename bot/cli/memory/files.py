@@ -138,9 +138,7 @@ async def _bring(settings: Settings, files: list[Path], guild: int | None) -> _D
     done = _Done()
     storage = settings.storage
     # The one command that may begin a memory: it brings one.
-    async with open_database(
-        storage.database_path, synchronous=storage.synchronous, busy_timeout_s=storage.busy_timeout_s
-    ) as database:
+    async with open_database(storage.database_path) as database:
         bringing = SegmentImporter(database)
         for path in files:
             try:

@@ -81,7 +81,7 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
         embedder = await stack.enter_async_context(
             open_embedder(settings.recall, models=settings.models, llm=settings.llm)
         )
-        vectors = VectorStore(database, most=settings.recall.max_vectors)
+        vectors = VectorStore(database)
         clock = SystemClock()
         accesses = AccessLog(TierStore(database), clock)
         index = SqlRecallIndex(database, vectors)

@@ -105,7 +105,7 @@ async def _speech(stack: AsyncExitStack, settings: Settings) -> dict[str, object
 
 
 async def _transcription(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
-    recognizer = await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings.asr), settings.asr))
+    recognizer = await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings.asr)))
 
     async def hear(upload: transcription.Upload) -> transcription.Transcribed:
         heard = await recognizer.recognize(

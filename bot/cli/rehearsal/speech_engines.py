@@ -60,7 +60,7 @@ class RehearsalRecognizer:
         """Return the text of mono int16 sound at 16 kHz. Raises `RecogniserError`."""
         if self._recognizer is None:
             self._recognizer = await self._stack.enter_async_context(
-                QueuedRecognizer(lambda: WhisperEngine(self._settings), self._settings)
+                QueuedRecognizer(lambda: WhisperEngine(self._settings))
             )
         language = None if self._settings.language == "auto" else self._settings.language
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]

@@ -15,7 +15,6 @@ from voice.errors import VoiceError
 if TYPE_CHECKING:
     from bot.channel.port import Place
     from voice.transport.metronome import Metronome
-    from voice.transport.settings import TransportSettings
 
 log = structlog.get_logger()
 
@@ -39,7 +38,6 @@ class Rooms(Protocol):
 def add_room_commands(
     tree: app_commands.CommandTree[Any],
     rooms: Rooms,
-    transport: TransportSettings,
     metronome: Metronome | None = None,
 ) -> None:
     """Put /join, /leave and /status on `tree`. `metronome` sends what the bot says."""
@@ -47,7 +45,7 @@ def add_room_commands(
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
     @app_commands.guild_only()
     async def join(interaction: discord.Interaction) -> None:
-        await _join(interaction, rooms, transport, metronome)
+        await _join(interaction, rooms, metronome)
 
     @tree.command(name="leave", description="Send me away from the voice channel.")
     @app_commands.guild_only()
@@ -67,9 +65,7 @@ def add_room_commands(
         await _answer(interaction, rooms.status(interaction.guild_id))
 
 
-async def _join(
-    interaction: discord.Interaction, rooms: Rooms, transport: TransportSettings, metronome: Metronome | None
-) -> None:
+async def _join(interaction: discord.Interaction, rooms: Rooms, metronome: Metronome | None) -> None:
     member, guild = interaction.user, interaction.guild
     channel = member.voice.channel if isinstance(member, discord.Member) and member.voice else None
     if guild is None or channel is None:
@@ -90,7 +86,7 @@ async def _join(
     await _answer(interaction, f"I am coming to {channel.name}.")
     text_channel = interaction.channel if isinstance(interaction.channel, discord.abc.Messageable) else None
     try:
-        await rooms.join(DiscordPlace(interaction.client, channel, text_channel or channel, transport, metronome))
+        await rooms.join(DiscordPlace(interaction.client, channel, text_channel or channel, metronome))
     except (BotError, VoiceError) as error:
         log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=str(error))
         await _add(interaction, f"I could not join {channel.name}. {error}")

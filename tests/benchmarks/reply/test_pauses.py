@@ -10,19 +10,19 @@ from benchmarks.progress import NoProgress
 from benchmarks.reply.pauses import PauseListener, measure_pauses
 from benchmarks.reply.recordings import load_recordings
 from bot.settings import ModelsSettings
-from voice.listening.settings import ListeningSettings
+from voice.listening.endpointing import EndpointingParameters
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 # The longest pause inside a bundled sentence is 0.4 s.
-HASTY = ListeningSettings(turn_model="off", end_silence_s=0.25, pause_s=0.1, tail_s=0.05)
-PATIENT = ListeningSettings(turn_model="off", end_silence_s=1.0)
+HASTY = EndpointingParameters(end_silence_s=0.25, pause_s=0.1, tail_s=0.05)
+PATIENT = EndpointingParameters(end_silence_s=1.0)
 
 
-def listener(listening: ListeningSettings, folder: Path) -> PauseListener:
+def listener(parameters: EndpointingParameters, folder: Path) -> PauseListener:
     """Return a listener without the models that have to be brought."""
-    return PauseListener(ModelsSettings(directory=folder), listening)
+    return PauseListener(ModelsSettings(directory=folder), parameters=parameters)
 
 
 def test_a_patient_listener_cuts_nothing_and_knows_the_end_late(tmp_path: Path) -> None:
@@ -37,7 +37,10 @@ def test_a_patient_listener_cuts_nothing_and_knows_the_end_late(tmp_path: Path) 
 async def test_a_hasty_listener_cuts_some(tmp_path: Path) -> None:
     """Both are told, over all recordings, and so is that no model was asked."""
     figures = await measure_pauses(
-        load_recordings(None).some(6), models=ModelsSettings(directory=tmp_path), listening=HASTY, progress=NoProgress()
+        load_recordings(None).some(6),
+        models=ModelsSettings(directory=tmp_path),
+        parameters=HASTY,
+        progress=NoProgress(),
     )
     assert figures["recordings"] == 6
     assert figures["end_of_turn_model"] is False

@@ -271,12 +271,12 @@ async def test_mcp_servers() -> None:
 
 def test_data_directory(tmp_path: Path) -> None:
     """It may be absent if it can be made; too little room is a note, none is a mistake."""
-    settings = StorageSettings(data_dir=tmp_path / "a" / "b", min_free_mb=500)
+    settings = StorageSettings(data_dir=tmp_path / "a" / "b")
     assert check_data_dir(settings, lambda _: 900_000_000).status is Status.OK
     assert not (tmp_path / "a").exists()
     finding = check_data_dir(settings, lambda _: 400_000_000)
     assert finding.status is Status.WARNING
-    assert "400 MB free; storage.min_free_mb asks for 500" in finding.detail
+    assert "400 MB free; 500 are enough" in finding.detail
     assert check_data_dir(settings, lambda _: 1_000_000).status is Status.MISSING
     (tmp_path / "file").touch()
     settings = StorageSettings(data_dir=tmp_path / "file" / "data")

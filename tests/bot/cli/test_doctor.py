@@ -82,7 +82,7 @@ def test_mistaken_settings_are_findings_too(tmp_path: Path) -> None:
     (tmp_path / "roomtone.toml").write_text("[asr]\nbeam_size = 0\n[lmm]\n")
     result = CliRunner().invoke(app, [])
     assert result.exit_code == 1
-    assert "missing  settings        asr.beam_size in roomtone.toml line 2 must be at least 1" in result.stdout
+    assert "missing  settings        asr.cpu_threads in roomtone.toml line 2 must be at least 1" in result.stdout
     assert "Did you mean [llm]?" in result.stdout
     assert "python" in result.stdout
 

@@ -18,7 +18,6 @@ from bot.discord.client import connected
 from rehearsal.discord import payloads
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for
-from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -144,7 +143,7 @@ async def test_over_the_wire() -> None:
     async with (
         files,
         LocalDiscord() as local,
-        connected(settings_for(local), TransportSettings(), FakeHousehold()) as client,
+        connected(settings_for(local), FakeHousehold()) as client,
     ):
         channel = local.guild.voice_channels[0]
         dropped = {"id": "77", "filename": "notes.txt", "size": 22, "url": str(files.make_url("/notes.txt"))}

@@ -20,7 +20,6 @@ from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from tests.fakes.clock import FakeClock
 from voice.errors import LinkError
-from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -80,7 +79,6 @@ def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
         api_base=local.api_base,
         gateway=local.gateway_url,
         ca_file=str(local.certificate_path),
-        connect_timeout_s=PATIENCE_S,
     )
 
 
@@ -97,7 +95,7 @@ async def online(guild: GuildSpec | None = None) -> AsyncIterator[tuple[LocalDis
     household = FakeHousehold()
     async with (
         LocalDiscord(guild=guild) as local,
-        connected(settings_for(local), TransportSettings(), household) as client,
+        connected(settings_for(local), household) as client,
     ):
         yield local, client, household
 
@@ -107,7 +105,7 @@ async def test_a_wrong_token_is_a_plain_sentence() -> None:
     """It says where to get the right one, and never shows the wrong one."""
     async with LocalDiscord() as local:
         with pytest.raises(SetupError, match=r"refused the bot's token.*DISCORD_TOKEN") as caught:
-            async with connected(settings_for(local, token="9999.not-a-bot"), TransportSettings(), FakeHousehold()):
+            async with connected(settings_for(local, token="9999.not-a-bot"), FakeHousehold()):
                 pass
     assert "9999" not in str(caught.value)
 
@@ -121,7 +119,7 @@ async def test_no_discord_is_a_plain_sentence() -> None:
     settings = settings.model_copy(update={"ca_file": ""})
     assert local_certificate
     with pytest.raises(SetupError, match="cannot be reached"):
-        async with connected(settings, TransportSettings(), FakeHousehold()):
+        async with connected(settings, FakeHousehold()):
             pass
 
 
@@ -130,7 +128,7 @@ async def test_no_token_is_a_plain_sentence() -> None:
     """Also a blank one."""
     for token in (None, SecretStr(" ")):
         with pytest.raises(SetupError, match="DISCORD_TOKEN"):
-            async with connected(DiscordSettings(token=token), TransportSettings(), FakeHousehold()):
+            async with connected(DiscordSettings(token=token), FakeHousehold()):
                 pass
 
 
@@ -282,7 +280,7 @@ async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() ->
         return visits[-1]
 
     rooms = RoomSupervisor(make, clock=FakeClock())
-    async with LocalDiscord() as local, connected(settings_for(local), TransportSettings(), rooms) as client, rooms:
+    async with LocalDiscord() as local, connected(settings_for(local), rooms) as client, rooms:
         place = client.place(local.guild.id, 600)
         assert place is not None
         await rooms.join(place)

@@ -36,7 +36,7 @@ class Room:
             voiced_s=lambda: self.voiced,
             playback=self.bench.playback,
             replier=self.bench.replier,
-            settings=SpeakingSettings(),
+            stop_after_s=SpeakingSettings().stop_after_s,
             wake_names=lambda: BrainSettings().wake_names,
             clock=self.clock,
         )

@@ -18,7 +18,6 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
 from voice.errors import RecogniserError
 from voice.listening.listener import RoomListener
-from voice.listening.settings import ListeningSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -52,10 +51,9 @@ class Bench:
         self,
         *texts: str | Exception,
         language: str | None = None,
-        settings: ListeningSettings | None = None,
+        recognise_ahead: bool = True,
         judge: FakeJudge | None = None,
     ) -> None:
-        settings = settings or ListeningSettings()
         self.clock = FakeClock()
         self.recognizer = ScriptedRecognizer(*texts)
         self.seen: list[events.Event] = []
@@ -64,11 +62,11 @@ class Bench:
         self.guesses: list[SpokenText] = []
         self.went_on: list[str] = []
         self.hearing = Hearing(
-            ears=RoomListener(LoudnessDetector(), settings, judged=judge is not None),
+            ears=RoomListener(LoudnessDetector(), judged=judge is not None),
             recognizer=self.recognizer,
             glossary=lambda: ("Roomtone", "Ada"),
             language=language,
-            settings=settings,
+            recognise_ahead=recognise_ahead,
             clock=self.clock,
             observe=self.seen.append,
             on_moment=self._keep,
@@ -290,7 +288,7 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
 @pytest.mark.asyncio
 async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
     """As the setting says."""
-    bench = Bench("Bo brings the lantern.", settings=ListeningSettings(recognise_ahead=False))
+    bench = Bench("Bo brings the lantern.", recognise_ahead=False)
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.texts))

@@ -45,7 +45,7 @@ async def a_judged_house(
         plain = house.means
 
         def means() -> RoomServices:
-            return replace(plain(), judge=Judge(probability), brain=BrainSettings(head_start=head_start))
+            return replace(plain(), judge=Judge(probability), brain=BrainSettings(preemptive_reply=head_start))
 
         house.means = means  # type: ignore[method-assign]
         yield house, responder

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.errors import SetupError
 from bot.screen.readers import FIRST_REST_S, ModelWithOcrFallback, OcrOnlyReaders, describe_reader, open_readers
 from bot.settings import LlmSettings
 from tests.bot.screen.watching import until
@@ -182,8 +181,7 @@ async def test_when_both_fail_it_is_told() -> None:
     [
         (ScreenSettings(), False),
         (ScreenSettings(model="eyes"), True),
-        (ScreenSettings(model="eyes", reader="ocr"), False),
-        (ScreenSettings(model="eyes", reader="model", base_url="http://127.0.0.1:1/v1"), True),
+        (ScreenSettings(model="eyes", base_url="http://127.0.0.1:1/v1"), True),
     ],
 )
 async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> None:
@@ -191,11 +189,3 @@ async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> 
     async with open_readers(settings, LlmSettings(), monotonic=lambda: 0.0) as readers:
         assert readers.by_model is by_model
         await readers.rest()
-
-
-@pytest.mark.asyncio
-async def test_a_model_without_a_name_is_a_mistake() -> None:
-    """Told at the start, with the remedy."""
-    with pytest.raises(SetupError, match=r"screen\.model"):
-        async with open_readers(ScreenSettings(reader="model"), LlmSettings(), monotonic=lambda: 0.0):
-            pass

@@ -9,7 +9,7 @@ import pytest
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import ScreenError, ShareEnd
-from bot.screen.room import ABSENT_S, LOOK_S
+from bot.screen.room import ABSENT_S, LOOK_S, RESUME_WITHIN_S
 from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
@@ -220,7 +220,7 @@ async def test_a_page_that_stays_away_ends_its_share() -> None:
     async with watching.room() as room:
         sharer = await share(room)
         sharer.away_since = watching.clock.monotonic()
-        await pass_time(watching, watching.settings.resume_within_s - LOOK_S)
+        await pass_time(watching, RESUME_WITHIN_S - LOOK_S)
         assert sharer.ended is None
         await pass_time(watching, 2 * LOOK_S)
         assert sharer.ended is ShareEnd.LOST

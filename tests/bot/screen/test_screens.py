@@ -10,6 +10,7 @@ import pytest
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
 from bot.screen.messages import ScreenError, ShareEnd
+from bot.screen.screens import LINK_VALID_S
 from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
@@ -53,7 +54,7 @@ async def test_a_link_lets_its_person_in_once() -> None:
         assert await refusal(watching, token) == "used"
         assert await refusal(watching, token[:-3] + "xyz") == "forged"
         late = watching.screens.invite(GUILD, ADA.id)
-        watching.clock.advance(watching.settings.link_valid_s)
+        watching.clock.advance(LINK_VALID_S)
         assert await refusal(watching, late) == "expired"
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.errors import SetupError
 from bot.participation.settings import ParticipationSettings
 from bot.participation.standing import GuildParticipations
 from bot.screen.messages import ScreenError
@@ -62,9 +61,6 @@ async def test_who_may_have_no_link_is_told_why() -> None:
             with pytest.raises(ScreenError, match="/opt-in"):
                 await at.link(GUILD, ADA.id)
             await at.link(GUILD, BO.id)
-    async with desk(watching, WebSettings(enabled=False)) as (at, _), watching.room():
-        with pytest.raises(SetupError, match=r"web\.enabled"):
-            await at.link(GUILD, ADA.id)
 
 
 @pytest.mark.asyncio

@@ -381,13 +381,10 @@ async def test_closing_hangs_up_on_everybody() -> None:
 
 @pytest.mark.asyncio
 async def test_what_keeps_it_from_listening_is_a_sentence(page: Page) -> None:
-    """A port that is taken, pages that are switched off, a proxy that is no address."""
+    """A port that is taken, a proxy that is no address."""
     async with WebServer(WebSettings(port=page.server.port), page.host) as second:
         with pytest.raises(SetupError, match=r"Choose another web\.port"):
             await second.start()
-    async with WebServer(WebSettings(enabled=False), page.host) as off:
-        with pytest.raises(SetupError, match=r"web\.enabled"):
-            await off.start()
     with pytest.raises(SetupError, match=r"web\.public_url"):
         WebServer(WebSettings(public_url="https://watch.example.org:99999"), page.host)
     with pytest.raises(SetupError, match=r"web\.trusted_proxies"):

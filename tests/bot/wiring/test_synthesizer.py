@@ -48,13 +48,13 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("stand_in", "instead"), [("piper", "the embedded voice speaks"), ("none", "I write")])
-async def test_an_endpoint_that_is_left_alone_is_told(stand_in: str, instead: str) -> None:
+@pytest.mark.parametrize(("fallback", "instead"), [("piper", "the embedded voice speaks"), ("none", "I write")])
+async def test_an_endpoint_that_is_left_alone_is_told(fallback: str, instead: str) -> None:
     """After two failures in a row, with what is to be done; not before."""
     health = Health(SystemClock())
     async with LocalSpeechServer(SpeechConduct(tone, SpeechMode.BROKEN)) as server:
         settings = SpeakingSettings.model_validate(
-            {"base_url": server.base_url, "stand_in": stand_in, "model": "kokoro"}
+            {"base_url": server.base_url, "fallback": fallback, "model": "kokoro"}
         )
         async with open_synthesizer(settings, models=MODELS, llm=LlmSettings(), health=health) as voice:
             for _ in range(2):
@@ -72,7 +72,7 @@ async def test_an_endpoint_that_is_left_alone_is_told(stand_in: str, instead: st
 async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> None:
     """With the endpoint's reason alone: nothing else was asked for."""
     async with LocalSpeechServer(SpeechConduct(tone)) as server:
-        settings = SpeakingSettings(base_url=server.base_url, stand_in="none")
+        settings = SpeakingSettings(base_url=server.base_url, fallback="none")
         async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
             assert (await synthesize_all(voice, "Hello there.")).rate_hz == 24_000
             server.conduct.mode = SpeechMode.WRONG_KEY

@@ -47,7 +47,7 @@ async def toolbox(place: FakePlace, settings: dict[str, object] | None = None, *
     [
         ({}, {"memory_search", "recall_turns", "read_attachment", "post_link"}),
         ({"memory": False}, {"read_attachment", "post_link"}),
-        ({"attachments": False, "links": False}, {"memory_search", "recall_turns"}),
+        ({"attachments": False, "link_words": ()}, {"memory_search", "recall_turns"}),
         ({"max_steps": 0}, set()),
     ],
 )

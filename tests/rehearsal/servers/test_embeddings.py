@@ -53,7 +53,7 @@ async def test_what_openai_refuses_is_refused(given: Any) -> None:
 @pytest.mark.parametrize(
     ("conduct", "told"),
     [
-        ({"mode": EmbeddingsMode.STALL}, "recall.timeout_s"),
+        ({"mode": EmbeddingsMode.STALL}, "in time"),
         ({"mode": EmbeddingsMode.GARBAGE}, "no embedding"),
         ({"mode": EmbeddingsMode.FEWER}, "sent 1 embeddings for 2 texts"),
         ({"refuses": Refusal.WRONG_KEY}, "recall.api_key"),

@@ -31,7 +31,7 @@ class TestQueuedWhisper(RecognizerContract):
     async def recognizer(self, whisper_model_dir: Path) -> AsyncIterator[Recognizer]:
         """The model, loaded for this test."""
         settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
-        async with QueuedRecognizer(lambda: WhisperEngine(settings), settings) as recognizer:
+        async with QueuedRecognizer(lambda: WhisperEngine(settings)) as recognizer:
             yield recognizer
 
 

@@ -11,7 +11,6 @@ from structlog.testing import capture_logs
 
 from tests.fakes.recognizer import FakeEngine
 from voice.asr.scheduler import QueuedRecognizer
-from voice.asr.settings import AsrSettings
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ async def _busy(engine: FakeEngine, recognizer: QueuedRecognizer) -> asyncio.Tas
 
 async def test_answers_reach_their_callers() -> None:
     """And the figures count them."""
-    async with QueuedRecognizer(FakeEngine, AsrSettings()) as recognizer:
+    async with QueuedRecognizer(FakeEngine) as recognizer:
         answers = await asyncio.gather(*(_ask(recognizer, label) for label in range(1, 6)))
         assert [answer.text for answer in answers] == ["1", "2", "3", "4", "5"]
         figures = recognizer.figures
@@ -58,7 +57,7 @@ async def test_answers_reach_their_callers() -> None:
 async def test_speakers_take_turns_and_guesses_wait() -> None:
     """The order at the engine: one final of each speaker at a time, then the guesses."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, AsrSettings()) as recognizer:
+    async with QueuedRecognizer(lambda: engine) as recognizer:
         tasks = [await _busy(engine, recognizer)]
         for label, speaker, interim in [(30, 3, True), (11, 1, False), (12, 1, False), (13, 1, False), (21, 2, False)]:
             tasks.append(_ask(recognizer, label, speaker=speaker, interim=interim))
@@ -73,7 +72,7 @@ async def test_speakers_take_turns_and_guesses_wait() -> None:
 async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -> None:
     """The guess's caller is told; a further final waits for a place and is recognised."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, AsrSettings(queue_size=2)) as recognizer:
+    async with QueuedRecognizer(lambda: engine, queue_size=2) as recognizer:
         busy = await _busy(engine, recognizer)
         guess = _ask(recognizer, 10, speaker=1, interim=True)
         finals = [_ask(recognizer, 20 + number, speaker=2) for number in range(4)]
@@ -92,7 +91,7 @@ async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -
 async def test_the_latest_guess_replaces_the_older_one() -> None:
     """And the finished speech replaces both."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, AsrSettings(queue_size=2)) as recognizer:
+    async with QueuedRecognizer(lambda: engine, queue_size=2) as recognizer:
         busy = await _busy(engine, recognizer)
         first = _ask(recognizer, 1, speaker=1, interim=True)
         await _settle()
@@ -112,7 +111,7 @@ async def test_the_latest_guess_replaces_the_older_one() -> None:
 async def test_a_confirmed_guess_is_served_as_finished_speech() -> None:
     """It overtakes the guesses that were before it, and is answered to whoever asked."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, AsrSettings()) as recognizer:
+    async with QueuedRecognizer(lambda: engine) as recognizer:
         tasks = [await _busy(engine, recognizer)]
         for label in (1, 2):
             tasks.append(_ask(recognizer, label, speaker=label, interim=True))
@@ -127,7 +126,7 @@ async def test_a_confirmed_guess_is_served_as_finished_speech() -> None:
 async def test_a_cancelled_caller_leaves_the_queue() -> None:
     """Its place is free again and the model never hears it; a running one finishes unheard."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, AsrSettings(queue_size=1)) as recognizer:
+    async with QueuedRecognizer(lambda: engine, queue_size=1) as recognizer:
         running = await _busy(engine, recognizer)
         queued = _ask(recognizer, 1)
         waiting = _ask(recognizer, 2)
@@ -145,7 +144,7 @@ async def test_a_cancelled_caller_leaves_the_queue() -> None:
 async def test_a_failure_costs_one_request() -> None:
     """The next one is answered by the same model."""
     engine = FakeEngine()
-    async with QueuedRecognizer(lambda: engine, AsrSettings()) as recognizer:
+    async with QueuedRecognizer(lambda: engine) as recognizer:
         with capture_logs() as logs, pytest.raises(RecogniserError, match="The model failed"):
             await recognizer.recognize(_sound(-1))
         assert (await recognizer.recognize(_sound(2))).text == "2"
@@ -161,7 +160,7 @@ async def test_a_model_that_keeps_failing_is_loaded_anew() -> None:
         engines.append(FakeEngine())
         return engines[-1]
 
-    async with QueuedRecognizer(load, AsrSettings()) as recognizer:
+    async with QueuedRecognizer(load) as recognizer:
         for _ in range(3):
             with pytest.raises(RecogniserError):
                 await recognizer.recognize(_sound(-1))
@@ -172,7 +171,7 @@ async def test_a_model_that_keeps_failing_is_loaded_anew() -> None:
 
 async def test_a_dead_thread_is_replaced() -> None:
     """Whoever it was computing for is told; the next request loads the model again."""
-    async with QueuedRecognizer(FakeEngine, AsrSettings()) as recognizer:
+    async with QueuedRecognizer(FakeEngine) as recognizer:
         with pytest.raises(RecogniserError, match="thread died"):
             await recognizer.recognize(_sound(-3))
         assert (await recognizer.recognize(_sound(5))).text == "5"
@@ -183,7 +182,7 @@ async def test_a_hanging_model_is_left_behind() -> None:
     """The caller learns of the time limit, and the next request meets a new model."""
     engines = [FakeEngine(held=True), FakeEngine()]
     loaded = iter(engines)
-    async with QueuedRecognizer(lambda: next(loaded), AsrSettings(compute_timeout_s=0.3)) as recognizer:
+    async with QueuedRecognizer(lambda: next(loaded), compute_timeout_s=0.3) as recognizer:
         with pytest.raises(RecogniserError, match=r"longer than 0\.3 s"):
             await recognizer.recognize(_sound(1))
         assert recognizer.figures.timed_out == 1
@@ -201,7 +200,7 @@ async def test_a_model_that_is_gone_fails_each_request_plainly_and_may_come_back
             raise outcome
         return outcome
 
-    async with QueuedRecognizer(load, AsrSettings()) as recognizer:
+    async with QueuedRecognizer(load) as recognizer:
         with pytest.raises(RecogniserError, match="thread died"):
             await recognizer.recognize(_sound(-3))
         with pytest.raises(RecogniserError, match="The model is gone"):
@@ -216,14 +215,14 @@ async def test_a_model_that_cannot_be_loaded_keeps_the_door_shut() -> None:
         raise RecogniserError("No model there.")
 
     with pytest.raises(RecogniserError, match="No model there"):
-        async with QueuedRecognizer(load, AsrSettings()):
+        async with QueuedRecognizer(load):
             pass
 
 
 async def test_closing_leaves_nobody_waiting() -> None:
     """The running, the queued and those without a place are told."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, AsrSettings(queue_size=1)) as recognizer:
+    async with QueuedRecognizer(lambda: engine, queue_size=1) as recognizer:
         tasks = [await _busy(engine, recognizer)]
         tasks += [_ask(recognizer, label) for label in (1, 2, 3)]
         await _settle()

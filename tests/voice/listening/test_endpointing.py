@@ -9,6 +9,7 @@ from voice.listening.endpointing import (
     AudioWindow,
     Endpointer,
     EndpointingEvent,
+    EndpointingParameters,
     SpeechClosed,
     SpeechDismissed,
     SpeechOpened,
@@ -16,9 +17,8 @@ from voice.listening.endpointing import (
     SpeechResumed,
     window_count,
 )
-from voice.listening.settings import ListeningSettings
 
-SETTINGS = ListeningSettings()
+SETTINGS = EndpointingParameters()
 VOICED = AudioWindow(0.9, 0.1)
 SILENT = AudioWindow(0.05, 0.0)
 END = window_count(SETTINGS.end_silence_s)
@@ -96,7 +96,7 @@ def test_between_the_thresholds_nothing_changes() -> None:
 
 def test_the_next_utterance_takes_no_sound_of_the_last() -> None:
     """Pre-roll stops where the last utterance's tail ended."""
-    settings = ListeningSettings(pre_roll_s=2.0)
+    settings = EndpointingParameters(pre_roll_s=2.0)
     endpointing = Endpointer(settings)
     effects = _feed(endpointing, *[VOICED] * 20, *[SILENT] * END, *[VOICED] * 20, *[SILENT] * END)
     first, second = [effect for effect in effects if isinstance(effect, SpeechClosed)]
@@ -197,7 +197,7 @@ windows = st.lists(
 @given(windows)
 def test_utterances_are_ordered_disjoint_and_bounded(line: list[AudioWindow]) -> None:
     """Whatever comes, utterances never overlap, never exceed 30 s, and hold the speech they say they hold."""
-    settings = ListeningSettings(max_utterance_s=5)
+    settings = EndpointingParameters(max_utterance_s=5)
     endpointing = Endpointer(settings)
     free_from = 0
     for count, window in enumerate(line, start=1):
@@ -242,7 +242,7 @@ def test_when_an_answer_comes_changes_nothing(
     line: list[AudioWindow], answers: list[float | None], data: st.DataObject
 ) -> None:
     """Answers at once or at the last moment give the same utterances: only what is answered counts."""
-    settings = ListeningSettings(max_utterance_s=5)
+    settings = EndpointingParameters(max_utterance_s=5)
     line = [*line, *[SILENT] * UNFINISHED]
     prompt, late = Endpointer(settings, judged=True), Endpointer(settings, judged=True)
     expected: list[EndpointingEvent] = []

@@ -9,7 +9,6 @@ import numpy as np
 from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import silence, voiced
 from voice.listening.listener import RoomListener
-from voice.listening.settings import ListeningSettings
 from voice.listening.utterance import Utterance
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 
@@ -35,7 +34,7 @@ def _frames(user_id: int, at: float, seconds: float) -> SpeechFrames:
 
 def test_people_who_talk_at_once_are_heard_each() -> None:
     """Overlapping speech of three gives three utterances with each one's own sound."""
-    ears = RoomListener(LoudnessVad(), ListeningSettings())
+    ears = RoomListener(LoudnessVad())
     people = (1, 2, 3)
     ears.hear([_frames(user, 10.0, 2.048) for user in people], now=12.1)
     assert ears.speaking == set(people)
@@ -51,7 +50,7 @@ def test_people_who_talk_at_once_are_heard_each() -> None:
 def test_a_batch_is_one_call_of_the_model() -> None:
     """The windows of all speakers go to the detector together, so that it may stack them."""
     detector = _CountingVad()
-    ears = RoomListener(detector, ListeningSettings())
+    ears = RoomListener(detector)
     ears.hear([_frames(user, 10.0, 0.2) for user in range(1, 6)], now=10.3)
     assert detector.runs_per_call == [5]
 
@@ -59,7 +58,7 @@ def test_a_batch_is_one_call_of_the_model() -> None:
 def test_the_absent_cost_the_model_nothing() -> None:
     """Ticks over silence score no windows and end."""
     detector = LoudnessVad()
-    ears = RoomListener(detector, ListeningSettings())
+    ears = RoomListener(detector)
     ears.hear([_frames(1, 10.0, 1.0), TalkspurtEnded(1, 1, 11.0)], now=11.1)
     scored = detector.windows_scored
     for step in range(1000):
@@ -69,7 +68,7 @@ def test_the_absent_cost_the_model_nothing() -> None:
 
 def test_one_person_ends_while_another_speaks_on() -> None:
     """Endpointing is each person's own."""
-    ears = RoomListener(LoudnessVad(), ListeningSettings())
+    ears = RoomListener(LoudnessVad())
     ears.hear([_frames(1, 10.0, 1.0), _frames(2, 10.0, 3.0), TalkspurtEnded(1, 1, 11.1)], now=11.1)
     [utterance] = [event for event in ears.tick(12.0) if isinstance(event, Utterance)]
     assert utterance.user_id == 1
@@ -78,7 +77,7 @@ def test_one_person_ends_while_another_speaks_on() -> None:
 
 def test_how_long_everybody_has_spoken_is_told() -> None:
     """Voiced sound alone counts, from its first window on; who has finished is left out."""
-    ears = RoomListener(LoudnessVad(), ListeningSettings())
+    ears = RoomListener(LoudnessVad())
     ears.hear([_frames(1, 10.0, 0.16), _frames(2, 10.0, 1.0)], now=11.0)
     ears.hear([SpeechFrames(2, 2, 11.0, silence(0.1)), _frames(2, 11.1, 0.5)], now=11.6)
     assert ears.voiced_s[1] == 5 * 0.032

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.listening.endpointing import ENDPOINTING, EndpointingParameters
 from voice.listening.listener import RoomListener
-from voice.listening.settings import ListeningSettings
 from voice.listening.utterance import (
     DropReason,
     PauseBegan,
@@ -39,12 +39,12 @@ FRAME_S = 0.02
 
 
 def _ears(
-    detector: SpeechProbability | None = None, listening: ListeningSettings | None = None, *, judged: bool = False
+    detector: SpeechProbability | None = None, listening: EndpointingParameters = ENDPOINTING, *, judged: bool = False
 ) -> RoomListener:
     numbers = itertools.count(1)
     return RoomListener(
         detector or LoudnessVad(),
-        listening or ListeningSettings(),
+        listening,
         judged=judged,
         new_id=lambda: f"utterance-{next(numbers)}",
     )
@@ -290,7 +290,7 @@ talkspurts = st.lists(
 @settings(max_examples=60, deadline=None)
 def test_chunking_and_ticks_change_nothing(spurts: list[Talkspurt], data: st.DataObject) -> None:
     """The same sound in one piece or in any chunks, with the clock ticking or not, gives the same utterances."""
-    listening = ListeningSettings(max_utterance_s=5, late_packets_s=0.05)
+    listening = EndpointingParameters(max_utterance_s=5, late_packets_s=0.05)
     whole, chunked = _ears(listening=listening), _ears(listening=listening)
     expected: list[ListeningEvent] = []
     actual: list[ListeningEvent] = []
@@ -322,7 +322,7 @@ def test_neither_chunking_nor_late_answers_change_anything(
     spurts: list[Talkspurt], answers: list[float | None], data: st.DataObject
 ) -> None:
     """With a judge too: what it says of a sound counts, not when it says so, nor how the sound arrived."""
-    listening = ListeningSettings(max_utterance_s=5, late_packets_s=0.05)
+    listening = EndpointingParameters(max_utterance_s=5, late_packets_s=0.05)
     whole, chunked = _ears(listening=listening, judged=True), _ears(listening=listening, judged=True)
     expected: list[ListeningEvent] = []
     actual: list[ListeningEvent] = []
@@ -386,7 +386,7 @@ def _essence(event: ListeningEvent) -> tuple[object, ...]:
 @settings(max_examples=30, deadline=None)
 def test_others_in_the_same_batch_change_nothing(people: list[list[Talkspurt]], data: st.DataObject) -> None:
     """Several people's packets handed on together, in any mixture, are cut as if each were alone."""
-    listening = ListeningSettings(max_utterance_s=5, late_packets_s=0.05)
+    listening = EndpointingParameters(max_utterance_s=5, late_packets_s=0.05)
     frames: list[tuple[float, SpeechFrames]] = []
     expected: list[tuple[object, ...]] = []
     end = 0.0

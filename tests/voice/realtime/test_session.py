@@ -22,7 +22,7 @@ from voice.realtime.port import (
     RealtimeTool,
     RealtimeToolCall,
 )
-from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
+from voice.realtime.session import NOT_WRITTEN, PROVEN_S, REALTIME_LIMITS, RealtimeLimits, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ WAIT_S = 20.0
 class Room:
     """Whoever owns a session: its briefing, its clock, and what it was told."""
 
-    def __init__(self, base_url: str, **settings: object) -> None:
+    def __init__(self, base_url: str, *, limits: RealtimeLimits = REALTIME_LIMITS, **settings: object) -> None:
         self.clock = FakeClock()
         self.briefing = Briefing(
             "Be kind.", tools=(RealtimeTool("look", "Looks.", {"type": "object", "properties": {}}),)
@@ -52,6 +52,7 @@ class Room:
             clock=self.clock,
             on_event=self.news.append,
             run_tool=self._run_tool,
+            limits=limits,
         )
 
     async def _run_tool(self, call: RealtimeToolCall) -> str:
@@ -85,9 +86,11 @@ class Room:
 
 
 @asynccontextmanager
-async def room_of(server: LocalRealtimeServer | str, **settings: object) -> AsyncIterator[Room]:
+async def room_of(
+    server: LocalRealtimeServer | str, *, limits: RealtimeLimits = REALTIME_LIMITS, **settings: object
+) -> AsyncIterator[Room]:
     """Run a session."""
-    room = Room(server if isinstance(server, str) else server.base_url, **settings)
+    room = Room(server if isinstance(server, str) else server.base_url, limits=limits, **settings)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(room.session.run())
         yield room
@@ -224,7 +227,7 @@ async def test_nobody_there_is_a_sentence() -> None:
     """The address is in it."""
     async with served(FakeMind()) as server:
         gone = server.base_url
-    async with room_of(gone, failures_before_fallback=1) as room:
+    async with room_of(gone, limits=RealtimeLimits(failures_before_fallback=1)) as room:
         await room.until_told()
         assert room.news == [
             RealtimeFailed(f"Nothing answers at {gone}. Check realtime.base_url and that the server is running.")
@@ -250,7 +253,10 @@ async def test_failed_answers_are_errors_and_count() -> None:
 async def test_an_answer_that_stalls_is_an_error() -> None:
     """After the setting's time without a piece."""
     conduct = RealtimeConduct(mode=RealtimeMode.STALL)
-    async with served(FakeMind("a"), conduct) as server, room_of(server, reply_timeout_s=0.05) as room:
+    async with (
+        served(FakeMind("a"), conduct) as server,
+        room_of(server, limits=RealtimeLimits(reply_timeout_s=0.05)) as room,
+    ):
         with pytest.raises(RealtimeError, match="in time"):
             await room.answer()
 
@@ -283,7 +289,7 @@ def skip(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[float], None]) -> None:
     """The items that hold it are told, so that it is said once; answers that come meanwhile forgive nothing."""
     conduct = RealtimeConduct(mode=RealtimeMode.UNWRITTEN)
-    async with served(FakeMind(), conduct) as server, room_of(server, hear_timeout_s=15) as room:
+    async with served(FakeMind(), conduct) as server, room_of(server, limits=RealtimeLimits(hear_timeout_s=15)) as room:
         for number in range(3):
             assert room.session.usable, number
             hearing = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
@@ -298,8 +304,8 @@ async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[
 async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], None]) -> None:
     """The room's own recogniser does that: as long as it answers, it serves."""
     conduct = RealtimeConduct(mode=RealtimeMode.UNWRITTEN)
-    settings = {"mode": "mixed", "hear_timeout_s": 15, "failures_before_fallback": 1}
-    async with served(FakeMind(), conduct) as server, room_of(server, **settings) as room:
+    limits = RealtimeLimits(hear_timeout_s=15, failures_before_fallback=1)
+    async with served(FakeMind(), conduct) as server, room_of(server, limits=limits, mode="mixed") as room:
         hearing = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
         await room.answer()
         skip(16)
@@ -310,7 +316,7 @@ async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], Non
 @pytest.mark.asyncio
 async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
     """An account with shorter sessions than the setting says does not lose speech-to-speech for it."""
-    async with served(FakeMind()) as server, room_of(server, failures_before_fallback=1) as room:
+    async with served(FakeMind()) as server, room_of(server, limits=RealtimeLimits(failures_before_fallback=1)) as room:
         for number in range(1, 4):
             async with asyncio.timeout(WAIT_S):
                 await room.session.ready.wait()

@@ -65,8 +65,8 @@ async def test_whatever_is_sent_is_read(sends: str) -> None:
 @pytest.mark.parametrize(
     ("mode", "remedy"),
     [
-        (SpeechMode.STALL, "speaking.timeout_s"),
-        (SpeechMode.STALL_AFTER_FIRST, "speaking.stall_timeout_s"),
+        (SpeechMode.STALL, "in time"),
+        (SpeechMode.STALL_AFTER_FIRST, "another voice"),
         (SpeechMode.CUT, "broke off|cannot be reached"),
         (SpeechMode.EMPTY, "no sound"),
         (SpeechMode.GARBAGE, "text/html"),

@@ -24,10 +24,18 @@ from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.errors import LinkError
 from voice.transport import link as link_module
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
-from voice.transport.link import Connected, LinkEvent, Lost, Recovering, VoiceLink, _check_entry, _refusal
+from voice.transport.link import (
+    GIVE_UP_AFTER_S,
+    Connected,
+    LinkEvent,
+    Lost,
+    Recovering,
+    VoiceLink,
+    _check_entry,
+    _refusal,
+)
 from voice.transport.metronome import running_metronome
 from voice.transport.private import ReceivingState
-from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -41,7 +49,6 @@ if TYPE_CHECKING:
 
 BOT, ADA, BEN = 1001, 2001, 2002
 CHANNEL, SIDE_ROOM = 600, 602
-SETTINGS = TransportSettings(connect_timeout_s=10.0)
 
 
 @dataclass
@@ -102,7 +109,7 @@ class Scene:
 
 @contextlib.asynccontextmanager
 async def scene(
-    folder: Path, *, settings: TransportSettings = SETTINGS, metronome: Metronome | None = None
+    folder: Path, *, give_up_after_s: float = GIVE_UP_AFTER_S, metronome: Metronome | None = None
 ) -> AsyncIterator[Scene]:
     clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
     listener = Listener()
@@ -110,7 +117,7 @@ async def scene(
         async with VoiceLink.open(
             voice_channel(client),
             sink=listener.sink,
-            settings=settings,
+            give_up_after_s=give_up_after_s,
             is_excluded=listener.excluded.__contains__,
             on_event=listener.events.append,
             metronome=metronome,
@@ -520,7 +527,6 @@ async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
             async with VoiceLink.open(
                 voice_channel(room.client, SIDE_ROOM),
                 sink=room.listener.sink,
-                settings=SETTINGS,
                 is_excluded=lambda _: False,
                 on_event=room.listener.events.append,
             ):
@@ -539,7 +545,7 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
             async with VoiceLink.open(
                 voice_channel(client),
                 sink=lambda _: None,
-                settings=TransportSettings(connect_timeout_s=1.0),
+                connect_timeout_s=1.0,
                 is_excluded=lambda _: False,
                 on_event=lambda _: None,
             ):
@@ -551,8 +557,7 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
 @pytest.mark.asyncio
 async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
     """With no patience at all, the first break is the last; that the bot leaves to mend itself is nobody's doing."""
-    settings = TransportSettings(connect_timeout_s=10.0, give_up_after_s=0.0)
-    async with scene(tmp_path, settings=settings) as room:
+    async with scene(tmp_path, give_up_after_s=0.0) as room:
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
         async with asyncio.timeout(10):
             assert "could not be made anew" in await room.link.lost()
@@ -620,9 +625,7 @@ async def test_a_channel_that_discord_does_not_show_is_not_entered_anew(
     guild: object, sentence: str, retryable: bool
 ) -> None:
     """A server whose news is still to come is waited for; what is gone from it is not."""
-    link = VoiceLink(
-        _channel(), sink=lambda _: None, settings=SETTINGS, is_excluded=lambda _: False, on_event=lambda _: None
-    )
+    link = VoiceLink(_channel(), sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
     discord_s: Any = SimpleNamespace(get_guild=lambda _: guild)
     link._discord = discord_s
     with pytest.raises(LinkError, match=sentence) as refused:
@@ -667,7 +670,6 @@ async def test_cancelled_while_connecting_leaves_nothing_behind(tmp_path: Path) 
             async with VoiceLink.open(
                 voice_channel(client),
                 sink=lambda _: None,
-                settings=SETTINGS,
                 is_excluded=lambda _: False,
                 on_event=lambda _: None,
             ):

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.opus import SILENCE_FRAME, Decoder, carries_fec
-from voice.transport.outgoing import Outgoing, Readiness, SlotAction, SlotTimer, Talkspurt
-from voice.transport.settings import TransportSettings
+from voice.transport.outgoing import OPUS_BITRATE_BPS, Outgoing, Readiness, SlotAction, SlotTimer, Talkspurt
 
 S = SlotAction
 
@@ -112,7 +111,7 @@ class Words:
 
 def test_frames_are_encoded_and_speaking_is_kept_right() -> None:
     wire, words = Wire(), Words(10)
-    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings())
+    outgoing = Outgoing(words, lambda: wire)
     for _ in range(20):
         outgoing.slot()
     assert wire.speaking == [True, False]
@@ -126,7 +125,7 @@ def test_frames_are_encoded_and_speaking_is_kept_right() -> None:
 def test_while_disconnected_nothing_is_pulled_and_then_it_goes_on() -> None:
     wire, words = Wire(), Words(4)
     lines: list[Wire | None] = [wire]
-    outgoing = Outgoing(words, lambda: lines[0], settings=TransportSettings())
+    outgoing = Outgoing(words, lambda: lines[0])
     outgoing.slot()
     lines[0] = None
     for _ in range(10):
@@ -146,7 +145,7 @@ def test_while_disconnected_nothing_is_pulled_and_then_it_goes_on() -> None:
 def test_the_next_frame_is_ready_before_its_time() -> None:
     """At a frame's time it only has to be sent; no more than one is made ahead."""
     wire, words = Wire(), Words(10)
-    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings())
+    outgoing = Outgoing(words, lambda: wire)
     for sent in range(1, 6):
         outgoing.slot()
         assert (len(wire.sent), wire.sealed, words.asked) == (sent, sent + 1, sent + 1)
@@ -155,7 +154,7 @@ def test_the_next_frame_is_ready_before_its_time() -> None:
 def test_what_was_sealed_for_another_epoch_is_sealed_anew() -> None:
     """The group's keys change between two slots: the frame that was ready goes out under the new ones."""
     wire, words = Wire(), Words(3)
-    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings())
+    outgoing = Outgoing(words, lambda: wire)
     outgoing.slot()
     wire.keys = b"2"
     outgoing.slot()
@@ -176,7 +175,7 @@ class Clock:
 def test_before_their_time_frames_are_handed_over_with_it() -> None:
     """The first is due at once, the others 20 ms apart, and no more than 40 ms are away from home."""
     clock, wire, words = Clock(), Wire(keeps_time=True), Words(50)
-    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=clock)
+    outgoing = Outgoing(words, lambda: wire, clock=clock)
     for _ in range(20):
         outgoing.slot()
         assert wire.times[-1] < clock.now + 0.04
@@ -189,7 +188,7 @@ def test_before_their_time_frames_are_handed_over_with_it() -> None:
 def test_late_slots_leave_no_trace(delays: list[float]) -> None:
     """However late the thread gets its turns, up to a frame: every frame has its own time, handed over before."""
     clock, wire, words = Clock(), Wire(keeps_time=True), Words(1000)
-    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=clock)
+    outgoing = Outgoing(words, lambda: wire, clock=clock)
     handed: list[float] = []
     for number, delay in enumerate(delays):
         # The first is late by definition: its time is when it is handed over.
@@ -203,7 +202,7 @@ def test_late_slots_leave_no_trace(delays: list[float]) -> None:
 def test_the_end_of_what_is_said_keeps_the_time() -> None:
     """Silence frames follow at their distance, once it is sure that the source has no more; then the next is due."""
     clock, wire, words = Clock(), Wire(keeps_time=True), Words(3)
-    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=clock)
+    outgoing = Outgoing(words, lambda: wire, clock=clock)
     for _ in range(12):
         outgoing.slot()
         clock.now += 0.02
@@ -217,7 +216,7 @@ def test_the_end_of_what_is_said_keeps_the_time() -> None:
 
 def test_when_nobody_keeps_the_time_any_more_the_thread_does() -> None:
     clock, wire, words = Clock(), Wire(keeps_time=True), Words(10)
-    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=clock)
+    outgoing = Outgoing(words, lambda: wire, clock=clock)
     outgoing.slot()
     wire.keeps_time = False
     clock.now += 0.04
@@ -230,7 +229,7 @@ def test_when_nobody_keeps_the_time_any_more_the_thread_does() -> None:
 def test_when_the_time_is_kept_again_nothing_is_skipped() -> None:
     """What was made ready meanwhile goes first, and each frame 20 ms after the one before."""
     clock, wire, words = Clock(), Wire(), Words(10)
-    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=clock)
+    outgoing = Outgoing(words, lambda: wire, clock=clock)
     outgoing.slot()
     clock.now += 0.02
     wire.keeps_time = True
@@ -245,7 +244,7 @@ def test_when_the_time_is_kept_again_nothing_is_skipped() -> None:
 def test_what_was_sealed_for_a_connection_is_not_sent_over_the_next() -> None:
     old, new, words = Wire(), Wire(), Words(3)
     lines = [old]
-    outgoing = Outgoing(words, lambda: lines[0], settings=TransportSettings())
+    outgoing = Outgoing(words, lambda: lines[0])
     outgoing.slot()
     lines[0] = new
     outgoing.slot()
@@ -256,7 +255,7 @@ def test_alone_in_the_channel_time_passes_unheard() -> None:
     """There is no group with nobody to talk to: after five seconds the words are spoken to nobody."""
     now = [0.0]
     wire, words = Wire(can_send=False), Words(100)
-    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings(), clock=lambda: now[0])
+    outgoing = Outgoing(words, lambda: wire, clock=lambda: now[0])
     for _ in range(300):
         outgoing.slot()
         now[0] += 0.02
@@ -266,7 +265,7 @@ def test_alone_in_the_channel_time_passes_unheard() -> None:
 
 def test_frame_of_the_wrong_length_costs_that_frame() -> None:
     wire, words = Wire(), Words(1, samples=100)
-    outgoing = Outgoing(words, lambda: wire, settings=TransportSettings())
+    outgoing = Outgoing(words, lambda: wire)
     outgoing.slot()
     assert wire.sent == []
     words.left, words.samples = 1, DISCORD_FRAME_SAMPLES
@@ -288,7 +287,7 @@ def test_thread_asks_and_ends() -> None:
             raise ZeroDivisionError
 
     source = Broken()
-    outgoing = Outgoing(source, Wire, settings=TransportSettings())
+    outgoing = Outgoing(source, Wire)
     outgoing.start()
     assert asked.wait(5)
     outgoing.stop()
@@ -296,11 +295,18 @@ def test_thread_asks_and_ends() -> None:
     assert not outgoing.running
 
 
-def sent_with(channel_bitrate_bps: int | None = None, **settings: int) -> list[bytes]:
+def sent_with(
+    channel_bitrate_bps: int | None = None, *, bitrate_bps: int = OPUS_BITRATE_BPS, expected_loss_percent: int = 10
+) -> list[bytes]:
     """Return a second of a tone as it is sent."""
     wire, words = Wire(), Words(50)
-    made = TransportSettings(**settings)
-    outgoing = Outgoing(words, lambda: wire, settings=made, channel_bitrate_bps=channel_bitrate_bps)
+    outgoing = Outgoing(
+        words,
+        lambda: wire,
+        channel_bitrate_bps=channel_bitrate_bps,
+        bitrate_bps=bitrate_bps,
+        expected_loss_percent=expected_loss_percent,
+    )
     for _ in range(50):
         outgoing.slot()
     return wire.sent
@@ -308,12 +314,12 @@ def sent_with(channel_bitrate_bps: int | None = None, **settings: int) -> list[b
 
 def test_no_more_is_sent_than_the_channel_is_set_to() -> None:
     """The channel's bitrate is the most, the setting may be less."""
-    little, much = (sum(map(len, sent_with(opus_bitrate_bps=bps))) for bps in (16_000, 64_000))
+    little, much = (sum(map(len, sent_with(bitrate_bps=bps))) for bps in (16_000, 64_000))
     assert little < much / 2
-    assert sum(map(len, sent_with(16_000, opus_bitrate_bps=64_000))) == little
-    assert sum(map(len, sent_with(64_000, opus_bitrate_bps=16_000))) == little
+    assert sum(map(len, sent_with(16_000, bitrate_bps=64_000))) == little
+    assert sum(map(len, sent_with(64_000, bitrate_bps=16_000))) == little
 
 
 def test_against_loss_each_packet_carries_a_copy_of_the_one_before() -> None:
-    assert any(map(carries_fec, sent_with(opus_expected_loss_percent=10)))
-    assert not any(map(carries_fec, sent_with(opus_expected_loss_percent=0)))
+    assert any(map(carries_fec, sent_with(expected_loss_percent=10)))
+    assert not any(map(carries_fec, sent_with(expected_loss_percent=0)))

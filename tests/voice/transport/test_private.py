@@ -27,7 +27,6 @@ from voice.errors import LinkError
 from voice.transport import private
 from voice.transport.private import PendingTransitions, ReceivingState, TolerantWebSocket
 from voice.transport.receiver import Receiver
-from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -110,7 +109,7 @@ def test_touched_parts_are_unchanged() -> None:
 
 
 def _receiver() -> Receiver:
-    return Receiver(settings=TransportSettings(), deliver=lambda _: None, is_excluded=lambda _: False)
+    return Receiver(deliver=lambda _: None, is_excluded=lambda _: False)
 
 
 @contextlib.asynccontextmanager

@@ -17,7 +17,6 @@ from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, 
 from voice.transport.counters import PacketCounters
 from voice.transport.opus import SILENCE_FRAME, Encoder
 from voice.transport.receiver import Receiver
-from voice.transport.settings import TransportSettings
 from voice.transport.watchdog import RecoverGroup, SpeakerNotHeard
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ class Ear:
     def __post_init__(self) -> None:
         self.keys = Keys(dave_session=self.room.bot)
         self.receiver = Receiver(
-            settings=TransportSettings(),
             deliver=self._deliver,
             is_excluded=self.excluded.__contains__,
             clock=lambda: self.now,

@@ -53,7 +53,7 @@ async def open_written_services(
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
-        storage = parts.storage.model_copy(update={"data_dir": folder, "synchronous": "normal"})
+        storage = parts.storage.model_copy(update={"data_dir": folder})
         parts = replace(parts, storage=storage)
         stores = await open_stores(stack, parts, clock)
         database, store, accesses = stores.database, stores.turns, stores.accesses

@@ -71,7 +71,9 @@ def path(tmp_path: Path) -> Path:
 
 def test_what_the_bot_logs_can_be_read(tmp_path: Path) -> None:
     """From a log call through rotation to a line, in order."""
-    with configured_logging(LogsSettings(max_file_mb=0.0005, keep_files=100), data_dir=tmp_path, console=io.StringIO()):
+    with configured_logging(
+        LogsSettings(), data_dir=tmp_path, console=io.StringIO(), max_file_bytes=500, keep_files=100
+    ):
         for number in range(20):
             log.info("fact_told", number=number)
     shown, said = tail(log_path(tmp_path))

@@ -16,7 +16,6 @@ from compaction.memory.people import PersonFact
 from compaction.model import Seq, SessionId
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
-from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -79,7 +78,7 @@ async def online(people: AboutPeople) -> AsyncIterator[LocalDiscord]:
     commands = partial(add_memory_commands, people=people, zone=UTC)
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), TransportSettings(), FakeHousehold(), [commands]),
+        connected(settings_for(local), FakeHousehold(), [commands]),
     ):
         yield local
 

@@ -26,7 +26,6 @@ from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, s
 from tests.bot.participation.test_standing import FakeVoice
 from tests.fakes.choices import FakeChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
-from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -63,7 +62,7 @@ async def online(choices: FakeChoices | None = None) -> AsyncIterator[Table]:
     command = partial(add_participation_commands, participation=participation)
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), TransportSettings(), FakeHousehold(), [command]),
+        connected(settings_for(local), FakeHousehold(), [command]),
     ):
         standing = await participation.standing(local.guild.id)
         standing.voice = FakeVoice()

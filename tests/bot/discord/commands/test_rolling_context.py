@@ -18,7 +18,6 @@ from compaction.model import Mode
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
 from tests.fakes.clock import FakeClock
-from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,7 +34,7 @@ async def online(choices: GuildChoices, defaults: MemoryDefaults = DEFAULTS) -> 
     command = partial(add_rolling_context, choices=choices, defaults=defaults)
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), TransportSettings(), FakeHousehold(), [command]),
+        connected(settings_for(local), FakeHousehold(), [command]),
     ):
         yield local
 

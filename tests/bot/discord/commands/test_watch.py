@@ -13,7 +13,6 @@ from bot.discord.commands.watch import LOCAL, NOT_A_MODERATOR, add_watch_command
 from bot.screen.messages import ScreenError
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
-from voice.transport.settings import TransportSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -64,7 +63,7 @@ async def online(desk: Desk) -> AsyncIterator[LocalDiscord]:
     command = partial(add_watch_commands, watching=desk)
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), TransportSettings(), FakeHousehold(), [command]),
+        connected(settings_for(local), FakeHousehold(), [command]),
     ):
         yield local
 

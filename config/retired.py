@@ -1,0 +1,186 @@
+"""Settings that are gone: what became of each, for those who still have it in a file or a variable.
+
+A value under a retired key is no mistake: `load` says what became of the key and goes on, with the value under the new
+key where there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from config.schema import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """What became of a key. `fate` ends the sentence `<key> in <place> is no setting any more: …`.
+
+    `successor`: the key that takes over. `values`: which old values (as text, lower case) it takes over, and what they
+    are there; None takes every value as it is.
+    """
+
+    fate: str
+    successor: Key | None = None
+    values: Mapping[str, object] | None = field(default_factory=dict)
+
+
+def _fixed(value: str) -> Retired:
+    return Retired(f"it is fixed at {value}. Delete it.")
+
+
+def _renamed(new: str) -> Retired:
+    return Retired(f"it is called {new} now, and the value is used there. Rename it.", tuple(new.split(".")), None)
+
+
+def _replaced(new: str, values: Mapping[str, object], remedy: str) -> Retired:
+    return Retired(f"{remedy} An old value that says so is still obeyed.", tuple(new.split(".")), values)
+
+
+def _text(name: str) -> Key:
+    return tuple(name.split("."))
+
+
+_BY_NAME: dict[str, Retired] = {
+    "discord.connect_timeout_s": _fixed("30 s, in which discord.py's own reconnects fit"),
+    "transport.connect_timeout_s": _fixed("30 s"),
+    "transport.give_up_after_s": _fixed("300 s"),
+    "transport.jitter_hold_s": _fixed("0.06 s"),
+    "transport.talkspurt_silence_s": _fixed("0.2 s"),
+    "transport.max_concealed_frames": _fixed("5 frames"),
+    "transport.batch_s": _fixed("0.02 s"),
+    "transport.max_waiting_s": _fixed("10 s"),
+    "transport.dave_failures_before_recovery": _fixed("36 frames"),
+    "transport.deaf_after_s": _fixed("3 s"),
+    "transport.opus_bitrate_bps": _fixed("64000 bit/s, or the channel's bitrate where that is less"),
+    "transport.opus_complexity": _fixed("5"),
+    "transport.opus_expected_loss_percent": _fixed("10 percent"),
+    "listening.speech_on": _fixed("0.5"),
+    "listening.speech_off": _fixed("0.35"),
+    "listening.min_speech_s": _fixed("0.25 s"),
+    "listening.pre_roll_s": _fixed("0.3 s"),
+    "listening.end_silence_s": _fixed("0.7 s; with the end-of-turn model it is 0.5 or 1.0 s"),
+    "listening.pause_s": _fixed("0.2 s"),
+    "listening.finished_probability": _fixed("0.94"),
+    "listening.finished_silence_s": _fixed("0.5 s"),
+    "listening.unfinished_silence_s": _fixed("1.0 s"),
+    "listening.tail_s": _fixed("0.2 s"),
+    "listening.max_utterance_s": _fixed("30 s, all that the recogniser hears at once"),
+    "listening.moment_wait_s": _fixed("10 s"),
+    "listening.late_packets_s": _fixed("0.02 s"),
+    "listening.near_silence_rms": _fixed("0.003"),
+    "listening.near_silence_peak": _fixed("0.012"),
+    "listening.near_silence_active_ratio": _fixed("0.01"),
+    "asr.timeout_s": _fixed("6 s"),
+    "asr.compute_type": _fixed("int8 on the CPU and float16 on CUDA, or the fastest that the device has"),
+    "asr.beam_size": _fixed("1"),
+    "asr.queue_size": _fixed("32"),
+    "asr.compute_timeout_s": _fixed("30 s"),
+    "asr.load_timeout_s": _fixed("120 s"),
+    "asr.glossary_max_chars": _fixed("300 characters"),
+    "speaking.stand_in": _renamed("speaking.fallback"),
+    "speaking.timeout_s": _fixed("8 s"),
+    "speaking.stall_timeout_s": _fixed("2 s"),
+    "speaking.variety": _fixed("1, as the voice's makers chose"),
+    "speaking.volume": _fixed("1; in Discord everybody sets the bot's volume for themselves"),
+    "speaking.duck_after_s": _fixed("0.2 s"),
+    "speaking.duck_level": _fixed("0.3"),
+    "speaking.stop_after_s": _fixed("0.7 s"),
+    "speaking.moderation_model": _fixed("omni-moderation-latest"),
+    "speaking.moderation_timeout_s": _fixed("3 s"),
+    "realtime.renew_patience_s": _fixed("45 s"),
+    "realtime.connect_timeout_s": _fixed("10 s"),
+    "realtime.hear_timeout_s": _fixed("8 s"),
+    "realtime.reply_timeout_s": _fixed("10 s"),
+    "realtime.failures_before_fallback": _fixed("3"),
+    "realtime.retry_after_s": _fixed("60 s"),
+    "screen.reader": _replaced(
+        "screen.model", {"ocr": ""}, "screen.model alone decides, and without a model the text is read. Delete it."
+    ),
+    "screen.model_timeout_s": _fixed("15 s"),
+    "screen.active_interval_s": _fixed("10 s; screen.max_looks_per_hour bounds the cost"),
+    "screen.idle_interval_s": _fixed("30 s"),
+    "screen.busy_share": _fixed("0.3 of one processor core"),
+    "screen.link_valid_s": _fixed("300 s"),
+    "screen.resume_within_s": _fixed("45 s"),
+    "screen.max_shares": _fixed("4"),
+    "screen.commentary": _replaced(
+        "screen.commentary_every_s", {"false": 0}, "screen.commentary_every_s = 0 turns remarks off. Use that."
+    ),
+    "screen.commentary_quiet_s": _fixed("2.2 s"),
+    "web.enabled": _replaced(
+        "screen.enabled", {"false": False}, "screen.enabled = false turns the pages off. Use that."
+    ),
+    "brain.head_start": _renamed("brain.preemptive_reply"),
+    "participation.quiet_thought_every_minutes": _fixed("30 minutes"),
+    "llm.total_timeout_s": _fixed("60 s"),
+    "llm.completion_timeout_s": _fixed("600 s"),
+    "tools.max_steps": _fixed("2"),
+    "tools.filler_after_s": _fixed("1 s"),
+    "tools.memory": Retired("memory search is always offered, within recall.scope. Delete it."),
+    "tools.attachment_kb": _fixed("512 kB"),
+    "tools.links": _replaced("tools.link_words", {"false": ()}, "tools.link_words = [] turns post_link off. Use that."),
+    "compaction.rolling_target_utilization": _fixed("0.8"),
+    "compaction.rolling_min_keep_messages": _fixed("10"),
+    "compaction.rolling_eviction_note": _fixed("true"),
+    "compaction.trigger": _fixed("generation"),
+    "compaction.timeout_s": _fixed("120 s"),
+    "compaction.max_output_tokens": _fixed("700 tokens"),
+    "compaction.retry_base_s": _fixed("2 s"),
+    "compaction.retry_max_s": _fixed("120 s"),
+    "compaction.failures_before_degraded": _fixed("3"),
+    "compaction.ending_deadline_s": _fixed("3 s"),
+    "compaction.store_timeout_s": _fixed("10 s"),
+    "budget.enabled": Retired("the limit always holds, unless a server turns it off with /rolling-context. Delete it."),
+    "budget.reserved_output_tokens": _fixed(
+        "4096 tokens, or a quarter of budget.max_context_tokens where that is less"
+    ),
+    "budget.trim_strategy": _fixed("priority-based"),
+    "budget.preserve_system_prompt": _fixed("true"),
+    "budget.preserve_recent_turns": _fixed("10 turns"),
+    "budget.summarize_on_truncate": _fixed("false"),
+    "budget.token_estimator": _fixed("auto, the model's own vocabulary where `roomtone models pull` has brought it"),
+    "budget.max_tool_output_age": _fixed("5 model calls"),
+    "budget.max_tool_output_tokens": _fixed("2000 tokens"),
+    "budget.preserve_recent_files": _fixed("true"),
+    "tiers.enabled": Retired(
+        "segments are always compressed, unless `roomtone memory opt-out` leaves them out. Delete it."
+    ),
+    "tiers.prune_after_days": _fixed("30 days"),
+    "people.facts_each": _fixed("6"),
+    "people.section_tokens": _fixed("300 tokens"),
+    "recall.quotes": _replaced(
+        "recall.enabled", {"0": False}, "there are 4 quotes, and recall.enabled = false turns them off. Delete it."
+    ),
+    "recall.quote_tokens": _fixed("400 tokens"),
+    "recall.wait_ms": _fixed("100 ms"),
+    "recall.timeout_s": _fixed("10 s"),
+    "recall.max_vectors": _fixed("200000, which are 80 MB with the local model"),
+    "models.index_url": Retired("pip's own settings say which index is asked. Set PIP_INDEX_URL instead."),
+    "storage.synchronous": _fixed("full, so that a stored turn survives a power cut"),
+    "storage.busy_timeout_s": _fixed("5 s"),
+    "storage.min_free_mb": _fixed("500 MB"),
+    "logs.max_file_mb": _fixed("20 MB"),
+    "logs.keep_files": _fixed("5 files"),
+}
+RETIRED: dict[Key, Retired] = {_text(name): fate for name, fate in _BY_NAME.items()}
+RETIRED_SECTIONS: frozenset[Key] = frozenset(key[:-1] for key in RETIRED)
+
+
+def what_became_of(key: Key, place: str) -> str:
+    """Return the sentence about a retired key that stands in `place`."""
+    return f"{'.'.join(key)} in {place} is no setting any more: {RETIRED[key].fate}"
+
+
+def under_successor(key: Key, value: object) -> tuple[Key, object] | None:
+    """Return the key that takes over, and its value; None where nothing takes this value over."""
+    retired = RETIRED[key]
+    if retired.successor is None:
+        return None
+    if retired.values is None:
+        return retired.successor, value
+    said = str(value).strip().lower()
+    return (retired.successor, retired.values[said]) if said in retired.values else None
