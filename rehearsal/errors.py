@@ -26,7 +26,7 @@ class PersonError(RehearsalError):
     """A person of the rehearsal could not join, speak or hear."""
 
 
-class StageError(RehearsalError):
+class RunError(RehearsalError):
     """The run cannot go on: the bot did not come, crashed, or a wait passed its bound."""
 
 

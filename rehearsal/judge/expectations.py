@@ -1,238 +1,291 @@
-"""Judge what a scenario expects against what happened. Pure: evidence in, one result for each promise out."""
+"""Judge what a scenario expects against what happened. Pure functions: evidence in, one result per expectation out."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
-from rehearsal.judge.evidence import holds, sounds_like, where
-from rehearsal.judge.participation import taken_part
-from rehearsal.judge.wer import word_errors
 from rehearsal.report.report import ExpectationResult
+from rehearsal.runner.observations import ServerObservations
 from rehearsal.script.expectations import (
-    Answer,
-    Attributed,
-    Compaction,
-    DaveFailures,
-    EveryUtteranceHeardOnce,
-    FactOnlyInSummary,
-    Interrupted,
-    MaxBotTurns,
-    MaxLatency,
-    MaxWer,
-    MinBotTurns,
-    ModelKnew,
-    NothingRaised,
-    NoticePosted,
-    RealtimeSessions,
-    Recorded,
-    Silent,
-    Thought,
-    TimelineComplete,
-    ToolCalled,
-    Truncated,
-    TurnsUnbroken,
+    ExpectAnswer,
+    ExpectAttributed,
+    ExpectCompaction,
+    ExpectDaveFailures,
+    ExpectEveryUtteranceHeardOnce,
+    ExpectFactOnlyInSummary,
+    ExpectInterrupted,
+    ExpectMaxBotTurns,
+    ExpectMaxLatency,
+    ExpectMaxWer,
+    ExpectMinBotTurns,
+    ExpectModelKnew,
+    ExpectNothingRaised,
+    ExpectNoticePosted,
+    ExpectRealtimeSessions,
+    ExpectRecorded,
+    ExpectSilent,
+    ExpectThought,
+    ExpectTimelineComplete,
+    ExpectToolCalled,
+    ExpectTruncated,
+    ExpectTurnsUnbroken,
 )
+from rehearsal.words import contains_words, sounds_like, word_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from rehearsal.judge.evidence import Evidence
     from rehearsal.report.report import (
         BotTurnReport,
+        CompactionReport,
         LatencyReport,
+        UnmatchedUtteranceReport,
         UtteranceReport,
     )
-    from rehearsal.runner.observation import Problem, TurnRecorded, UtteranceHeard
-    from rehearsal.script.expectations import Wanted
+    from rehearsal.runner.observations import LoggedProblem, ObservedPromptPart, ObservedTurn, ObservedUtterance
+    from rehearsal.script.expectations import Expectation
 
 
-def judge(wanted: Wanted, evidence: Evidence) -> ExpectationResult:
-    """Return whether one promise was kept, and a detail that explains it."""
-    passed, detail = _verdict(wanted, evidence)
-    return ExpectationResult(_name(wanted), passed, detail)
+@dataclass(frozen=True, slots=True)
+class RunEvidence:
+    """The facts of a run that expectations are judged by."""
+
+    utterances: tuple[UtteranceReport, ...]
+    strays: tuple[UnmatchedUtteranceReport, ...]
+    bot_turns: tuple[BotTurnReport, ...]
+    compactions: tuple[CompactionReport, ...]
+    latency: LatencyReport
+    wer: float | None
+    packets: Mapping[str, int]
+    messages: tuple[str, ...]
+    problems: tuple[LoggedProblem, ...]
+    turns: tuple[ObservedTurn, ...]
+    heard: tuple[ObservedUtterance, ...]
+    stored_turns: int = 0
+    # When steps with an id began and ended, in seconds since the live start.
+    step_times: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    # The speaker ids in turns: of people by their key, of the bot by its name.
+    speaker_ids: Mapping[str, str] = field(default_factory=dict)
+    servers: ServerObservations = field(default_factory=ServerObservations)
 
 
-def _name(wanted: Wanted) -> str:
-    match wanted:
-        case Answer() | FactOnlyInSummary() | Interrupted() | ModelKnew() | Truncated():
-            return f"{wanted.kind} {wanted.to}"
-        case Silent() | Thought():
-            return f"{wanted.kind} {wanted.since}"
-        case NoticePosted():
-            return f"{wanted.kind} {wanted.contains}".rstrip()
-        case Recorded():
-            return f"{wanted.kind} {wanted.contains}" if wanted.value else f"not {wanted.kind} {wanted.contains}"
-        case ToolCalled():
-            return f"{wanted.kind} {wanted.name}"
-        case Compaction():
-            return f"compaction {wanted.old_cursor} -> {wanted.new_cursor}"
-        case MaxLatency():
-            return f"{wanted.kind} {wanted.stage} p{wanted.percentile}"
+def judge_expectation(expected: Expectation, evidence: RunEvidence) -> ExpectationResult:
+    """Return whether one expectation was met, and a detail that explains it."""
+    passed, detail = _verdict(expected, evidence)
+    return ExpectationResult(_name(expected), passed, detail)
+
+
+def judge_answers(evidence: RunEvidence) -> tuple[ExpectationResult, ...]:
+    """Judge the `answered` key of every spoken step that has one."""
+    results = []
+    for row in evidence.utterances:
+        if row.wants_answer is None:
+            continue
+        answers = [turn for turn in evidence.bot_turns if turn.answers == row.step]
+        detail = f'answered: "{answers[0].text}"' if answers else "not answered"
+        name = f"{'answered' if row.wants_answer else 'not answered'} {row.step}"
+        results.append(ExpectationResult(name, bool(answers) is row.wants_answer, detail))
+    return tuple(results)
+
+
+def _name(expected: Expectation) -> str:
+    match expected:
+        case ExpectAnswer() | ExpectFactOnlyInSummary() | ExpectInterrupted() | ExpectModelKnew() | ExpectTruncated():
+            return f"{expected.kind} {expected.to}"
+        case ExpectSilent() | ExpectThought():
+            return f"{expected.kind} {expected.since}"
+        case ExpectNoticePosted():
+            return f"{expected.kind} {expected.contains}".rstrip()
+        case ExpectRecorded():
+            return f"{'' if expected.value else 'not '}{expected.kind} {expected.contains}"
+        case ExpectToolCalled():
+            return f"{expected.kind} {expected.name}"
+        case ExpectCompaction():
+            return f"compaction {expected.old_cursor} -> {expected.new_cursor}"
+        case ExpectMaxLatency():
+            return f"{expected.kind} {expected.stage} p{expected.percentile}"
         case _:
-            return wanted.kind
+            return expected.kind
 
 
-def _verdict(wanted: Wanted, evidence: Evidence) -> tuple[bool, str]:
-    match wanted:
-        case EveryUtteranceHeardOnce():
-            return _heard_once(wanted, evidence)
-        case Attributed():
+def _verdict(expected: Expectation, evidence: RunEvidence) -> tuple[bool, str]:
+    match expected:
+        case ExpectEveryUtteranceHeardOnce():
+            return _heard_once(expected, evidence)
+        case ExpectAttributed():
             return _attributed(evidence)
-        case MaxWer():
+        case ExpectMaxWer():
             if evidence.wer is None:
                 return False, "nothing was said"
-            return evidence.wer <= wanted.value, f"{evidence.wer:.1%} of the words, at most {wanted.value:.1%}"
-        case DaveFailures():
+            return evidence.wer <= expected.value, f"{evidence.wer:.1%} of the words, at most {expected.value:.1%}"
+        case ExpectDaveFailures():
             received, failures = evidence.packets.get("received", 0), evidence.packets.get("dave_failures", 0)
-            return received > 0 and failures <= wanted.max, f"{failures} of {received} packets"
-        case Compaction():
+            return received > 0 and failures <= expected.max, f"{failures} of {received} packets"
+        case ExpectCompaction():
             steps = [(done.old_cursor, done.new_cursor) for done in evidence.compactions]
             seen = ", ".join(f"{old} -> {new}" for old, new in steps) or "none"
-            return (wanted.old_cursor, wanted.new_cursor) in steps, f"landed: {seen}"
-        case Answer():
-            return _answered(wanted, evidence.bot_turns)
-        case Interrupted():
-            return _interrupted(wanted, evidence)
-        case Silent() | Thought() | Recorded() | ModelKnew() | ToolCalled() | Truncated() | RealtimeSessions():
-            return taken_part(wanted, evidence)
-        case FactOnlyInSummary():
-            return _only_in_summary(wanted, evidence.bot_turns)
-        case NoticePosted():
-            return _notice_posted(wanted, evidence.messages)
-        case NothingRaised():
-            return _nothing_raised(wanted, evidence.problems)
-        case MinBotTurns():
-            return len(evidence.bot_turns) >= wanted.count, f"it spoke {len(evidence.bot_turns)} times"
-        case MaxBotTurns():
-            return len(evidence.bot_turns) <= wanted.count, f"it spoke {len(evidence.bot_turns)} times"
-        case MaxLatency():
-            return _fast_enough(wanted, evidence.latency)
-        case TurnsUnbroken():
-            return _unbroken(evidence.turns, evidence.stored_turns)
-        case TimelineComplete():
+            return (expected.old_cursor, expected.new_cursor) in steps, f"landed: {seen}"
+        case ExpectAnswer():
+            return _answered(expected, evidence.bot_turns)
+        case ExpectInterrupted():
+            return _interrupted(expected, evidence)
+        case ExpectSilent():
+            return _silent(expected, evidence)
+        case ExpectThought():
+            return _thought(expected, evidence)
+        case ExpectRecorded():
+            return _recorded(expected, evidence)
+        case ExpectModelKnew():
+            return _model_knew(expected, evidence)
+        case ExpectToolCalled():
+            return _tool_called(expected, evidence)
+        case ExpectTruncated():
+            return _truncated(expected, evidence)
+        case ExpectRealtimeSessions():
+            count = evidence.servers.realtime_sessions
+            return count == expected.count, f"{count} sessions"
+        case ExpectFactOnlyInSummary():
+            return _only_in_summary(expected, evidence.bot_turns)
+        case ExpectNoticePosted():
+            return _notice_posted(expected, evidence.messages)
+        case ExpectNothingRaised():
+            return _nothing_raised(expected, evidence.problems)
+        case ExpectMinBotTurns():
+            return len(evidence.bot_turns) >= expected.count, f"it spoke {len(evidence.bot_turns)} times"
+        case ExpectMaxBotTurns():
+            return len(evidence.bot_turns) <= expected.count, f"it spoke {len(evidence.bot_turns)} times"
+        case ExpectMaxLatency():
+            return _latency(expected, evidence.latency)
+        case ExpectTurnsUnbroken():
+            return _turns_unbroken(evidence.turns, evidence.stored_turns)
+        case ExpectTimelineComplete():
             return _timeline_complete(evidence.heard, evidence.turns)
         case _:
-            assert_never(wanted)
+            assert_never(expected)
 
 
-def _heard_once(wanted: EveryUtteranceHeardOnce, evidence: Evidence) -> tuple[bool, str]:
+def _heard_once(expected: ExpectEveryUtteranceHeardOnce, evidence: RunEvidence) -> tuple[bool, str]:
     said = len(evidence.utterances)
     if not said:
         return False, "nothing was said"
     missing = [f"not heard: {_quoted(row)}" for row in evidence.utterances if not row.heard_as]
     wrong = [f"heard twice: {_quoted(row)}" for row in evidence.utterances if row.twice]
     wrong += [f'nobody said: {stray.speaker}, "{stray.transcript}"' for stray in evidence.strays]
-    kept = not wrong and len(missing) <= wanted.may_miss * said
-    return kept, "; ".join([f"{said - len(missing)} of {said}", *missing, *wrong])
+    met = not wrong and len(missing) <= expected.may_miss * said
+    return met, "; ".join([f"{said - len(missing)} of {said}", *missing, *wrong])
 
 
 def _quoted(row: UtteranceReport) -> str:
     return f'{row.speaker}, "{row.reference}"'
 
 
-def _attributed(evidence: Evidence) -> tuple[bool, str]:
+def _attributed(evidence: RunEvidence) -> tuple[bool, str]:
     heard = [row for row in evidence.utterances if row.heard_as]
-    taken = [stray for stray in evidence.strays if stray.really]
-    wrong = [f'"{stray.transcript}" was said by {stray.really}, not {stray.speaker}' for stray in taken]
+    misattributed = [stray for stray in evidence.strays if stray.really]
+    wrong = [f'"{stray.transcript}" was said by {stray.really}, not {stray.speaker}' for stray in misattributed]
     return not wrong and bool(heard), "; ".join(wrong) or f"{len(heard)} of {len(heard)}"
 
 
-def _answered(wanted: Answer, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:
-    answers = [turn for turn in turns if wanted.to in (turn.answers, *turn.in_turn)]
+def _answered(expected: ExpectAnswer, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:
+    answers = [turn for turn in turns if expected.to in (turn.answers, *turn.in_turn)]
     if not answers:
         return False, "the bot did not answer it"
-    text = " ".join(turn.heard_by_others if wanted.heard else turn.text for turn in answers)
-    told = sounds_like if wanted.heard else holds
-    missing = [word for word in wanted.all_of if not told(text, word)]
-    none_of = bool(wanted.any_of) and not any(told(text, word) for word in wanted.any_of)
+    text = " ".join(turn.heard_by_others if expected.heard else turn.text for turn in answers)
+    contains = sounds_like if expected.heard else contains_words
+    missing = [word for word in expected.all_of if not contains(text, word)]
+    none_of = bool(expected.any_of) and not any(contains(text, word) for word in expected.any_of)
     reasons = [f"missing {', '.join(missing)}"] if missing else []
-    reasons += [f"none of {', '.join(wanted.any_of)}"] if none_of else []
-    reasons += _untimely(wanted, answers[0].end_to_first_audio_ms)
-    said = f'{"heard" if wanted.heard else "said"}: "{text}"'
+    reasons += [f"none of {', '.join(expected.any_of)}"] if none_of else []
+    reasons += _timing_errors(expected, answers[0].end_to_first_audio_ms)
+    said = f'{"heard" if expected.heard else "said"}: "{text}"'
     return not reasons, "; ".join([*reasons, said])
 
 
-def _untimely(wanted: Answer, sounded_ms: float | None) -> list[str]:
-    """Return what is wrong with when an answer began to be heard."""
-    if wanted.after_ms is None and wanted.before_ms is None:
+def _timing_errors(expected: ExpectAnswer, first_audio_ms: float | None) -> list[str]:
+    """Return what is wrong with the time at which an answer began to be heard."""
+    if expected.after_ms is None and expected.before_ms is None:
         return []
-    if sounded_ms is None:
-        return ["when it began to be heard is not known"]
-    late = wanted.before_ms is not None and sounded_ms > wanted.before_ms
-    early = wanted.after_ms is not None and sounded_ms < wanted.after_ms
-    return [f"heard after {sounded_ms:.0f} ms"] if late or early else []
+    if first_audio_ms is None:
+        return ["it is not known when it began to be heard"]
+    late = expected.before_ms is not None and first_audio_ms > expected.before_ms
+    early = expected.after_ms is not None and first_audio_ms < expected.after_ms
+    return [f"heard after {first_audio_ms:.0f} ms"] if late or early else []
 
 
-def _interrupted(wanted: Interrupted, evidence: Evidence) -> tuple[bool, str]:
-    answers = [turn for turn in evidence.bot_turns if turn.answers == wanted.to]
+def _interrupted(expected: ExpectInterrupted, evidence: RunEvidence) -> tuple[bool, str]:
+    answers = [turn for turn in evidence.bot_turns if turn.answers == expected.to]
     if not answers:
         return False, "the bot did not answer it"
     turn = answers[-1]
     how = "broken off" if turn.interrupted else "spoken to its end"
-    if turn.interrupted is not wanted.value or not wanted.by:
-        return turn.interrupted is wanted.value, f'{how}: "{turn.text}"'
-    over = [row.qualified_s for row in evidence.utterances if row.step == wanted.by and row.qualified_s is not None]
-    if not over or turn.fell_silent_s is None:
-        return False, f"{how}; when it fell silent, or when {wanted.by} had been heard long enough, is not known"
-    late_ms = 1000 * (turn.fell_silent_s - over[0])
-    return late_ms <= wanted.within_ms, f"{how}, silent {late_ms:.0f} ms after 700 ms of {wanted.by} were voiced"
+    if turn.interrupted is not expected.value or not expected.by:
+        return turn.interrupted is expected.value, f'{how}: "{turn.text}"'
+    interrupted_at = [
+        row.qualified_s for row in evidence.utterances if row.step == expected.by and row.qualified_s is not None
+    ]
+    if not interrupted_at or turn.fell_silent_s is None:
+        return False, f"{how}; it is not known when it fell silent or when {expected.by} had been heard long enough"
+    late_ms = 1000 * (turn.fell_silent_s - interrupted_at[0])
+    return late_ms <= expected.within_ms, f"{how}, silent {late_ms:.0f} ms after 700 ms of {expected.by} were voiced"
 
 
-def _only_in_summary(wanted: FactOnlyInSummary, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:
-    payloads = [turn.payload for turn in turns if turn.answers == wanted.to and turn.payload]
+def _only_in_summary(expected: ExpectFactOnlyInSummary, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:
+    payloads = [turn.payload for turn in turns if turn.answers == expected.to and turn.payload]
     if not payloads:
-        return False, "what the model was sent for it is not known, or the bot did not answer"
+        return False, "the bot did not answer it, or its prompt is not known"
     reasons = []
-    for word in wanted.words:
-        holding = [part for part in payloads[-1] if holds(part.content, word)]
+    for word in expected.words:
+        holding = [part for part in payloads[-1] if contains_words(part.content, word)]
         if not any(part.kind == "summary" for part in holding):
             reasons.append(f'the summary does not hold "{word}"')
-        elsewhere = [where(part) for part in holding if part.kind != "summary"]
+        elsewhere = [describe_part(part) for part in holding if part.kind != "summary"]
         if elsewhere:
             reasons.append(f'"{word}" also stands in {", ".join(elsewhere)}')
-    return not reasons, "; ".join(reasons) or f"the summary alone holds {', '.join(wanted.words)}"
+    return not reasons, "; ".join(reasons) or f"the summary alone holds {', '.join(expected.words)}"
 
 
-def _notice_posted(wanted: NoticePosted, messages: Sequence[str]) -> tuple[bool, str]:
-    found = [text for text in messages if wanted.contains.casefold() in text.casefold()]
+def _notice_posted(expected: ExpectNoticePosted, messages: Sequence[str]) -> tuple[bool, str]:
+    found = [text for text in messages if expected.contains.casefold() in text.casefold()]
     if not messages:
-        return wanted.count == 0, "the bot wrote no message"
-    if wanted.count is not None:
-        return len(found) == wanted.count, f"{len(found)} of {len(messages)} messages, exactly {wanted.count} wanted"
-    return bool(found), f'"{found[0]}"' if found else f"{len(messages)} messages, none of them with it"
+        return expected.count == 0, "the bot wrote no message"
+    if expected.count is not None:
+        detail = f"{len(found)} of {len(messages)} messages, exactly {expected.count} expected"
+        return len(found) == expected.count, detail
+    return bool(found), f'"{found[0]}"' if found else f"{len(messages)} messages, none contains it"
 
 
-def _nothing_raised(wanted: NothingRaised, problems: Sequence[Problem]) -> tuple[bool, str]:
-    counted = [problem for problem in problems if wanted.warnings or problem.level == "error"]
+def _nothing_raised(expected: ExpectNothingRaised, problems: Sequence[LoggedProblem]) -> tuple[bool, str]:
+    counted = [problem for problem in problems if expected.warnings or problem.level == "error"]
     return not counted, "; ".join(f"{problem.event}: {problem.detail}" for problem in counted) or "nothing"
 
 
-def _fast_enough(wanted: MaxLatency, latency: LatencyReport) -> tuple[bool, str]:
-    spread = latency.end_to_text_ms if wanted.stage == "end_to_text_ms" else latency.end_to_first_audio_ms
-    measured = spread.p50 if wanted.percentile == 50 else spread.p95
+def _latency(expected: ExpectMaxLatency, latency: LatencyReport) -> tuple[bool, str]:
+    spread = latency.end_to_text_ms if expected.stage == "end_to_text_ms" else latency.end_to_first_audio_ms
+    measured = spread.p50 if expected.percentile == 50 else spread.p95
     if measured is None:
         return False, "nothing was measured"
-    return measured <= wanted.ms, f"{measured:.0f} ms of {spread.count}, at most {wanted.ms:.0f} ms"
+    return measured <= expected.ms, f"{measured:.0f} ms of {spread.count}, at most {expected.ms:.0f} ms"
 
 
-def _unbroken(turns: Sequence[TurnRecorded], stored: int) -> tuple[bool, str]:
-    # A turn of several people is reported once for each; the same person twice in it is a turn written twice.
+def _turns_unbroken(turns: Sequence[ObservedTurn], stored: int) -> tuple[bool, str]:
+    # A turn of several people is reported once for each of them; the same person twice means it was written twice.
     parts = [(turn.seq, turn.speaker_id) for turn in turns]
     numbers = {seq for seq, _ in parts}
     twice = sorted({seq for seq, speaker in parts if parts.count((seq, speaker)) > 1})
     missing = sorted(set(range(stored, max(numbers, default=stored - 1) + 1)) - numbers)
-    reasons = [f"written twice: {_listed(twice)}"] if twice else []
-    reasons += [f"missing: {_listed(missing)}"] if missing else []
+    reasons = [f"written twice: {_first_ten(twice)}"] if twice else []
+    reasons += [f"missing: {_first_ten(missing)}"] if missing else []
     if not numbers:
         return False, "no turn was recorded"
     return not reasons, "; ".join(reasons) or f"turns {min(numbers)} to {max(numbers)}"
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _first_ten(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:10])) + (" …" if len(numbers) > 10 else "")
 
 
-def _timeline_complete(heard: Sequence[UtteranceHeard], turns: Sequence[TurnRecorded]) -> tuple[bool, str]:
+def _timeline_complete(heard: Sequence[ObservedUtterance], turns: Sequence[ObservedTurn]) -> tuple[bool, str]:
     spoken: dict[str, list[str]] = {}
     for utterance in sorted(heard, key=lambda one: one.started_at):
         spoken.setdefault(str(utterance.speaker_id), []).append(utterance.text)
@@ -245,3 +298,73 @@ def _timeline_complete(heard: Sequence[UtteranceHeard], turns: Sequence[TurnReco
         wrong += word_errors(" ".join(spoken.get(speaker, [])), " ".join(written.get(speaker, []))).errors
     total = sum(len(texts) for texts in spoken.values())
     return total > 0 and not wrong, f"{total} utterances, {wrong} words missing or twice"
+
+
+def _recorded(expected: ExpectRecorded, evidence: RunEvidence) -> tuple[bool, str]:
+    own = [turn.text for turn in evidence.turns if turn.speaker_id == evidence.speaker_ids[expected.who]]
+    found = next((text for text in own if expected.contains in text), None)
+    detail = f"{len(own)} turns of {expected.who}, none contains it" if found is None else f'"{found}"'
+    return (found is not None) is expected.value, detail
+
+
+def _model_knew(expected: ExpectModelKnew, evidence: RunEvidence) -> tuple[bool, str]:
+    payloads = [turn.payload for turn in evidence.bot_turns if turn.answers == expected.to and turn.payload]
+    if not payloads:
+        return False, "the bot did not answer it, or its prompt is not known"
+    holding = [part for part in payloads[-1] if expected.contains in part.content]
+    return bool(holding), ", ".join(describe_part(part) for part in holding) or "no part of its prompt contains it"
+
+
+def _tool_called(expected: ExpectToolCalled, evidence: RunEvidence) -> tuple[bool, str]:
+    results = [use.told for use in evidence.servers.tools if use.name == expected.name]
+    others = ", ".join(use.name for use in evidence.servers.tools) or "none"
+    if not results:
+        return False, f"tools that were called: {others}"
+    missing = [word for word in expected.words if not any(contains_words(text, word) for text in results)]
+    return not missing, f"missing {', '.join(missing)}" if missing else f"{len(results)} times"
+
+
+def _silent(expected: ExpectSilent, evidence: RunEvidence) -> tuple[bool, str]:
+    if expected.since not in evidence.step_times or (expected.until and expected.until not in evidence.step_times):
+        return False, "the step was not reached"
+    since = evidence.step_times[expected.since][1] + expected.within_s
+    until = evidence.step_times[expected.until][0] if expected.until else float("inf")
+    spoken = [
+        turn
+        for turn in evidence.bot_turns
+        if turn.at_s < until and (turn.at_s if turn.fell_silent_s is None else turn.fell_silent_s) > since
+    ]
+    span = f"{since:.1f} s to " + (f"{until:.1f} s" if expected.until else "the end")
+    return not spoken, "; ".join(f'at {turn.at_s:.1f} s: "{turn.text}"' for turn in spoken) or f"silent from {span}"
+
+
+def _thought(expected: ExpectThought, evidence: RunEvidence) -> tuple[bool, str]:
+    if expected.since not in evidence.step_times:
+        return False, "the step was not reached"
+    since = evidence.step_times[expected.since][1]
+    thoughts = [turn for turn in evidence.bot_turns if turn.unasked]
+    detail = "; ".join(f'{turn.at_s - since:.1f} s after it: "{turn.heard_by_others}"' for turn in thoughts)
+    met = any(
+        turn.at_s >= since + expected.after_s
+        and turn.heard_by_others
+        and all(sounds_like(turn.heard_by_others, words) for words in expected.all_of)
+        for turn in thoughts
+    )
+    return met, detail or "the bot said nothing unasked"
+
+
+def _truncated(expected: ExpectTruncated, evidence: RunEvidence) -> tuple[bool, str]:
+    answers = [turn for turn in evidence.bot_turns if turn.answers == expected.to and turn.interrupted]
+    if not answers or answers[-1].fell_silent_s is None:
+        return False, "no answer to it was broken off, or it is not known when it fell silent"
+    heard_ms = 1000 * (answers[-1].fell_silent_s - answers[-1].at_s)
+    reported = evidence.servers.heard_ms
+    if not reported:
+        return False, f"heard for {heard_ms:.0f} ms; the model was told nothing"
+    nearest = min(reported, key=lambda each: abs(each - heard_ms))
+    detail = f"heard for {heard_ms:.0f} ms, told to the model: {nearest} ms"
+    return abs(nearest - heard_ms) <= expected.within_ms, detail
+
+
+def describe_part(part: ObservedPromptPart) -> str:
+    return f"the {part.kind} part" + (f" of turn {part.seq_from}" if part.seq_from is not None else "")

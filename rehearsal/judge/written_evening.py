@@ -1,8 +1,8 @@
-"""Judge a written evening by what was observed of it, and make its report. Pure.
+"""Judge a written evening by its record, and build its report. Pure functions.
 
-What must hold is the same for all of them: every word stands once under its speaker, who asks is answered with what
-was asked for and nobody else, each prompt stands for every turn before it and is no larger than it may be, folds follow
-each other without a gap, and nothing goes wrong.
+All evenings have the same expectations: every word is recorded once under its speaker; each question is answered with
+the expected words, and nothing else is answered; each prompt covers every turn before it and is within the token limit;
+folds follow each other without a gap; and nothing is logged as an error.
 """
 
 from __future__ import annotations
@@ -12,65 +12,65 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rehearsal.judge.judge import machine
+from rehearsal.judge.report_builder import machine_facts
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,
     ExpectationResult,
+    LatencyPercentiles,
     LatencyReport,
-    Report,
-    Spread,
+    RehearsalReport,
     UtteranceReport,
 )
-from rehearsal.script.written_evening import name_of
+from rehearsal.script.written_evening import display_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rehearsal.runner.observation import ContextBuilt, ReplySpoken
-    from rehearsal.runner.written_record import Said, WrittenRecord
-    from rehearsal.script.written_evening import Line, WrittenEvening
+    from rehearsal.runner.evening_record import EveningRecord, PlayedSpeech
+    from rehearsal.runner.observations import ObservedPrompt, ObservedReply
+    from rehearsal.script.written_evening import EveningLine, WrittenEvening
 
-# Parts of a prompt that stand for turns, by the numbers that they name.
-_STANDS_FOR_TURNS = frozenset({"turn", "current", "summary", "eviction_note"})
+# Parts of a prompt that cover turns; they name the numbers.
+_COVERING_PARTS = frozenset({"turn", "current", "summary", "eviction_note"})
 _SPEECH = "speech"
-_NONE = Spread(None, None)
+_NONE = LatencyPercentiles(None, None)
 
 
-def tally_written(
+def build_written_report(
     evening: WrittenEvening,
-    record: WrittenRecord,
+    record: EveningRecord,
     *,
     ids: Mapping[str, str],
     max_prompt_tokens: int,
     clock_s: float,
     duration_s: float,
     ended_by: str = "",
-) -> Report:
+) -> RehearsalReport:
     """Return the report.
 
-    `ids`: speaker ids by how the file writes people. `clock_s`: how long the evening lasted on the clock that was
-    moved, `duration_s` in real time. `ended_by`: why it ended before its end.
+    `ids`: speaker ids by the names that the file uses. `clock_s`: how long the evening lasted on the virtual clock,
+    `duration_s` in real time. `ended_by`: why it ended early, or empty.
     """
     answers = _answers(record)
     expectations = (
         ExpectationResult("reached_the_end", not ended_by, ended_by or f"{_hours(clock_s)} in {duration_s:.0f} s"),
         *(ExpectationResult("wait", passed=False, detail=text) for text in record.failed_waits),
-        _every_word(record, ids),
-        _unbroken(record),
+        _timeline_complete(record, ids),
+        _turns_unbroken(record),
         _answered(record, answers),
-        _nobody_else(record, answers),
-        _broken_off(record, answers),
-        _prompts_whole(record),
-        _prompts_small(record, max_prompt_tokens),
-        _folds(record),
+        _nothing_else_answered(record, answers),
+        _interrupted(record, answers),
+        _prompts_cover_all_turns(record),
+        _prompts_within_limit(record, max_prompt_tokens),
+        _compaction(record),
         ExpectationResult(
             "nothing_raised",
             not record.problems,
             ", ".join(sorted({one.event for one in record.problems})) or "nothing",
         ),
     )
-    return Report(
+    return RehearsalReport(
         passed=all(result.passed for result in expectations),
         scenario=evening.title,
         started=(datetime.now(UTC) - timedelta(seconds=duration_s)).isoformat(timespec="seconds"),
@@ -88,156 +88,158 @@ def tally_written(
                 round(one.latency_ms, 1),
                 one.degraded,
             )
-            for one in record.folds
+            for one in record.compactions
         ),
-        summary=record.folds[-1].summary if record.folds else "",
+        summary=record.compactions[-1].summary if record.compactions else "",
         bot_turns=tuple(_bot_turn(record, reply, answers) for reply in record.replies),
         latency=LatencyReport(_NONE, _NONE),
         ended_by=ended_by,
-        dropped=dict(Counter(one.dropped_reason for one in record.heard if one.dropped_reason)),
+        dropped=dict(Counter(one.dropped_reason for one in record.utterances if one.dropped_reason)),
         problems=tuple(f"{one.level}: {one.event}: {one.detail}" for one in record.problems),
-        machine=machine(),
+        machine=machine_facts(),
         clock_s=round(clock_s, 1),
     )
 
 
-def lines_of(said: Said) -> Iterator[Line]:
-    """Yield what is said in one talk, by everybody."""
-    yield from (line for line in (said.talk, said.talk.over, said.talk.broken_off) if line is not None)
+def lines_in(speech: PlayedSpeech) -> Iterator[EveningLine]:
+    """Yield every line of one speech event."""
+    yield from (line for line in (speech.event, speech.event.over, speech.event.broken_off) if line is not None)
 
 
-def _answers(record: WrittenRecord) -> dict[int, ReplySpoken]:
-    """Return the reply to each line that was answered: by the turn that holds its words, each reply once."""
+def _answers(record: EveningRecord) -> dict[int, ObservedReply]:
+    """Return the reply to each answered line, by its number in the file: a reply to the turn that has its words."""
     left = list(record.replies)
-    found: dict[int, ReplySpoken] = {}
-    for said in record.said:
-        seqs = {turn.seq for turn in record.turns if turn.kind == _SPEECH and turn.text == said.talk.say}
+    found: dict[int, ObservedReply] = {}
+    for speech in record.speeches:
+        seqs = {turn.seq for turn in record.turns if turn.kind == _SPEECH and turn.text == speech.event.say}
         reply = next((one for one in left if one.answer_to in seqs), None)
         if reply is not None:
             left.remove(reply)
-            found[said.line] = reply
+            found[speech.line] = reply
     return found
 
 
-def _every_word(record: WrittenRecord, ids: Mapping[str, str]) -> ExpectationResult:
-    said = Counter((ids[line.who], line.say) for one in record.said for line in lines_of(one))
-    stand = Counter((turn.speaker_id, turn.text) for turn in record.turns if turn.kind == _SPEECH)
-    missing, besides = sum((said - stand).values()), sum((stand - said).values())
+def _timeline_complete(record: EveningRecord, ids: Mapping[str, str]) -> ExpectationResult:
+    said = Counter((ids[line.who], line.say) for one in record.speeches for line in lines_in(one))
+    recorded = Counter((turn.speaker_id, turn.text) for turn in record.turns if turn.kind == _SPEECH)
+    missing, extra = sum((said - recorded).values()), sum((recorded - said).values())
     detail = f"{_count(said.total(), 'line')}, each once under its speaker"
-    if missing or besides:
-        detail = f"of {said.total()} lines {missing} are missing, and {besides} stand there that nobody said so"
-    return ExpectationResult("timeline_complete", not missing and not besides, detail)
+    if missing or extra:
+        detail = f"{missing} of {said.total()} lines are missing, and {extra} are recorded that nobody said"
+    return ExpectationResult("timeline_complete", not missing and not extra, detail)
 
 
-def _unbroken(record: WrittenRecord) -> ExpectationResult:
+def _turns_unbroken(record: EveningRecord) -> ExpectationResult:
     seqs = list(dict.fromkeys(turn.seq for turn in record.turns))
     return ExpectationResult("turns_unbroken", seqs == list(range(len(seqs))), _count(len(seqs), "turn"))
 
 
-def _answered(record: WrittenRecord, answers: Mapping[int, ReplySpoken]) -> ExpectationResult:
-    asked = [said for said in record.said if said.talk.answer]
-    wrong = [said for said in asked if not _tells(answers.get(said.line), said)]
+def _answered(record: EveningRecord, answers: Mapping[int, ObservedReply]) -> ExpectationResult:
+    asked = [speech for speech in record.speeches if speech.event.answer]
+    wrong = [speech for speech in asked if not _answers_as_expected(answers.get(speech.line), speech)]
     if wrong:
         first, reply = wrong[0], answers.get(wrong[0].line)
-        told = f'was answered "{reply.text}"' if reply is not None else "was not answered"
-        detail = f'{len(wrong)} of {len(asked)} questions are not answered as asked; "{first.talk.say}" {told}'
+        outcome = f'was answered "{reply.text}"' if reply is not None else "was not answered"
+        detail = f'{len(wrong)} of {len(asked)} questions are not answered as expected; "{first.event.say}" {outcome}'
     else:
-        detail = f"{_count(len(asked), 'question')}, each with what was asked for"
+        detail = f"{_count(len(asked), 'question')}, each with the expected words"
     return ExpectationResult("answered", not wrong, detail)
 
 
-def _tells(reply: ReplySpoken | None, said: Said) -> bool:
-    """Return whether a reply has the words; one that was broken off need not come to them."""
+def _answers_as_expected(reply: ObservedReply | None, speech: PlayedSpeech) -> bool:
+    """Return whether a reply has the expected words; one that was broken off may lack them."""
     if reply is None:
         return False
-    return reply.interrupted or all(words in reply.text for words in said.talk.answer)
+    return reply.interrupted or all(words in reply.text for words in speech.event.answer)
 
 
-def _nobody_else(record: WrittenRecord, answers: Mapping[int, ReplySpoken]) -> ExpectationResult:
-    asked = {said.line for said in record.said if said.talk.answer}
-    wanted = [reply for line, reply in answers.items() if line in asked]
-    unwanted = [reply for reply in record.replies if reply not in wanted]
-    detail = f"{_count(len(record.said) - len(asked), 'other line')}, no answer to any"
-    if unwanted:
-        detail = f'{len(unwanted)} answers that nobody wanted, the first of them "{unwanted[0].text}"'
-    return ExpectationResult("not_answered", not unwanted, detail)
+def _nothing_else_answered(record: EveningRecord, answers: Mapping[int, ObservedReply]) -> ExpectationResult:
+    asked = {speech.line for speech in record.speeches if speech.event.answer}
+    expected = [reply for line, reply in answers.items() if line in asked]
+    unexpected = [reply for reply in record.replies if reply not in expected]
+    detail = f"{_count(len(record.speeches) - len(asked), 'other line')}, none answered"
+    if unexpected:
+        detail = f'{len(unexpected)} unexpected answers, the first of them "{unexpected[0].text}"'
+    return ExpectationResult("not_answered", not unexpected, detail)
 
 
-def _broken_off(record: WrittenRecord, answers: Mapping[int, ReplySpoken]) -> ExpectationResult:
-    meant = {said.line for said in record.said if said.talk.broken_off is not None}
-    really = {line for line, reply in answers.items() if reply.interrupted}
-    detail = f"{_count(len(meant), 'answer')} broken off, and no other"
-    if meant != really:
+def _interrupted(record: EveningRecord, answers: Mapping[int, ObservedReply]) -> ExpectationResult:
+    expected = {speech.line for speech in record.speeches if speech.event.broken_off is not None}
+    actual = {line for line, reply in answers.items() if reply.interrupted}
+    detail = f"{_count(len(expected), 'answer')} broken off, and no other"
+    if expected != actual:
         detail = (
-            f"{len(meant)} were to be broken off, {len(meant & really)} of them and {len(really - meant)} others were"
+            f"{len(expected & actual)} of {len(expected)} answers were broken off as expected, "
+            f"and {len(actual - expected)} others"
         )
-    return ExpectationResult("interrupted", meant == really, detail)
+    return ExpectationResult("interrupted", expected == actual, detail)
 
 
-def _prompts_whole(record: WrittenRecord) -> ExpectationResult:
-    lacking = {built.answer_to: missing for built in record.contexts if (missing := _missing(built))}
-    detail = f"{_count(len(record.contexts), 'prompt')}, each stands for every turn before it"
+def _prompts_cover_all_turns(record: EveningRecord) -> ExpectationResult:
+    lacking = {built.answer_to: missing for built in record.prompts if (missing := _missing(built))}
+    detail = f"{_count(len(record.prompts), 'prompt')}, each covers every turn before it"
     if lacking:
         seq, missing = next(iter(lacking.items()))
         first = f"that for turn {seq} lacks {len(missing)}, from turn {missing[0]}"
-        detail = f"{len(lacking)} of {len(record.contexts)} prompts lack turns; {first}"
+        detail = f"{len(lacking)} of {len(record.prompts)} prompts lack turns; {first}"
     return ExpectationResult("every_turn_in_the_prompt", not lacking, detail)
 
 
-def _missing(built: ContextBuilt) -> list[int]:
-    """Return the turns before the one that is answered for which no part of the prompt stands."""
-    held: set[int] = set()
+def _missing(built: ObservedPrompt) -> list[int]:
+    """Return the turns before the answered one that no part of the prompt covers."""
+    covered: set[int] = set()
     for part in built.parts:
-        if part.kind in _STANDS_FOR_TURNS and part.seq_from is not None and part.seq_to is not None:
-            held.update(range(part.seq_from, part.seq_to + 1))
-    return [seq for seq in range(built.answer_to or 0) if seq not in held]
+        if part.kind in _COVERING_PARTS and part.seq_from is not None and part.seq_to is not None:
+            covered.update(range(part.seq_from, part.seq_to + 1))
+    return [seq for seq in range(built.answer_to or 0) if seq not in covered]
 
 
-def _prompts_small(record: WrittenRecord, most: int) -> ExpectationResult:
-    largest = max((sum(part.tokens for part in built.parts) for built in record.contexts), default=0)
+def _prompts_within_limit(record: EveningRecord, most: int) -> ExpectationResult:
+    largest = max((sum(part.tokens for part in built.parts) for built in record.prompts), default=0)
     return ExpectationResult("prompt_tokens", largest <= most, f"at most {largest} of {most}")
 
 
-def _folds(record: WrittenRecord) -> ExpectationResult:
-    folds = record.folds
-    whole = all(earlier.new_cursor == later.old_cursor for earlier, later in pairwise(folds))
-    kept = whole and (not folds or folds[0].old_cursor == 0)
-    detail = f"{_count(len(folds), 'fold')} without a gap, up to turn {folds[-1].new_cursor if folds else 0}"
-    return ExpectationResult("compaction", kept, detail if kept else f"{len(folds)} folds do not follow each other")
+def _compaction(record: EveningRecord) -> ExpectationResult:
+    compactions = record.compactions
+    connected = all(earlier.new_cursor == later.old_cursor for earlier, later in pairwise(compactions))
+    met = connected and (not compactions or compactions[0].old_cursor == 0)
+    last = compactions[-1].new_cursor if compactions else 0
+    detail = f"{_count(len(compactions), 'fold')} without a gap, up to turn {last}"
+    return ExpectationResult("compaction", met, detail if met else f"{len(compactions)} folds do not follow each other")
 
 
-def _utterances(record: WrittenRecord, ids: Mapping[str, str]) -> Iterator[UtteranceReport]:
-    stand = Counter((turn.speaker_id, turn.text) for turn in record.turns if turn.kind == _SPEECH)
-    for said in record.said:
-        for line in lines_of(said):
-            times = stand[ids[line.who], line.say]
+def _utterances(record: EveningRecord, ids: Mapping[str, str]) -> Iterator[UtteranceReport]:
+    recorded = Counter((turn.speaker_id, turn.text) for turn in record.turns if turn.kind == _SPEECH)
+    for speech in record.speeches:
+        for line in lines_in(speech):
+            times = recorded[ids[line.who], line.say]
             yield UtteranceReport(
-                speaker=name_of(line.who),
+                speaker=display_name(line.who),
                 reference=line.say,
                 transcript=line.say if times else "",
                 wer=0.0 if times else 1.0,
                 end_to_text_ms=None,
-                step=f"line {said.line}",
-                started_s=round(said.at_s, 2),
+                step=f"line {speech.line}",
+                started_s=round(speech.at_s, 2),
                 heard_as=_heard_as(record, ids[line.who], line.say),
                 twice=times > 1,
-                wants_answer=bool(line is said.talk and said.talk.answer),
+                wants_answer=bool(line is speech.event and speech.event.answer),
             )
 
 
-def _heard_as(record: WrittenRecord, speaker_id: str, text: str) -> tuple[str, ...]:
-    same = (one for one in record.heard if one.dropped_reason is None and str(one.speaker_id) == speaker_id)
+def _heard_as(record: EveningRecord, speaker_id: str, text: str) -> tuple[str, ...]:
+    same = (one for one in record.utterances if one.dropped_reason is None and str(one.speaker_id) == speaker_id)
     return tuple(one.utterance_id for one in same if one.text == text)
 
 
-def _bot_turn(record: WrittenRecord, reply: ReplySpoken, answers: Mapping[int, ReplySpoken]) -> BotTurnReport:
+def _bot_turn(record: EveningRecord, reply: ObservedReply, answers: Mapping[int, ObservedReply]) -> BotTurnReport:
     return BotTurnReport(
         text=reply.text,
         heard_by_others="",
         answers=next((f"line {line}" for line, one in answers.items() if one is reply), ""),
         interrupted=reply.interrupted,
-        at_s=round(reply.first_audio_at - record.begun_at, 2),
-        payload=next((built.parts for built in reversed(record.contexts) if built.answer_to == reply.answer_to), ()),
+        at_s=round(reply.first_audio_at - record.started_at, 2),
+        payload=next((built.parts for built in reversed(record.prompts) if built.answer_to == reply.answer_to), ()),
     )
 
 

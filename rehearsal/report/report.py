@@ -1,7 +1,7 @@
-"""The report of one run: figures and sentences, and how they are written as JSON.
+"""The report of one run, and how it is written as JSON.
 
-The keys of the JSON are a contract with whoever reads it later; new ones may come, none may go. Building the
-report from what was observed is `rehearsal.judge.judge`; showing it to a person is `rehearsal.report.terminal`.
+The field names are the keys of the JSON file, which people's scripts read: new ones may be added, none removed or
+renamed. `rehearsal.judge.report_builder` builds the report; `rehearsal.report.terminal` shows it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.errors import RehearsalError
-from rehearsal.runner.backstage import ServersSeen
+from rehearsal.runner.observations import ServerObservations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from rehearsal.runner.observation import ContextPart
+    from rehearsal.runner.observations import ObservedPromptPart
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectationResult:
-    """One promise of the scenario, kept or not; `detail` says by how much or why."""
+    """One expectation of the scenario, met or not; `detail` says by how much or why."""
 
     name: str
     passed: bool
@@ -32,12 +32,12 @@ class ExpectationResult:
 
 @dataclass(frozen=True, slots=True)
 class UtteranceReport:
-    """One thing that was said and what became of it.
+    """One line that was spoken, and what the bot heard of it.
 
-    `transcript` joins the pieces in which it was heard. `end_to_text_ms`: acoustic end of the speech to its last
-    text; None when it was not heard. `heard_as`: the ids of the utterances that the bot made of it. `qualified_s`: when
-    700 ms of it had been voiced, which is when it counts as speech over somebody else's; None for what is shorter.
-    `wants_answer`: whether the scenario expects the bot to answer it; None where either will do.
+    `transcript` joins the pieces in which it was heard. `end_to_text_ms`: from the acoustic end of the line to its
+    last text; None if it was not heard. `heard_as`: the ids of the bot's utterances. `qualified_s`: when 700 ms of it
+    had been voiced, which makes it an interruption of other speech; None if it is shorter.
+    `wants_answer`: whether the scenario expects the bot to answer it; None if that does not matter.
     """
 
     speaker: str
@@ -54,8 +54,8 @@ class UtteranceReport:
 
 
 @dataclass(frozen=True, slots=True)
-class StrayReport:
-    """Something the bot heard of a person who was silent then. `really`: who spoke at that time, if anybody."""
+class UnmatchedUtteranceReport:
+    """Something the bot heard from a person who was silent then. `really`: who spoke at that time, if anybody."""
 
     speaker: str
     transcript: str
@@ -76,12 +76,12 @@ class CompactionReport:
 
 @dataclass(frozen=True, slots=True)
 class BotTurnReport:
-    """One thing the bot said: what it meant, and what another participant heard and recognised.
+    """One reply of the bot: its text, and what another participant heard and recognised.
 
     `end_to_first_audio_ms`: from the end of the speech it answers to the first voiced sound that another
-    participant received. `model_first_token_ms` is part of that. `fell_silent_s`: when that participant received the
-    last voiced sound of it. `in_turn`: all that was said in the turn it answers; several people may speak in one.
-    `unasked`: a thought of its own, which answers nothing.
+    participant received; `model_first_token_ms` is part of that. `fell_silent_s`: when that participant received the
+    last voiced sound of it. `in_turn`: all steps whose words are in the turn it answers.
+    `unasked`: the bot spoke on its own; nobody had asked.
     """
 
     text: str
@@ -92,14 +92,14 @@ class BotTurnReport:
     end_to_first_audio_ms: float | None = None
     model_first_token_ms: float | None = None
     at_s: float = 0.0
-    payload: tuple[ContextPart, ...] = ()
+    payload: tuple[ObservedPromptPart, ...] = ()
     fell_silent_s: float | None = None
     in_turn: tuple[str, ...] = ()
     unasked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class LatencyPercentiles:
     """Percentiles of one latency in milliseconds; None when nothing was measured."""
 
     p50: float | None
@@ -111,17 +111,17 @@ class Spread:
 class LatencyReport:
     """Latency by stage."""
 
-    end_to_text_ms: Spread
-    end_to_first_audio_ms: Spread
-    model_first_token_ms: Spread = Spread(None, None)
+    end_to_text_ms: LatencyPercentiles
+    end_to_first_audio_ms: LatencyPercentiles
+    model_first_token_ms: LatencyPercentiles = LatencyPercentiles(None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """Everything one run showed.
+class RehearsalReport:
+    """The whole report of one run.
 
-    `clock_s`: how long a written evening lasted on the clock that was moved for it; it has no sound, so nobody heard
-    any and nothing was recognised. None: an evening in real time.
+    `clock_s`: how long a written evening lasted on its virtual clock; it has no sound, so nothing was heard or
+    recognised. None: a scenario in real time.
     """
 
     passed: bool
@@ -137,12 +137,12 @@ class Report:
     bot_turns: tuple[BotTurnReport, ...]
     latency: LatencyReport
     ended_by: str = ""
-    strays: tuple[StrayReport, ...] = ()
+    strays: tuple[UnmatchedUtteranceReport, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     messages: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     machine: Mapping[str, str] = field(default_factory=dict)
-    servers: ServersSeen = field(default_factory=ServersSeen)
+    servers: ServerObservations = field(default_factory=ServerObservations)
     clock_s: float | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -161,9 +161,9 @@ class Report:
 
 
 def percentile(values: Iterable[float], share: float) -> float | None:
-    """Return the nearest-rank percentile (`share` in 0 < share <= 1), or None of nothing.
+    """Return the nearest-rank percentile (`share` in 0 < share <= 1), or None if there are no values.
 
-    Nearest rank: always a value that was measured, so a p95 of ten is the worst of them and hides nothing.
+    Nearest rank always returns a measured value: the p95 of ten values is the worst of them.
     """
     ordered = sorted(values)
     if not ordered:
@@ -171,10 +171,10 @@ def percentile(values: Iterable[float], share: float) -> float | None:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def spread(values: Iterable[float | None]) -> Spread:
-    """Return p50 and p95 of the values that there are, to a tenth of a millisecond."""
+def latency_percentiles(values: Iterable[float | None]) -> LatencyPercentiles:
+    """Return p50 and p95 of the values that are not None, to a tenth of a millisecond."""
     known = [value for value in values if value is not None]
     half, most = percentile(known, 0.5), percentile(known, 0.95)
     if half is None or most is None:
-        return Spread(None, None)
-    return Spread(round(half, 1), round(most, 1), len(known))
+        return LatencyPercentiles(None, None)
+    return LatencyPercentiles(round(half, 1), round(most, 1), len(known))

@@ -1,4 +1,4 @@
-"""Show a rehearsal to a person: the conversation as it happens, then the report. Fits 80 columns and a pipe."""
+"""Show a rehearsal on the terminal: the conversation as it happens, then the report. Fits 80 columns and a pipe."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rehearsal.judge.wer import normalised
-from rehearsal.runner.observation import CompactionLanded
+from rehearsal.runner.observations import ObservedCompaction
+from rehearsal.runner.ports import RunObserver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-    from rehearsal.report.report import BotTurnReport, Report, Spread, UtteranceReport
-    from rehearsal.runner.observation import CompactionFailed, ReplySpoken, UtteranceHeard
+    from rehearsal.report.report import BotTurnReport, LatencyPercentiles, RehearsalReport, UtteranceReport
+    from rehearsal.runner.observations import ObservedCompactionFailure, ObservedReply, ObservedUtterance
     from rehearsal.script.scenario import Scenario
 
-# Distinct on dark and on light backgrounds; the bot's own colour is not among them.
+# Readable on dark and on light backgrounds; the bot has a colour of its own.
 _COLOURS = ("cyan", "yellow", "blue", "red", "bright_cyan", "bright_yellow", "bright_blue", "bright_red")
 _BOT_COLOUR = "magenta"
-# Wide enough for the longest name there is, within these.
+# The column is as wide as the longest name, within these bounds.
 _NAME_COLUMNS = (8, 16)
 
 
-class Program:
-    """An `Audience` that writes to a terminal. Enter it for the line that tells who is speaking now."""
+class TerminalReport(RunObserver):
+    """Writes a run and its report to a terminal. As a context manager it also shows who is speaking now."""
 
     def __init__(self, console: Console) -> None:
-        """`console`: where it goes. Without a terminal there are no colours and no moving line."""
+        """`console`: where to write. Without a terminal there are no colours and no status line."""
         self._console = console
-        # What people say may not fit an old terminal's character set; that must not end the evening.
+        # What people say may not fit an old terminal's character set; that must not end the run.
         if isinstance(console.file, io.TextIOWrapper):
             console.file.reconfigure(errors="replace")
         self._colours: dict[str, str] = {}
         self._bot = "Roomtone"
         self._name_columns = _NAME_COLUMNS[1]
-        self._to_say = self._begun = 0
+        self._line_count = self._lines_begun = 0
         self._status: Status | None = None
 
     def __enter__(self) -> Self:
-        """Begin the moving line."""
+        """Start the status line."""
         if self._console.is_terminal:
             self._status = self._console.status("Starting the local Discord and the bot ...")
             self._status.start()
@@ -55,7 +55,7 @@ class Program:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it."""
+        """Stop the status line."""
         if self._status is not None:
             self._status.stop()
             self._status = None
@@ -63,11 +63,11 @@ class Program:
     # -- as it happens -------------------------------------------------------------------------------------
 
     def say(self, sentence: str) -> None:
-        """Print a sentence about what is being prepared."""
+        """Print a sentence about the preparations."""
         self._console.print(sentence, markup=False, soft_wrap=True)
 
     def opened(self, scenario: Scenario) -> None:
-        """Print who is there."""
+        """Print the title, who takes part, and the settings of the network."""
         names = ", ".join(person.name for person in scenario.people)
         facts = [f"{names} in {scenario.guild}, {scenario.channel}", _count(len(scenario.says), "thing") + " to say"]
         if scenario.history:
@@ -75,11 +75,11 @@ class Program:
         network = {name: value for name, value in scenario.network.model_dump().items() if value}
         facts += [f"{value:.0%} {name}" for name, value in network.items()]
         self._begin(scenario.title, scenario.bot.name, [person.name for person in scenario.people], facts)
-        self._to_say = len(scenario.says)
+        self._line_count = len(scenario.says)
 
     def opened_in_writing(self, title: str, bot: str, names: Sequence[str], to_say: int) -> None:
-        """Print who is there in an evening without sound."""
-        facts = [", ".join(names), _count(to_say, "thing") + " to say", "in writing, on a clock that is moved"]
+        """Print the title and who takes part in a written evening."""
+        facts = [", ".join(names), _count(to_say, "thing") + " to say", "in writing, on a virtual clock"]
         self._begin(title, bot, names, facts)
 
     def _begin(self, title: str, bot: str, names: Sequence[str], facts: Sequence[str]) -> None:
@@ -92,37 +92,37 @@ class Program:
         self._console.print()
 
     def happened(self, at_s: float, text: str) -> None:
-        """Print what is neither speech nor compaction."""
+        """Print an event that is neither speech nor compaction."""
         self._line(at_s, "", Text(text, style="dim"))
 
     def spoken(self, at_s: float, speaker: str, reference: str) -> None:
-        """Show who is speaking on the moving line."""
-        self._begun += 1
+        """Show on the status line who is speaking."""
+        self._lines_begun += 1
         if self._status is not None:
-            text = f"{self._begun} of {self._to_say}: {speaker} is speaking ..."
+            text = f"{self._lines_begun} of {self._line_count}: {speaker} is speaking ..."
             self._status.update(Text(text, style="dim"))
 
-    def heard(self, at_s: float, speaker: str, utterance: UtteranceHeard, latency_ms: float) -> None:
-        """Print what the bot made of it."""
+    def heard(self, at_s: float, speaker: str, utterance: ObservedUtterance, latency_ms: float) -> None:
+        """Print what the bot understood, or why it dropped it."""
         if utterance.dropped_reason is not None:
             self._line(at_s, speaker, Text(f"(dropped: {utterance.dropped_reason})", style="dim"), latency_ms)
         else:
             self._line(at_s, speaker, Text(utterance.text), latency_ms)
 
-    def replied(self, at_s: float, reply: ReplySpoken, latency_ms: float | None) -> None:
+    def replied(self, at_s: float, reply: ObservedReply, latency_ms: float | None) -> None:
         """Print what the bot said."""
         text = f"{reply.text} (interrupted)" if reply.interrupted else reply.text
         self._line(at_s, self._bot, Text(text), latency_ms)
 
-    def compacted(self, at_s: float, landed: CompactionLanded | CompactionFailed) -> None:
-        """Print a compaction with the cursor before and after."""
-        if isinstance(landed, CompactionLanded):
-            by = ", by the embedded summariser" if landed.degraded else ""
-            text = f"compaction: cursor {landed.old_cursor} -> {landed.new_cursor}"
-            text += f", summary of {landed.summary_chars} characters{by}"
-            self._line(at_s, "", Text(text, style="green"), landed.latency_ms)
+    def compacted(self, at_s: float, result: ObservedCompaction | ObservedCompactionFailure) -> None:
+        """Print a compaction: the cursor before and after it, and the size of the summary."""
+        if isinstance(result, ObservedCompaction):
+            by = ", by the embedded summariser" if result.degraded else ""
+            text = f"compaction: cursor {result.old_cursor} -> {result.new_cursor}"
+            text += f", summary of {result.summary_chars} characters{by}"
+            self._line(at_s, "", Text(text, style="green"), result.latency_ms)
         else:
-            self._line(at_s, "", Text(f"compaction failed: {landed.reason}", style="yellow"))
+            self._line(at_s, "", Text(f"compaction failed: {result.reason}", style="yellow"))
 
     def troubled(self, at_s: float, text: str) -> None:
         """Print a problem."""
@@ -147,9 +147,9 @@ class Program:
 
     # -- the report ----------------------------------------------------------------------------------------
 
-    def show(self, report: Report) -> None:
-        """Print the whole report; the verdict comes last, where the eye is."""
-        # Of a written evening the conversation above is all there is to read: nobody heard any sound.
+    def show(self, report: RehearsalReport) -> None:
+        """Print the whole report; the verdict comes last, where the cursor is."""
+        # A written evening has no sound: the conversation above is all there is to show.
         if report.clock_s is None:
             self._utterances(report)
             self._bot_turns(report)
@@ -158,7 +158,7 @@ class Program:
         self._memory(report)
         self._expectations(report)
 
-    def _utterances(self, report: Report) -> None:
+    def _utterances(self, report: RehearsalReport) -> None:
         table = Table(title="What was said and what was heard", title_justify="left", expand=True, box=None)
         table.add_column("who", width=self._name_columns, no_wrap=True, overflow="crop")
         table.add_column("said, and heard", ratio=1)
@@ -173,7 +173,7 @@ class Program:
             table.add_row(self._named(stray.speaker), Text(f"(silent{instead})\n{stray.transcript}", style="red"))
         self._section(table)
 
-    def _bot_turns(self, report: Report) -> None:
+    def _bot_turns(self, report: RehearsalReport) -> None:
         if not report.bot_turns:
             return
         table = Table(title=f"What {self._bot} answered", title_justify="left", expand=True, box=None)
@@ -184,7 +184,7 @@ class Program:
             table.add_row(_answer(turn), late)
         self._section(table)
 
-    def _figures(self, report: Report) -> None:
+    def _figures(self, report: RehearsalReport) -> None:
         latency = Table(title="Latency, from the end of the speech", title_justify="left", box=None)
         for column in ("stage", "p50", "p95", "of"):
             latency.add_column(column, justify="left" if column == "stage" else "right")
@@ -202,12 +202,12 @@ class Program:
             packets.add_row(name.replace("_", " "), f"{count}")
         self._section(packets)
 
-    def _dropped(self, report: Report) -> None:
+    def _dropped(self, report: RehearsalReport) -> None:
         if report.dropped:
             dropped = ", ".join(f"{count} {reason}" for reason, count in report.dropped.items())
-            self._section(Text(f"Dropped before the room saw it: {dropped}"))
+            self._section(Text(f"Utterances dropped by the bot: {dropped}"))
 
-    def _memory(self, report: Report) -> None:
+    def _memory(self, report: RehearsalReport) -> None:
         if not report.compactions:
             self._section(Text("No compaction landed.", style="dim"))
             return
@@ -223,19 +223,19 @@ class Program:
         self._console.print(Padding(Text(report.summary), (0, 1)))
         self._console.print()
 
-    def _expectations(self, report: Report) -> None:
+    def _expectations(self, report: RehearsalReport) -> None:
         table = Table(title="Expectations", title_justify="left", expand=True, box=None, show_header=False)
-        table.add_column(width=6, no_wrap=True)
+        table.add_column(width=7, no_wrap=True)
         table.add_column(max_width=30, overflow="fold")
         table.add_column(ratio=1)
         for one in report.expectations:
-            mark = Text("kept", style="green") if one.passed else Text("BROKEN", style="bold red")
+            mark = Text("met", style="green") if one.passed else Text("NOT MET", style="bold red")
             table.add_row(mark, Text(one.name), Text(one.detail, style="dim" if one.passed else ""))
         self._section(table)
-        kept = sum(one.passed for one in report.expectations)
+        met = sum(one.passed for one in report.expectations)
         verdict = Text("PASSED" if report.passed else "FAILED", style="bold green" if report.passed else "bold red")
         wer = "" if report.wer is None else f", word error rate {report.wer:.1%}"
-        verdict.append(f" {kept} of {len(report.expectations)} expectations kept{wer}", style="not bold default")
+        verdict.append(f" {met} of {len(report.expectations)} expectations met{wer}", style="not bold default")
         self._console.print(verdict)
 
     def _section(self, what: Table | Text) -> None:
@@ -247,7 +247,7 @@ def _compared(row: UtteranceReport) -> Text:
     text = Text(row.reference)
     if not row.heard_as:
         return text.append("\nnot heard", style="bold red")
-    if normalised(row.reference) == normalised(row.transcript):
+    if row.wer == 0:
         return text.append("\nthe same words", style="dim")
     return text.append(f"\n{row.transcript}", style="yellow")
 
@@ -259,7 +259,7 @@ def _answer(turn: BotTurnReport) -> Text:
     return text.append(f"\n{turn.heard_by}: {turn.heard_by_others}", style="dim")
 
 
-def _spread_cells(spread: Spread) -> tuple[str, str, str]:
+def _spread_cells(spread: LatencyPercentiles) -> tuple[str, str, str]:
     if spread.p50 is None or spread.p95 is None:
         return "-", "-", "0"
     return _milliseconds(spread.p50), _milliseconds(spread.p95), f"{spread.count}"

@@ -1,7 +1,7 @@
 """Everything that was said and observed in one run, and waiting for more of it.
 
-The stage writes what people said, the bot's reports arrive through `observe`; expectations and report read it
-afterwards. Belongs to one run and one loop; not thread-safe.
+The runner records what people said, and `observe` takes the bot's reports; the judge reads the record afterwards.
+Belongs to one run and one loop; not thread-safe.
 """
 
 from __future__ import annotations
@@ -10,31 +10,51 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.judge.matching import Span
-from rehearsal.runner.observation import (
-    CompactionFailed,
-    CompactionLanded,
-    CompanionCrashed,
-    ContextBuilt,
+from rehearsal.runner.observations import (
+    BotCrashed,
+    LoggedProblem,
     Observation,
-    PacketFigures,
-    Problem,
-    ReplySpoken,
+    ObservedCompaction,
+    ObservedCompactionFailure,
+    ObservedPacketCounters,
+    ObservedPrompt,
+    ObservedReply,
+    ObservedTurn,
+    ObservedUtterance,
     RoomLeft,
     RoomReady,
-    TurnRecorded,
-    UtteranceHeard,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+
+# Bounds from energy (ours) and from a voice activity detector (the bot's) differ by a soft first or last sound,
+# and the network adds up to a jitter buffer.
+MARGIN_S = 0.5
+# An utterance that ends this much before the speech does may be followed by another piece.
+_TAIL_S = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
-    """One `say` step that is under way or over. Times are of the voice, monotonic seconds.
+class SpeechSpan:
+    """What one speaker said between two times."""
 
-    While it is under way `voice_ended_at` is what the clip promises. `wants_answer`: whether the bot is to answer it.
+    speaker_id: int
+    text: str
+    started_at: float
+    ended_at: float
+
+    def overlap_s(self, other: SpeechSpan, *, margin_s: float = 0.0) -> float:
+        """Return how long both last at once, this one widened by the margin on each side; negative when apart."""
+        return min(self.ended_at + margin_s, other.ended_at) - max(self.started_at - margin_s, other.started_at)
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenLine:
+    """One `say` step that is being spoken or is over. Times are of the voice, monotonic seconds.
+
+    While it is being spoken, `voice_ended_at` is when the clip will end. `wants_answer`: whether the bot is to answer.
     """
 
     number: int
@@ -48,84 +68,99 @@ class Spoken:
     wants_answer: bool | None = None
 
     @property
-    def span(self) -> Span:
-        """Return it as matching wants it."""
-        return Span(self.speaker_id, self.reference, self.voice_started_at, self.voice_ended_at)
+    def span(self) -> SpeechSpan:
+        """Return the line as a span of its speaker."""
+        return SpeechSpan(self.speaker_id, self.reference, self.voice_started_at, self.voice_ended_at)
 
 
-class Record:
+class RunRecord:
     """What happened so far. Lists are in the order in which things were reported."""
 
     def __init__(self) -> None:
-        """Begin with an empty record."""
+        # When the scenario began to be played, monotonic seconds.
         self.live_at = 0.0
-        self.spoken: dict[int, Spoken] = {}
-        self.heard: list[UtteranceHeard] = []
-        self.turns: list[TurnRecorded] = []
-        self.compactions: list[CompactionLanded] = []
-        self.failed_compactions: list[CompactionFailed] = []
-        self.contexts: list[ContextBuilt] = []
-        self.replies: list[ReplySpoken] = []
-        self.problems: list[Problem] = []
+        # The spoken lines by the number of their step.
+        self.lines_by_step: dict[int, SpokenLine] = {}
+        # Every utterance that the bot reported, dropped ones included.
+        self.utterances: list[ObservedUtterance] = []
+        self.turns: list[ObservedTurn] = []
+        self.compactions: list[ObservedCompaction] = []
+        self.failed_compactions: list[ObservedCompactionFailure] = []
+        self.prompts: list[ObservedPrompt] = []
+        self.replies: list[ObservedReply] = []
+        self.problems: list[LoggedProblem] = []
         self.rooms_ready = 0
-        self.crash: CompanionCrashed | None = None
+        self.crash: BotCrashed | None = None
         self.failed_waits: list[str] = []
         # When the steps with an id began and ended, monotonic seconds.
-        self.marks: dict[str, tuple[float, float]] = {}
+        self.step_times: dict[str, tuple[float, float]] = {}
         # People who were in the channel, by id, with (entered, left) in monotonic seconds.
         self.presence: dict[int, list[tuple[float, float]]] = {}
-        # Reports of anything but counters, so that quiet can be told.
+        # Counts reports other than counters, so that a quiet time can be recognised.
         self.activity = 0
-        self._figures: list[dict[str, int]] = [{}]
+        # Why the run ended early; empty when it was played to its end.
+        self.ended_by = ""
+        self.duration_s = 0.0
+        self._packet_counters: list[dict[str, int]] = [{}]
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
     @property
-    def speeches(self) -> tuple[Spoken, ...]:
+    def lines(self) -> tuple[SpokenLine, ...]:
         """Return what was said, in time order."""
-        return tuple(sorted(self.spoken.values(), key=lambda spoken: (spoken.voice_started_at, spoken.number)))
+        return tuple(sorted(self.lines_by_step.values(), key=lambda line: (line.voice_started_at, line.number)))
 
     @property
-    def taken(self) -> tuple[UtteranceHeard, ...]:
-        """Return what was heard and not dropped."""
-        return tuple(heard for heard in self.heard if heard.dropped_reason is None)
+    def accepted(self) -> tuple[ObservedUtterance, ...]:
+        """Return the utterances that the bot did not drop."""
+        return tuple(one for one in self.utterances if one.dropped_reason is None)
 
     @property
     def packets(self) -> dict[str, int]:
         """Return the counters, summed over the bot's processes; the four that always exist come first."""
         names = ["received", "lost", "concealed", "dave_failures"]
-        names += sorted({name for figures in self._figures for name in figures} - set(names))
-        return {name: sum(figures.get(name, 0) for figures in self._figures) for name in names}
+        names += sorted({name for counters in self._packet_counters for name in counters} - set(names))
+        return {name: sum(counters.get(name, 0) for counters in self._packet_counters) for name in names}
 
-    def say(self, spoken: Spoken) -> None:
-        """Note that something is being said, or was (the same `number` again)."""
-        self.spoken[spoken.number] = spoken
+    @property
+    def all_lines_heard(self) -> bool:
+        """Return whether every line is over and an utterance reaches its end."""
+        spans = [utterance_span(one) for one in self.utterances]
+        return all(line.over and reaches_end(line.span, spans) for line in self.lines)
+
+    def replied_since(self, moment: float) -> bool:
+        """Return whether the bot has spoken since `moment` (monotonic seconds)."""
+        return any(reply.first_audio_at >= moment for reply in self.replies)
+
+    def add_line(self, line: SpokenLine) -> None:
+        """Add a line that is being spoken, or replace it (the same `number`) when it is over."""
+        self.lines_by_step[line.number] = line
         self._wake()
 
-    def new_process(self) -> None:
-        """The bot starts again: its counters begin at nothing."""
-        self._figures.append({})
+    def start_process(self) -> None:
+        """Note that the bot starts again: its counters begin at zero."""
+        self._packet_counters.append({})
 
     def observe(self, observation: Observation) -> None:
-        """Take one report of the bot's and wake whoever waited for it."""
+        """Take one report of the bot and wake whoever waited for it."""
         match observation:
-            case UtteranceHeard():
-                self.heard.append(observation)
-            case TurnRecorded():
+            case ObservedUtterance():
+                self.utterances.append(observation)
+            case ObservedTurn():
                 self.turns.append(observation)
-            case CompactionLanded():
+            case ObservedCompaction():
                 self.compactions.append(observation)
-            case CompactionFailed():
+            case ObservedCompactionFailure():
                 self.failed_compactions.append(observation)
-            case ContextBuilt():
-                self.contexts.append(observation)
-            case ReplySpoken():
+            case ObservedPrompt():
+                self.prompts.append(observation)
+            case ObservedReply():
                 self.replies.append(observation)
-            case PacketFigures():
-                self._figures[-1] = dict(observation.counters)
+            case ObservedPacketCounters():
+                self._packet_counters[-1] = dict(observation.counters)
                 return
-            case Problem():
+            case LoggedProblem():
                 self.problems.append(observation)
-            case CompanionCrashed():
+            case BotCrashed():
                 self.crash = observation
             case RoomReady():
                 self.rooms_ready += 1
@@ -134,25 +169,25 @@ class Record:
         self.activity += 1
         self._wake()
 
-    def enter(self, user_id: int, at: float) -> None:
-        """Note that somebody can hear from now on."""
+    def note_entered(self, user_id: int, at: float) -> None:
+        """Note that somebody can hear the channel from now on."""
         self.presence.setdefault(user_id, []).append((at, float("inf")))
 
-    def leave(self, user_id: int, at: float) -> None:
-        """Note that somebody is gone."""
+    def note_left(self, user_id: int, at: float) -> None:
+        """Note that somebody has left the channel."""
         stays = self.presence.get(user_id)
         if stays:
             stays[-1] = (stays[-1][0], at)
 
     def present(self, since: float, until: float) -> tuple[int, ...]:
-        """Return who was there for all of this time, in order of first coming."""
+        """Return who was in the channel for all of this time, in order of first coming."""
         return tuple(
             user_id
             for user_id, stays in self.presence.items()
             if any(entered <= since and until <= left for entered, left in stays)
         )
 
-    async def until(self, condition: Callable[[], bool], *, timeout_s: float) -> bool:
+    async def wait_until(self, condition: Callable[[], bool], *, timeout_s: float) -> bool:
         """Wait until `condition` holds after some report; return False when the time was up first.
 
         *Cancellation*: safe; the waiter is forgotten.
@@ -174,3 +209,17 @@ class Record:
         for condition, future in self._waiters:
             if not future.done() and condition():
                 future.set_result(None)
+
+
+def utterance_span(utterance: ObservedUtterance) -> SpeechSpan:
+    """Return an utterance as a span of its speaker."""
+    return SpeechSpan(utterance.speaker_id, utterance.text, utterance.started_at, utterance.ended_at)
+
+
+def reaches_end(line: SpeechSpan, heard: Sequence[SpeechSpan]) -> bool:
+    """Return whether one of the spans of the same speaker reaches the end of `line`, so that no more is awaited."""
+    end = min(line.ended_at - _TAIL_S, (line.started_at + line.ended_at) / 2)
+    return any(
+        piece.speaker_id == line.speaker_id and line.overlap_s(piece, margin_s=MARGIN_S) > 0 and piece.ended_at >= end
+        for piece in heard
+    )

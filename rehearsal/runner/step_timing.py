@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Cue:
+class StepTiming:
     """One step's marks in time (loop seconds). Any number of tasks may wait; each mark is set once."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""What a scenario may expect of a run: declarative values that a person writes as `[[expect]]`.
+"""What a scenario may expect of a run: the values of its `[[expect]]` tables.
 
-These are only the words; `rehearsal.judge.expectations` judges them against what happened.
+`rehearsal.judge.expectations` judges them against what happened.
 """
 
 from __future__ import annotations
@@ -12,57 +12,57 @@ from pydantic import BaseModel, ConfigDict, Field
 Words: TypeAlias = tuple[Annotated[str, Field(min_length=1)], ...]
 
 
-class _Wanted(BaseModel):
+class _Expectation(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
-class EveryUtteranceHeardOnce(_Wanted):
-    """Every live utterance became text once: none missing, none twice.
+class ExpectEveryUtteranceHeardOnce(_Expectation):
+    """Every spoken line became text exactly once.
 
-    `may_miss`: the share of them that may be missing all the same (0.03 is 3 %). Recordings of strangers hold some
-    that a small recogniser is rightly unsure of; what it misses still counts as word errors.
+    `may_miss`: the share of lines that may be missing (0.03 is 3 %), for recordings of strangers, of which a small
+    recogniser drops a few. What is missing still counts as word errors.
     """
 
     kind: Literal["every_utterance_heard_once"]
     may_miss: float = Field(default=0.0, ge=0.0, lt=1.0)
 
 
-class Attributed(_Wanted):
-    """Every live utterance that became text was written down under the person who said it."""
+class ExpectAttributed(_Expectation):
+    """Every line that became text was attributed to the person who said it."""
 
     kind: Literal["attributed"]
 
 
-class MaxWer(_Wanted):
-    """The word error rate of all live speech is at most `value` (0.15 is 15 %)."""
+class ExpectMaxWer(_Expectation):
+    """The word error rate of everything that was spoken is at most `value` (0.15 is 15 %)."""
 
     kind: Literal["max_wer"]
     value: float = Field(ge=0, le=1)
 
 
-class DaveFailures(_Wanted):
+class ExpectDaveFailures(_Expectation):
     """At most `max` packets failed to decrypt end to end."""
 
     kind: Literal["dave_failures"]
     max: int = Field(default=0, ge=0)
 
 
-class Compaction(_Wanted):
-    """A compaction landed that took the cursor from `old_cursor` to `new_cursor`."""
+class ExpectCompaction(_Expectation):
+    """A compaction landed that moved the cursor from `old_cursor` to `new_cursor`."""
 
     kind: Literal["compaction"]
     old_cursor: int = Field(ge=0)
     new_cursor: int = Field(ge=1)
 
 
-class Answer(_Wanted):
+class ExpectAnswer(_Expectation):
     """The bot answered the step `to`, and another participant heard the words.
 
-    Every word of `all_of` and at least one of `any_of` (when given) must be in it, after Whisper's English
-    normaliser. `heard`: judge what another participant heard and recognised, where a few letters may differ from what
-    was said (`rehearsal.judge.evidence.sounds_like`), or else what the bot wrote, word for word. `after_ms`,
-    `before_ms`: so long after the end of the question, at least and at most, that participant received the first
-    voiced sound of it.
+    It must have every word of `all_of` and at least one of `any_of` (when given), after Whisper's English normaliser.
+    `heard` true: judge what another participant heard and recognised; a few letters may differ
+    (`rehearsal.words.sounds_like`). `heard` false: judge the bot's own text, word for word. `after_ms`,
+    `before_ms`: the earliest and latest time, from the end of the question, at which that participant may receive the
+    first voiced sound.
     """
 
     kind: Literal["answer"]
@@ -74,11 +74,11 @@ class Answer(_Wanted):
     before_ms: float | None = Field(default=None, gt=0)
 
 
-class Interrupted(_Wanted):
+class ExpectInterrupted(_Expectation):
     """The bot's answer to the step `to` was broken off (`value` true) or spoken to its end (`value` false).
 
-    `by`: the step that broke in. Then no other participant received the bot's voice any more `within_ms` after 700 ms
-    of that step had been voiced.
+    `by`: the step that interrupted it; the other participant must stop receiving the bot's voice within `within_ms`
+    after 700 ms of that step were voiced.
     """
 
     kind: Literal["interrupted"]
@@ -88,10 +88,10 @@ class Interrupted(_Wanted):
     within_ms: float = Field(default=250.0, gt=0)
 
 
-class Silent(_Wanted):
-    """From `within_s` after the step `since` ended, nobody received the bot's voice, until the step `until` began.
+class ExpectSilent(_Expectation):
+    """Nobody received the bot's voice from `within_s` after the step `since` ended until the step `until` began.
 
-    Without `until`: until the end.
+    Without `until`: until the end of the run.
     """
 
     kind: Literal["silent"]
@@ -100,10 +100,10 @@ class Silent(_Wanted):
     within_s: float = Field(default=1.0, ge=0)
 
 
-class Thought(_Wanted):
-    """The bot said something that nobody had asked for, `after_s` after the step `since` ended or later.
+class ExpectThought(_Expectation):
+    """The bot spoke unasked, at least `after_s` after the step `since` ended.
 
-    Another participant heard all words of `all_of` in it, as in `Answer`.
+    Another participant heard all words of `all_of` in it, as in `ExpectAnswer`.
     """
 
     kind: Literal["thought"]
@@ -112,8 +112,8 @@ class Thought(_Wanted):
     all_of: Words = ()
 
 
-class Recorded(_Wanted):
-    """The timeline has a turn of `who` (a person's key or the bot's name) that contains these words as they are."""
+class ExpectRecorded(_Expectation):
+    """The timeline has (`value` true) a turn of `who`, a person's key or the bot's name, that contains this text."""
 
     kind: Literal["recorded"]
     who: str
@@ -121,49 +121,49 @@ class Recorded(_Wanted):
     value: bool = True
 
 
-class ModelKnew(_Wanted):
-    """What a model was sent for the answer to the step `to` contains these words as they are."""
+class ExpectModelKnew(_Expectation):
+    """The prompt for the answer to the step `to` contains this text."""
 
     kind: Literal["model_knew"]
     to: str
     contains: str = Field(min_length=1)
 
 
-class ToolCalled(_Wanted):
-    """A model's call of the tool `name` was carried out, and what it was told of it has all `words`."""
+class ExpectToolCalled(_Expectation):
+    """A model called the tool `name`, and the result that it was given has all `words`."""
 
     kind: Literal["tool_called"]
     name: str = Field(min_length=1)
     words: Words = ()
 
 
-class Truncated(_Wanted):
-    """The speech-to-speech model was told up to where its answer to the step `to` was heard, `within_ms` exactly."""
+class ExpectTruncated(_Expectation):
+    """The speech-to-speech model was told where its answer to the step `to` was cut off, correct to `within_ms`."""
 
     kind: Literal["truncated"]
     to: str
     within_ms: float = Field(default=300.0, gt=0)
 
 
-class RealtimeSessions(_Wanted):
-    """The bot opened so many speech-to-speech sessions."""
+class ExpectRealtimeSessions(_Expectation):
+    """The bot opened exactly `count` speech-to-speech sessions."""
 
     kind: Literal["realtime_sessions"]
     count: int = Field(ge=0)
 
 
-class FactOnlyInSummary(_Wanted):
-    """What was sent to the model for the answer to the step `to` had the words in the summary alone."""
+class ExpectFactOnlyInSummary(_Expectation):
+    """In the prompt for the answer to the step `to`, only the summary has the words."""
 
     kind: Literal["fact_only_in_summary"]
     to: str
     words: Words = Field(min_length=1)
 
 
-class NoticePosted(_Wanted):
-    """The bot wrote a message in the text channel that contains these words (any message, if empty).
+class ExpectNoticePosted(_Expectation):
+    """The bot wrote a message in the text channel that contains this text (if empty: any message).
 
-    `count`: exactly so many; None: one or more.
+    `count`: exactly this many messages; None: one or more.
     """
 
     kind: Literal["notice_posted"]
@@ -171,28 +171,28 @@ class NoticePosted(_Wanted):
     count: int | None = Field(default=None, ge=0)
 
 
-class NothingRaised(_Wanted):
-    """Nothing was logged as an error; with `warnings`, nothing as a warning either."""
+class ExpectNothingRaised(_Expectation):
+    """No error was logged; with `warnings` true, no warning either."""
 
     kind: Literal["nothing_raised"]
     warnings: bool = False
 
 
-class MinBotTurns(_Wanted):
+class ExpectMinBotTurns(_Expectation):
     """The bot spoke at least `count` times."""
 
     kind: Literal["min_bot_turns"]
     count: int = Field(ge=1)
 
 
-class MaxBotTurns(_Wanted):
-    """The bot spoke at most `count` times: it did not interrupt what was not meant for it."""
+class ExpectMaxBotTurns(_Expectation):
+    """The bot spoke at most `count` times."""
 
     kind: Literal["max_bot_turns"]
     count: int = Field(ge=0)
 
 
-class MaxLatency(_Wanted):
+class ExpectMaxLatency(_Expectation):
     """The given percentile of a latency is at most `ms`."""
 
     kind: Literal["max_latency"]
@@ -201,64 +201,64 @@ class MaxLatency(_Wanted):
     ms: float = Field(gt=0)
 
 
-class TurnsUnbroken(_Wanted):
-    """Turn numbers of the whole run, restarts included, have no gap and no number twice."""
+class ExpectTurnsUnbroken(_Expectation):
+    """The turn numbers of the whole run, restarts included, have no gap and no duplicate."""
 
     kind: Literal["turns_unbroken"]
 
 
-class TimelineComplete(_Wanted):
-    """Every word that was heard stands in the timeline under its speaker, once."""
+class ExpectTimelineComplete(_Expectation):
+    """Every word that was heard is in the timeline once, under its speaker."""
 
     kind: Literal["timeline_complete"]
 
 
-Wanted: TypeAlias = (
-    EveryUtteranceHeardOnce
-    | Attributed
-    | MaxWer
-    | DaveFailures
-    | Compaction
-    | Answer
-    | Interrupted
-    | Silent
-    | Thought
-    | Recorded
-    | ModelKnew
-    | ToolCalled
-    | Truncated
-    | RealtimeSessions
-    | FactOnlyInSummary
-    | NoticePosted
-    | NothingRaised
-    | MinBotTurns
-    | MaxBotTurns
-    | MaxLatency
-    | TurnsUnbroken
-    | TimelineComplete
+Expectation: TypeAlias = (
+    ExpectEveryUtteranceHeardOnce
+    | ExpectAttributed
+    | ExpectMaxWer
+    | ExpectDaveFailures
+    | ExpectCompaction
+    | ExpectAnswer
+    | ExpectInterrupted
+    | ExpectSilent
+    | ExpectThought
+    | ExpectRecorded
+    | ExpectModelKnew
+    | ExpectToolCalled
+    | ExpectTruncated
+    | ExpectRealtimeSessions
+    | ExpectFactOnlyInSummary
+    | ExpectNoticePosted
+    | ExpectNothingRaised
+    | ExpectMinBotTurns
+    | ExpectMaxBotTurns
+    | ExpectMaxLatency
+    | ExpectTurnsUnbroken
+    | ExpectTimelineComplete
 )
 
-KINDS: dict[str, type[_Wanted]] = {
-    "every_utterance_heard_once": EveryUtteranceHeardOnce,
-    "attributed": Attributed,
-    "max_wer": MaxWer,
-    "dave_failures": DaveFailures,
-    "compaction": Compaction,
-    "answer": Answer,
-    "interrupted": Interrupted,
-    "silent": Silent,
-    "thought": Thought,
-    "recorded": Recorded,
-    "model_knew": ModelKnew,
-    "tool_called": ToolCalled,
-    "truncated": Truncated,
-    "realtime_sessions": RealtimeSessions,
-    "fact_only_in_summary": FactOnlyInSummary,
-    "notice_posted": NoticePosted,
-    "nothing_raised": NothingRaised,
-    "min_bot_turns": MinBotTurns,
-    "max_bot_turns": MaxBotTurns,
-    "max_latency": MaxLatency,
-    "turns_unbroken": TurnsUnbroken,
-    "timeline_complete": TimelineComplete,
+EXPECTATION_KINDS: dict[str, type[_Expectation]] = {
+    "every_utterance_heard_once": ExpectEveryUtteranceHeardOnce,
+    "attributed": ExpectAttributed,
+    "max_wer": ExpectMaxWer,
+    "dave_failures": ExpectDaveFailures,
+    "compaction": ExpectCompaction,
+    "answer": ExpectAnswer,
+    "interrupted": ExpectInterrupted,
+    "silent": ExpectSilent,
+    "thought": ExpectThought,
+    "recorded": ExpectRecorded,
+    "model_knew": ExpectModelKnew,
+    "tool_called": ExpectToolCalled,
+    "truncated": ExpectTruncated,
+    "realtime_sessions": ExpectRealtimeSessions,
+    "fact_only_in_summary": ExpectFactOnlyInSummary,
+    "notice_posted": ExpectNoticePosted,
+    "nothing_raised": ExpectNothingRaised,
+    "min_bot_turns": ExpectMinBotTurns,
+    "max_bot_turns": ExpectMaxBotTurns,
+    "max_latency": ExpectMaxLatency,
+    "turns_unbroken": ExpectTurnsUnbroken,
+    "timeline_complete": ExpectTimelineComplete,
 }

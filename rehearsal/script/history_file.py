@@ -1,4 +1,4 @@
-"""Read the turns that a scenario's session already has: JSON lines, oldest first."""
+"""Read the turns that the session already has when a scenario starts: JSON lines, oldest first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from rehearsal.script.mistakes import sentence, sentences_of
+from rehearsal.script.file_errors import format_mistake, format_validation_errors
 from rehearsal.script.scenario import HistoryTurn
 
 if TYPE_CHECKING:
@@ -17,25 +17,25 @@ _EXAMPLE = '{"speaker": "mira", "text": "I would take the boat.", "at": -3540}'
 
 
 def read_history(scenario: Path, name: str, *, names: frozenset[str]) -> tuple[tuple[HistoryTurn, ...], list[str]]:
-    """Return the turns in the file `name` beside the scenario, and everything that is wrong with them.
+    """Return the turns in the file `name` in the scenario's folder, and every mistake in it.
 
     `names`: the keys and names of the people who may speak in it.
     """
     path = scenario.resolve().parent / name
     try:
-        # Not splitlines: JSON may hold other ends of lines as they are.
+        # Not splitlines: JSON strings may hold other line separators.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
         what = getattr(exc, "strerror", None) or "it is not text in UTF-8"
-        said = f'"{name}" cannot be read ({what})'
-        return (), [sentence(scenario, "history", said, example='history = "history.jsonl"')]
+        problem = f'"{name}" cannot be read ({what})'
+        return (), [format_mistake(scenario, "history", problem, example='history = "history.jsonl"')]
     reader = _HistoryReader(path, names)
     turns = tuple(turn for number, line in enumerate(lines, 1) if (turn := reader.turn(number, line)))
     return turns, reader.mistakes
 
 
 class _HistoryReader:
-    """Reads the lines of one history file; knows who may stand in it and that time runs forward."""
+    """Reads the lines of one history file; checks the speakers and that the times are in order."""
 
     def __init__(self, path: Path, names: frozenset[str]) -> None:
         self._path = path
@@ -44,26 +44,26 @@ class _HistoryReader:
         self.mistakes: list[str] = []
 
     def turn(self, number: int, line: str) -> HistoryTurn | None:
-        """Return the turn on this line, or None for an empty or wrong one."""
+        """Return the turn on this line, or None if it is empty or has a mistake."""
         place = f"line {number}"
         if not line.strip():
             return None
         try:
             turn = HistoryTurn.model_validate(json.loads(line))
         except json.JSONDecodeError as exc:
-            self._wrong(place, f"it is not JSON ({exc.msg})", example=_EXAMPLE)
+            self._add_mistake(place, f"it is not JSON ({exc.msg})", example=_EXAMPLE)
             return None
         except ValidationError as exc:
             known = tuple(HistoryTurn.model_fields)
             examples = dict.fromkeys(known, _EXAMPLE)
-            self.mistakes += sentences_of(exc, self._path, place=place, known=known, examples=examples)
+            self.mistakes += format_validation_errors(exc, self._path, place=place, known=known, examples=examples)
             return None
         if turn.kind != "assistant" and turn.speaker not in self._names:
-            self._wrong(place, f'"{turn.speaker}" is not one of the people', example=_EXAMPLE)
+            self._add_mistake(place, f'"{turn.speaker}" is not one of the people', example=_EXAMPLE)
         if turn.at < self._last_at:
-            self._wrong(place, "it is earlier than the line before it; the oldest comes first")
+            self._add_mistake(place, "it is earlier than the line before it; the oldest comes first")
         self._last_at = turn.at
         return turn
 
-    def _wrong(self, place: str, what: str, *, example: str | None = None) -> None:
-        self.mistakes.append(sentence(self._path, place, what, example=example))
+    def _add_mistake(self, place: str, what: str, *, example: str | None = None) -> None:
+        self.mistakes.append(format_mistake(self._path, place, what, example=example))

@@ -1,7 +1,6 @@
-"""A scenario: who is there, who says what and when, what goes wrong, and what is expected.
+"""A scenario: the people, who says what and when, the faults, and the expectations.
 
-These are the values of the file that docs/scenarios.md describes. `rehearsal.script.scenario_file` reads them;
-nothing here plays anything.
+These are the values of the file that docs/scenarios.md describes. `rehearsal.script.scenario_file` reads them.
 """
 
 from __future__ import annotations
@@ -11,19 +10,19 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rehearsal.script.expectations import Wanted
-from rehearsal.script.servers import ServersSpec
+from rehearsal.script.expectations import Expectation
+from rehearsal.script.server_specs import ServersSpec
 
 SettingValue: TypeAlias = str | int | float | bool | list[str]
 OptionValue: TypeAlias = str | int | float | bool
 
-# People get made-up snowflakes of the size real ones have, so that nothing depends on small numbers.
+# People get ids as large as real Discord ids, so that nothing relies on small numbers.
 FIRST_PERSON_ID = 410_000_000_000_000_001
 
-# A breath between one speaker's end and the next one's start.
+# The pause between the end of one speaker and the start of the next.
 SPEECH_GAP_S = 0.6
 WAIT_TIMEOUT_S = 30.0
-MOST_WAIT_S = 600.0
+MAX_WAIT_S = 600.0
 
 # `after` may name these instead of a step.
 AFTER_REPLY = "reply"
@@ -37,9 +36,9 @@ class _Value(BaseModel):
 
 
 class PersonSpec(_Value):
-    """Somebody in the room. `present`: already in the voice channel when the scenario starts.
+    """One person. `present`: already in the voice channel when the scenario starts.
 
-    `moderator`: may do what only moderators may; the first person of a file always may.
+    `moderator`: has a moderator's permissions; the first person of a file always has them.
     """
 
     key: str
@@ -52,7 +51,7 @@ class PersonSpec(_Value):
 
 
 class BotSpec(_Value):
-    """The companion as Discord shows it."""
+    """The bot as Discord shows it."""
 
     name: str = Field(default="Roomtone", min_length=1)
 
@@ -60,7 +59,7 @@ class BotSpec(_Value):
 class NetworkSpec(_Value):
     """What the network does to voice packets, as shares from 0 to 1.
 
-    A few are padded on a good network too: Discord pads, and who forgets to strip it should learn it here.
+    Some packets are padded by default: Discord pads packets too, and a client must strip the padding.
     """
 
     loss: float = Field(default=0.0, ge=0, le=1)
@@ -69,7 +68,7 @@ class NetworkSpec(_Value):
 
 
 class HistoryTurn(_Value):
-    """One turn of the stored part. `at`: seconds relative to the live start, so negative.
+    """One turn of the history. `at`: seconds relative to the live start, so negative.
 
     `speaker` is a key of `people` or the name of a person; the bot's own turns have kind `assistant`.
     """
@@ -81,9 +80,9 @@ class HistoryTurn(_Value):
 
 
 class _Step(_Value):
-    """When a step starts: `at` seconds after the live start, or `gap_s` after something, or overlapping it.
+    """When a step starts: `at` seconds after the live start, `gap_s` after a step or event, or overlapping a step.
 
-    Without any, it follows the step before it in the file.
+    Without any of these it follows the step before it in the file.
     """
 
     id: str = ""
@@ -91,21 +90,21 @@ class _Step(_Value):
     after: str = ""
     gap_s: float | None = Field(default=None, ge=0)
     overlap_s: float | None = Field(default=None, gt=0)
-    timeout_s: float = Field(default=WAIT_TIMEOUT_S, gt=0, le=MOST_WAIT_S)
+    timeout_s: float = Field(default=WAIT_TIMEOUT_S, gt=0, le=MAX_WAIT_S)
 
     @model_validator(mode="after")
     def _one_time(self) -> _Step:
         if self.at is not None and (self.after or self.gap_s is not None or self.overlap_s is not None):
             raise ValueError("`at` is a fixed moment, so it cannot stand beside `after`, `gap_s` or `overlap_s`")
         if self.gap_s is not None and self.overlap_s is not None:
-            raise ValueError("`gap_s` waits and `overlap_s` hurries; a step can have one of them")
+            raise ValueError("`gap_s` starts a step later and `overlap_s` earlier; a step can have one of them")
         return self
 
 
-class Say(_Step):
-    """Somebody says something; `say` is the reference text of what is in the `audio` file.
+class SayStep(_Step):
+    """Somebody speaks; `say` is the text of what is in the `audio` file.
 
-    `answered`: whether the bot is to speak in answer to it; left out where either will do.
+    `answered`: whether the bot must answer (true) or must not (false); None if that does not matter.
     """
 
     who: str
@@ -114,63 +113,63 @@ class Say(_Step):
     answered: bool | None = None
 
 
-class Command(_Step):
-    """Somebody uses a slash command. `join` ends when the bot hears the room."""
+class CommandStep(_Step):
+    """Somebody uses a slash command. The command `join` ends when the bot hears the channel."""
 
     who: str
     command: str = Field(min_length=1)
     options: dict[str, OptionValue] = Field(default_factory=dict)
 
 
-class Join(_Step):
+class JoinStep(_Step):
     """Somebody enters the voice channel."""
 
     who: str
     join: Literal[True]
 
 
-class Leave(_Step):
+class LeaveStep(_Step):
     """Somebody leaves the voice channel."""
 
     who: str
     leave: Literal[True]
 
 
-class Show(_Step):
-    """Somebody shows a picture (a JPEG) of their screen on the bot's page, which they open with `/watch start` first.
+class ShowStep(_Step):
+    """Somebody shares a picture (a JPEG) of their screen on the bot's page, which they open with `/watch start`.
 
-    Ends when the bot has noted something of it.
+    Ends when the bot has noted something of the picture.
     """
 
     who: str
     shows: Path
 
 
-class StopSharing(_Step):
+class StopSharingStep(_Step):
     """Somebody stops sharing their screen."""
 
     who: str
     stops_sharing: Literal[True]
 
 
-class SetNetwork(_Step):
-    """From here on, voice packets fare like this."""
+class NetworkStep(_Step):
+    """From here on, the network treats voice packets like this."""
 
     network: NetworkSpec
 
 
-class Fault(_Step):
-    """The local Discord misbehaves once, by name: towards `who`, or towards the bot."""
+class FaultStep(_Step):
+    """The local Discord causes one fault, by name: towards `who`, or towards the bot."""
 
     fault: str = Field(min_length=1)
     who: str = ""
     options: dict[str, float] = Field(default_factory=dict)
 
 
-class Conduct(_Step):
-    """From here on one of the scenario's own servers behaves like this; `expire` ends speech-to-speech sessions now.
+class ServerStep(_Step):
+    """From here on one of the scenario's model servers behaves like this; `expire` ends speech-to-speech sessions now.
 
-    `first_token_s`: how long the model thinks from here on.
+    `first_token_s`: from here on, the time until the model's first token.
     """
 
     server: Literal["model", "fallback", "speech", "realtime"]
@@ -178,55 +177,67 @@ class Conduct(_Step):
     first_token_s: float | None = Field(default=None, ge=0, le=60)
 
     @model_validator(mode="after")
-    def _only_models_think(self) -> Conduct:
+    def _only_models_think(self) -> ServerStep:
         if self.first_token_s is not None and self.server not in {"model", "fallback"}:
             raise ValueError('`first_token_s` belongs to `server = "model"` and `"fallback"` alone')
         return self
 
 
-class WaitFor(_Step):
-    """Nothing goes on until it has happened; not happening within `timeout_s` fails the run's report.
+class WaitStep(_Step):
+    """The step ends when something has happened; if it does not happen within `timeout_s`, the run fails.
 
-    `reply`: the bot has spoken since the step before. `heard`: everything said so far became text.
-    `compaction`: one landed (with `new_cursor`, one that reached it).
+    `reply`: the bot has spoken since the last line. `heard`: everything said so far became text. `compaction`: a
+    compaction landed (with `new_cursor`: one that reached it).
     """
 
     wait_for: Literal["reply", "heard", "compaction"]
     new_cursor: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")
-    def _cursor_belongs_to_compaction(self) -> WaitFor:
+    def _cursor_belongs_to_compaction(self) -> WaitStep:
         if self.new_cursor is not None and self.wait_for != "compaction":
             raise ValueError('`new_cursor` belongs to `wait_for = "compaction"` alone')
         return self
 
 
-class Bot(_Step):
-    """The bot's process: `kill` ends it at once, `restart` starts it again on what it had stored."""
+class BotStep(_Step):
+    """`kill` ends the bot at once; `restart` starts it again on its own database."""
 
     bot: Literal["kill", "restart"]
 
 
-Step: TypeAlias = Say | Command | Join | Leave | Show | StopSharing | SetNetwork | Fault | Conduct | WaitFor | Bot
+Step: TypeAlias = (
+    SayStep
+    | CommandStep
+    | JoinStep
+    | LeaveStep
+    | ShowStep
+    | StopSharingStep
+    | NetworkStep
+    | FaultStep
+    | ServerStep
+    | WaitStep
+    | BotStep
+)
 
-# The key that tells one kind of step from another.
+# Each kind of step by the key that only it has.
 STEP_KINDS: dict[str, type[Step]] = {
-    "say": Say,
-    "command": Command,
-    "join": Join,
-    "leave": Leave,
-    "shows": Show,
-    "stops_sharing": StopSharing,
-    "network": SetNetwork,
-    "fault": Fault,
-    "server": Conduct,
-    "wait_for": WaitFor,
-    "bot": Bot,
+    "say": SayStep,
+    "command": CommandStep,
+    "join": JoinStep,
+    "leave": LeaveStep,
+    "shows": ShowStep,
+    "stops_sharing": StopSharingStep,
+    "network": NetworkStep,
+    "fault": FaultStep,
+    "server": ServerStep,
+    "wait_for": WaitStep,
+    "bot": BotStep,
 }
 
 
-class Premises(_Value):
-    """Where it plays: everything of a scenario but people, steps, history and expectations."""
+class ScenarioHeader(_Value):
+    """Everything of a scenario except people, steps, history and expectations."""
 
     title: str = Field(min_length=1)
     guild: str = Field(default="The Rehearsal", min_length=1)
@@ -236,17 +247,17 @@ class Premises(_Value):
     settings: dict[str, SettingValue] = Field(default_factory=dict)
     network: NetworkSpec = NetworkSpec()
     servers: ServersSpec = ServersSpec()
-    # The longest quiet at the end, in which the last words become text and the last reply is spoken.
+    # The longest wait at the end for the last words to become text and the last reply to be spoken.
     settle_s: float = Field(default=20.0, ge=0, le=600)
 
 
-class Scenario(Premises):
-    """A whole evening in miniature, checked and ready to be played. Paths are absolute."""
+class Scenario(ScenarioHeader):
+    """A whole scenario, checked and ready to be played. Paths are absolute."""
 
     people: tuple[PersonSpec, ...] = Field(min_length=1)
     history: tuple[HistoryTurn, ...] = ()
     steps: tuple[Step, ...] = Field(min_length=1)
-    expect: tuple[Wanted, ...] = ()
+    expect: tuple[Expectation, ...] = ()
 
     def person(self, key: str) -> PersonSpec:
         """Return the person with this key or display name. Raises `KeyError`."""
@@ -256,19 +267,19 @@ class Scenario(Premises):
         raise KeyError(key)
 
     @property
-    def says(self) -> tuple[Say, ...]:
+    def says(self) -> tuple[SayStep, ...]:
         """Return the spoken steps, in the order of the file."""
-        return tuple(step for step in self.steps if isinstance(step, Say))
+        return tuple(step for step in self.steps if isinstance(step, SayStep))
 
     def with_settings(self, settings: dict[str, SettingValue]) -> Scenario:
-        """Return the same scenario with these settings of the bot over its own."""
+        """Return a copy in which these settings of the bot override its own."""
         return self.model_copy(update={"settings": {**self.settings, **settings}})
 
     def with_network(self, network: NetworkSpec) -> Scenario:
-        """Return the same scenario on another network."""
+        """Return a copy on another network."""
         return self.model_copy(update={"network": network})
 
     def with_patience(self, times: float) -> Scenario:
-        """Return the same scenario with every wait so many times as long, as far as a wait may be."""
-        steps = [step.model_copy(update={"timeout_s": min(step.timeout_s * times, MOST_WAIT_S)}) for step in self.steps]
+        """Return a copy with every wait `times` as long, at most `MAX_WAIT_S`."""
+        steps = [step.model_copy(update={"timeout_s": min(step.timeout_s * times, MAX_WAIT_S)}) for step in self.steps]
         return self.model_copy(update={"steps": tuple(steps), "settle_s": self.settle_s * times})

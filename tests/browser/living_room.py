@@ -18,10 +18,12 @@ from bot.cli.rehearsal.speech_engines import RehearsalRecognizer
 from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, SPARE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.judge.evidence import sounds_like
 from rehearsal.people.person import Person
-from rehearsal.runner.observation import Environment, StoredTurn, TurnRecorded
+from rehearsal.runner.local_environment import discord_addresses
+from rehearsal.runner.observations import ObservedTurn
+from rehearsal.runner.ports import BotSetup, StoredTurn
 from rehearsal.servers.chat import MODEL, ChatConduct, LocalChatServer
+from rehearsal.words import sounds_like
 from tests.browser.chromium import browser
 from tests.browser.evening import PATIENCE_S, until
 from tests.browser.game import GAME
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
     from playwright.async_api import Page
 
-    from rehearsal.runner.observation import Observation
+    from rehearsal.runner.observations import Observation
     from rehearsal.servers.chat import ChatCall
 
 ADA_ID, BEN_ID = 2001, 2002
@@ -68,7 +70,7 @@ class LivingRoom:
     @property
     def turns(self) -> int:
         """Return how many turns the session has."""
-        return max((turn.seq for turn in self.of(TurnRecorded)), default=-1) + 1
+        return max((turn.seq for turn in self.of(ObservedTurn)), default=-1) + 1
 
     async def command(self, name: str, **options: str) -> str:
         """Let Ada use a slash command; return its answer."""
@@ -166,16 +168,10 @@ def _person(discord: LocalDiscord, user_id: int, trusted: ssl.SSLContext) -> Per
     return Person(user_id=user_id, name=discord.guild.member(user_id).name, join=join, leave=leave, tls=trusted)
 
 
-def _environment(discord: LocalDiscord, history: tuple[str, ...]) -> Environment:
+def _environment(discord: LocalDiscord, history: tuple[str, ...]) -> BotSetup:
     began_at = time.time() - 10.0 * (len(history) + 1)
-    return Environment(
-        api_base=discord.api_base,
-        gateway_url=discord.gateway_url,
-        certificate_path=discord.certificate_path,
-        token=f"{ROOMTONE_BOT_ID}.local.browser",
-        guild_id=discord.guild.id,
-        voice_channel_id=discord.guild.voice_channels[0].id,
-        text_channel_id=discord.guild.text_channel.id,
+    return BotSetup(
+        discord_addresses(discord, f"{ROOMTONE_BOT_ID}.local.browser"),
         bot_name="Roomtone",
         settings={},
         history=tuple(

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from compaction.notes import LIVE_NOTES
-from rehearsal.runner.observation import CompactionLanded, ContextBuilt, ReplySpoken
+from rehearsal.runner.observations import ObservedCompaction, ObservedPrompt, ObservedReply
 from tests.browser.evening import until
 from tests.browser.game import DISTRICTS, scene, show
 from tests.browser.living_room import SKIP, living_room
@@ -34,9 +34,9 @@ async def test_a_game_is_watched_remarked_upon_and_remembered() -> None:
         began_at, here.says = time.monotonic(), REMARK
         await show(here.game, "health", "HP 12")
         await here.noted("HP 12")
-        await until(lambda: here.of(ReplySpoken))
+        await until(lambda: here.of(ObservedReply))
         here.says = SKIP
-        assert here.of(ReplySpoken)[0].text == REMARK
+        assert here.of(ObservedReply)[0].text == REMARK
         assert await here.heard_saying("very little health left", since=began_at)
         assert "HP12" in here.sent().replace(" ", "")
 
@@ -45,17 +45,17 @@ async def test_a_game_is_watched_remarked_upon_and_remembered() -> None:
             await scene(here.game, number)
             await here.noted(district)
         assert len(DISTRICTS) > LIVE_NOTES
-        assert here.of(CompactionLanded) == []
+        assert here.of(ObservedCompaction) == []
         await here.come_and_go(4)
         await show(here.game, "round", "Round 3 of 3")
-        await until(lambda: here.of(CompactionLanded))
-        assert DISTRICTS[0] in here.of(CompactionLanded)[-1].summary
+        await until(lambda: here.of(ObservedCompaction))
+        assert DISTRICTS[0] in here.of(ObservedCompaction)[-1].summary
 
         # What the model is sent with the next change: the summary with the first scene, the live notes with the last.
-        calls, built = len(here.model.calls), len(here.of(ContextBuilt))
+        calls, built = len(here.model.calls), len(here.of(ObservedPrompt))
         await show(here.game, "chat", "[Ben] push the payload now")
-        await until(lambda: len(here.model.calls) > calls and len(here.of(ContextBuilt)) > built)
-        parts = here.of(ContextBuilt)[-1].parts
+        await until(lambda: len(here.model.calls) > calls and len(here.of(ObservedPrompt)) > built)
+        parts = here.of(ObservedPrompt)[-1].parts
         assert any(DISTRICTS[0] in part.content for part in parts if part.kind == "summary")
         assert any(DISTRICTS[-1] in part.content for part in parts if part.kind == "note")
         assert not any(DISTRICTS[0] in part.content for part in parts if part.kind == "note")

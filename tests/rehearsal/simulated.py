@@ -1,6 +1,6 @@
-"""A simulated place and a simulated bot: they keep the stage's ports, with a script instead of sound.
+"""A simulated environment and a simulated bot: they implement the runner's ports, with a script instead of sound.
 
-The venue's people take as long to speak as their clip's name says (`mira-2.5.ogg` is 2.5 s). The bot hears
+People take as long to speak as their clip's name says (`mira-2.5.ogg` is 2.5 s). The bot hears
 perfectly, 0.5 s late, and does with each utterance what the test tells it to.
 """
 
@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rehearsal.errors import PersonError
-from rehearsal.runner.observation import (
-    ContextBuilt,
-    ContextPart,
-    Environment,
+from rehearsal.runner.observations import (
     Observation,
-    PacketFigures,
-    ReplySpoken,
-    Reporter,
+    ObservationCallback,
+    ObservedPacketCounters,
+    ObservedPrompt,
+    ObservedPromptPart,
+    ObservedReply,
+    ObservedTurn,
+    ObservedUtterance,
     RoomReady,
-    TurnRecorded,
-    UtteranceHeard,
 )
-from rehearsal.runner.venue import Addresses, Speech, Venue
+from rehearsal.runner.ports import BotSetup, DiscordAddresses, RehearsalEnvironment, SpeechTimes
 from rehearsal.script.scenario import PersonSpec, Scenario
 
 if TYPE_CHECKING:
@@ -57,16 +56,16 @@ def say(who: str, text: str, *, seconds: float = 2.0, **more: Any) -> dict[str, 
     return {"who": who, "say": text, "audio": Path(f"{who}-{seconds}.ogg"), **more}
 
 
-class SimulatedVenue:
-    """A place without sound; `log` keeps what the stage did, with the virtual time since the first entry."""
+class SimulatedEnvironment:
+    """An environment without sound; `log` keeps what the runner did, with the virtual time since the first entry."""
 
     def __init__(self) -> None:
         self.log: list[tuple[float, str]] = []
-        self.bot: SimulatedCompanion | None = None
+        self.bot: SimulatedBot | None = None
         self.deaf: set[str] = set()
         self.posted: list[str] = []
-        # Since when and until when the bot's voice is to be heard, besides what it tells of.
-        self.murmur: tuple[float, float] | None = None
+        # From when until when the bot's voice is heard, besides the replies that it reports.
+        self.voice_span: tuple[float, float] | None = None
         self._zero: float | None = None
 
     def _note(self, text: str) -> None:
@@ -75,8 +74,8 @@ class SimulatedVenue:
         self.log.append((round(now - self._zero, 3), text))
 
     @property
-    def addresses(self) -> Addresses:
-        return Addresses("http://127.0.0.1:1/api", "ws://127.0.0.1:1", Path("cert.pem"), "token", 1, 2, 3)
+    def addresses(self) -> DiscordAddresses:
+        return DiscordAddresses("http://127.0.0.1:1/api", "ws://127.0.0.1:1", Path("cert.pem"), "token", 1, 2, 3)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -107,14 +106,14 @@ class SimulatedVenue:
     def speech_s(self, clip: Path) -> float:
         return float(clip.stem.split("-")[1])
 
-    async def say(self, user_id: int, clip: Path) -> Speech:
+    async def say(self, user_id: int, clip: Path) -> SpeechTimes:
         if clip.stem.startswith("hoarse"):
             raise PersonError("Mira has no voice today.")
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._note(f"{user_id} speaks")
         await asyncio.sleep(self.speech_s(clip))
-        return Speech(began, began, loop.time())
+        return SpeechTimes(began, began, loop.time())
 
     def set_network(self, network: NetworkSpec) -> None:
         self._note(f"network {network.loss}")
@@ -125,60 +124,62 @@ class SimulatedVenue:
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         if until >= asyncio.get_running_loop().time():
             # Asked while it plays: is it speaking now?
-            speaks = self.murmur is not None and self.murmur[0] <= until and since <= self.murmur[1]
+            speaks = self.voice_span is not None and self.voice_span[0] <= until and since <= self.voice_span[1]
             return (since, until) if speaks else None
         return since + 0.2, until
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
         return np.array([int(since * 10) % 30000], np.int16)
 
-    def opener(self) -> Callable[[Scenario], AbstractAsyncContextManager[Venue]]:
-        """Return what `play` opens."""
+    def opener(self) -> Callable[[Scenario], AbstractAsyncContextManager[RehearsalEnvironment]]:
+        """Return what `rehearse` opens."""
 
         @asynccontextmanager
-        async def opened(_: Scenario) -> AsyncIterator[Venue]:
+        async def opened(_: Scenario) -> AsyncIterator[RehearsalEnvironment]:
             yield self
 
         return opened
 
 
-# What the bot does with an utterance: the observations it makes of it, at once.
-Reaction: TypeAlias = Callable[["SimulatedCompanion", UtteranceHeard], None]
+# What the bot does with an utterance: the observations that it reports at once.
+Reaction: TypeAlias = Callable[["SimulatedBot", ObservedUtterance], None]
 
 
-def answers_its_name(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+def answers_its_name(bot: SimulatedBot, heard: ObservedUtterance) -> None:
     """Answer whoever says its name."""
     if "roomtone" in heard.text.lower():
         bot.answer(heard, "It was Ithaca, said Mira.")
 
 
-class SimulatedCompanion:
+class SimulatedBot:
     """A bot that hears what the scenario's people say. `lines`: text by speaker, in order, as it hears them."""
 
-    def __init__(self, played: Scenario, venue: SimulatedVenue, *, react: Reaction = answers_its_name) -> None:
+    def __init__(
+        self, played: Scenario, environment: SimulatedEnvironment, *, react: Reaction = answers_its_name
+    ) -> None:
         self.played = played
-        self.venue = venue
+        self.environment = environment
         self.react = react
-        self.environments: list[Environment] = []
+        self.setups: list[BotSetup] = []
         self.stopped = 0
         self.killed = 0
         self.fail_start: Exception | None = None
         self.next_seq = len(played.history)
-        self._report: Reporter = lambda _: None
+        self._report: ObservationCallback = lambda _: None
         self._tasks: set[asyncio.Task[None]] = set()
-        venue.bot = self
-        self._wrapped_say = venue.say
-        venue.say = self._overhear  # type: ignore[method-assign]
+        environment.bot = self
+        self._wrapped_say = environment.say
+        environment.say = self._overhear  # type: ignore[method-assign]
 
-    async def start(self, environment: Environment, report: Reporter) -> None:
+    async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
         if self.fail_start is not None:
             raise self.fail_start
-        self.environments.append(environment)
+        self.setups.append(setup)
         self._report = report
 
     async def stop(self) -> None:
         self.stopped += 1
-        self.report(PacketFigures({"received": 100, "lost": 0, "concealed": 0, "dave_failures": 0}))
+        self.report(ObservedPacketCounters({"received": 100, "lost": 0, "concealed": 0, "dave_failures": 0}))
 
     async def kill(self) -> None:
         self.killed += 1
@@ -191,43 +192,43 @@ class SimulatedCompanion:
         """Come into the channel."""
         self.report(RoomReady("session", asyncio.get_running_loop().time()))
 
-    def answer(self, heard: UtteranceHeard, text: str, *, content: str = "Mira would go to Ithaca.") -> None:
+    def answer(self, heard: ObservedUtterance, text: str, *, content: str = "Mira would go to Ithaca.") -> None:
         """Build a context and speak."""
         self.later(self._speak(heard, text, content), "answer")
 
-    async def _speak(self, heard: UtteranceHeard, text: str, content: str) -> None:
+    async def _speak(self, heard: ObservedUtterance, text: str, content: str) -> None:
         loop = asyncio.get_running_loop()
         asked = self.next_seq - 1
         parts = (
-            ContextPart("system", "summary", content, 10, 0, 9),
-            ContextPart("user", "current", heard.text, 5, asked, asked),
+            ObservedPromptPart("system", "summary", content, 10, 0, 9),
+            ObservedPromptPart("user", "current", heard.text, 5, asked, asked),
         )
-        self.report(ContextBuilt(parts, asked, loop.time()))
+        self.report(ObservedPrompt(parts, asked, loop.time()))
         await asyncio.sleep(REPLY_DELAY_S)
         began = loop.time()
         await asyncio.sleep(REPLY_S)
-        self.report(ReplySpoken(text, began, loop.time(), answer_to=asked, utterance_id=heard.utterance_id))
+        self.report(ObservedReply(text, began, loop.time(), answer_to=asked, utterance_id=heard.utterance_id))
         self._record("assistant", "assistant", text)
 
-    async def _overhear(self, user_id: int, clip: Path) -> Speech:
+    async def _overhear(self, user_id: int, clip: Path) -> SpeechTimes:
         speech = await self._wrapped_say(user_id, clip)
         self.later(self._hear(user_id, clip, speech), "hear")
         return speech
 
-    async def _hear(self, user_id: int, clip: Path, speech: Speech) -> None:
+    async def _hear(self, user_id: int, clip: Path, speech: SpeechTimes) -> None:
         text = next(step.say for step in self.played.says if step.audio == clip)
-        if text in self.venue.deaf:
+        if text in self.environment.deaf:
             return
         await asyncio.sleep(TEXT_DELAY_S)
         now = asyncio.get_running_loop().time()
         name = f"u{len(self._tasks)}-{speech.started_at:.1f}-{user_id}"
-        heard = UtteranceHeard(name, user_id, text, speech.voice_started_at, speech.voice_ended_at, now)
+        heard = ObservedUtterance(name, user_id, text, speech.voice_started_at, speech.voice_ended_at, now)
         self.report(heard)
         self._record("speech", str(user_id), text)
         self.react(self, heard)
 
     def _record(self, kind: str, speaker_id: str, text: str) -> None:
-        self.report(TurnRecorded(self.next_seq, kind, speaker_id, text))
+        self.report(ObservedTurn(self.next_seq, kind, speaker_id, text))
         self.next_seq += 1
 
     def later(self, work: Any, name: str) -> None:
@@ -235,8 +236,8 @@ class SimulatedCompanion:
         self._tasks.add(asyncio.get_running_loop().create_task(work, name=name))
 
 
-class SimulatedEar:
-    """Recognises nothing: gives the same text for every sound, or fails."""
+class SimulatedRecogniser:
+    """Recognises nothing: returns the same text for every sound, or fails."""
 
     def __init__(self, text: str = "it was Ithaca said Mira", *, error: Exception | None = None) -> None:
         self.text = text

@@ -23,15 +23,15 @@ from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.summary.ledger import MAX_SUMMARY_CHARS
 from compaction.timeline import CAPACITY
 from config.load import load
-from rehearsal.script.written_evening import Quiet, bundled_evenings, read_evening
+from rehearsal.script.written_evening import SilenceEvent, bundled_evenings, read_evening
 from tests.scenarios.program import Program
 from voice.speaking.playback import QUEUE_PIECES, REMEMBERED_PIECES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rehearsal.report.report import Report
-    from rehearsal.runner.written_record import WrittenRecord
+    from rehearsal.report.report import RehearsalReport
+    from rehearsal.runner.evening_record import EveningRecord
     from rehearsal.script.written_evening import WrittenEvening
 
 OURS = ("bot.", "compaction.", "voice.")
@@ -54,8 +54,8 @@ class Evening:
     """What an evening left behind. `living`: objects of our own at each full hour and at the end, by class."""
 
     written: WrittenEvening
-    record: WrittenRecord
-    report: Report
+    record: EveningRecord
+    report: RehearsalReport
     lasted_s: float
     living: tuple[Counter[str], ...]
     logs: tuple[str, ...]
@@ -80,8 +80,8 @@ async def play() -> Evening:
     with capture_logs() as logs:
         async with open_player(written, settings) as player:
             await player.begin()
-            for line, happening in zip(written.lines, written.happenings, strict=True):
-                await player.perform(line, happening)
+            for line, event in zip(written.lines, written.events, strict=True):
+                await player.perform(line, event)
                 if player.lasted_s >= 3600 * (1 + len(living)):
                     living.append(own_objects() - elsewhere)
             living.append(own_objects() - elsewhere)
@@ -105,9 +105,9 @@ async def test_it_is_a_long_evening(evening: Evening) -> None:
     kinds = Counter({turn.seq: turn.kind for turn in evening.record.turns}.values())
     assert kinds["speech"] > 400
     assert kinds["membership"] == 14
-    assert len(evening.record.folds) > 35
-    assert sum(isinstance(each, Quiet) and each.quiet_s > 300 for each in evening.written.happenings) == 12
-    assert sum(talk.broken_off is not None for talk in evening.written.talks) == 4
+    assert len(evening.record.compactions) > 35
+    assert sum(isinstance(each, SilenceEvent) and each.quiet_s > 300 for each in evening.written.events) == 12
+    assert sum(speech.broken_off is not None for speech in evening.written.speeches) == 4
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -129,17 +129,17 @@ async def test_what_was_said_of_a_broken_off_answer_stands_there(evening: Evenin
 @pytest.mark.asyncio(loop_scope="module")
 async def test_what_was_said_first_is_still_known(evening: Evening) -> None:
     """Out of the summary or by memory search, three hours and forty folds later."""
-    talks = evening.written.talks
-    first, last = " ".join(talk.say for talk in talks[:20]), talks[-4:]
-    assert all(talk.answer[0] in first for talk in last)
+    speeches = evening.written.speeches
+    first, last = " ".join(speech.say for speech in speeches[:20]), speeches[-4:]
+    assert all(speech.answer[0] in first for speech in last)
     replies = [reply.text for reply in evening.record.replies[-4:]]
-    assert all(talk.answer[0] in text for talk, text in zip(last, replies, strict=True)), replies
+    assert all(speech.answer[0] in text for speech, text in zip(last, replies, strict=True)), replies
 
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_folds_are_of_one_size_and_leave_the_window(evening: Evening) -> None:
     """A batch at a time; the summary keeps its limit; what is not folded is the window and what waits."""
-    folds = evening.record.folds
+    folds = evening.record.compactions
     assert all(fold.new_cursor - fold.old_cursor == BATCH_SIZE for fold in folds)
     assert all(0 < fold.summary_chars <= MAX_SUMMARY_CHARS for fold in folds)
     assert evening.record.last_seq + 1 - folds[-1].new_cursor <= RECENT_WINDOW + 2 * BATCH_SIZE

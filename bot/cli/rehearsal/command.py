@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from bot.cli.rehearsal.model_servers import ModelServers
     from bot.cli.rehearsal.options import LanguageModelChoice
     from config.schema import Settings
-    from rehearsal.report.report import Report
-    from rehearsal.report.terminal import Program
+    from rehearsal.report.report import RehearsalReport
+    from rehearsal.report.terminal import TerminalReport
     from rehearsal.script.scenario import Scenario
-    from rehearsal.script.servers import ServersSpec
+    from rehearsal.script.server_specs import ServersSpec
 
 
 def command(
@@ -122,16 +122,18 @@ def _rehearse_in_writing(path: Path, wanted: RehearsalOptions) -> bool:
 
 
 def _shown(
-    wanted: RehearsalOptions, settings: Settings, playing: Callable[[Program], Coroutine[object, object, Report]]
+    wanted: RehearsalOptions,
+    settings: Settings,
+    playing: Callable[[TerminalReport], Coroutine[object, object, RehearsalReport]],
 ) -> bool:
     """Play before the terminal's eyes, tell and keep the report, and return whether it passed."""
     from rich.console import Console
 
     from bot.cli.environment import logging_from_settings, null_console
-    from rehearsal.report.terminal import Program
+    from rehearsal.report.terminal import TerminalReport
 
     shown = Console(highlight=False, record=wanted.picture is not None)
-    program = Program(shown)
+    program = TerminalReport(shown)
     # The program shows the bot's warnings among the conversation; the log has everything.
     with null_console() as console, logging_from_settings(settings, console=console), program:
         outcome = asyncio.run(until_stopped(playing(program)))
@@ -170,22 +172,24 @@ def bundled() -> list[str]:
 
 def _scenario(wanted: RehearsalOptions) -> Scenario:
     """Return what is to be played, on the network that is wanted. Raises `ScenarioError`."""
-    from rehearsal.script.recordings import speech_scenario
+    from rehearsal.script.recordings import scenario_from_recordings
     from rehearsal.script.scenario_file import load_scenario, scenario_path
 
     if wanted.speech is not None:
-        played = speech_scenario(wanted.speech, limit=wanted.limit)
+        played = scenario_from_recordings(wanted.speech, limit=wanted.limit)
     else:
         played = load_scenario(scenario_path(wanted.scenario))
     return played.with_network(played.network.model_copy(update=dict(wanted.network)))
 
 
-async def _play(scenario: Scenario, settings: Settings, wanted: RehearsalOptions, program: Program) -> Report:
+async def _play(
+    scenario: Scenario, settings: Settings, wanted: RehearsalOptions, program: TerminalReport
+) -> RehearsalReport:
     from bot.cli.rehearsal.companion import InProcessCompanion
     from bot.cli.rehearsal.speech_engines import RehearsalRecognizer, local_engines
-    from rehearsal.runner.local_servers import open_local_backstage
-    from rehearsal.runner.local_venue import open_local_venue
-    from rehearsal.runner.play import play
+    from rehearsal.rehearse import rehearse as rehearse_scenario
+    from rehearsal.runner.local_environment import open_local_environment
+    from rehearsal.runner.local_servers import open_local_servers
 
     names = (scenario.bot.name, *(person.name for person in scenario.people))
     async with AsyncExitStack() as stack:
@@ -195,26 +199,26 @@ async def _play(scenario: Scenario, settings: Settings, wanted: RehearsalOptions
             endpoints, patience = await _model_servers(stack, settings, wanted.models, program)
             served, scenario = endpoints.settings, scenario.with_patience(patience)
         servers = _servers(scenario, realtime=wanted.realtime)
-        backstage = await stack.enter_async_context(open_local_backstage(servers, local_engines(settings, names)))
-        chosen = {**served, **backstage.settings, **wanted.overrides}
-        if endpoints is not None and backstage.model is None:
+        local_servers = await stack.enter_async_context(open_local_servers(servers, local_engines(settings, names)))
+        chosen = {**served, **local_servers.settings, **wanted.overrides}
+        if endpoints is not None and local_servers.model is None:
             # What its model is asked and told is seen, as that of a server of the scenario's own is.
-            backstage.model = endpoints.chat
+            local_servers.model = endpoints.chat
         companion = await stack.enter_async_context(InProcessCompanion(chosen))
         ear = await stack.enter_async_context(RehearsalRecognizer(settings.asr, names=names))
-        return await play(
+        return await rehearse_scenario(
             scenario,
-            companion=companion,
+            bot=companion,
             recogniser=ear,
-            audience=program,
-            open_venue=open_local_venue,
-            backstage=backstage,
+            observer=program,
+            open_environment=open_local_environment,
+            servers=local_servers,
         )
 
 
 def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
     """Return the servers that the scenario brings, and speech-to-speech where it is wanted besides."""
-    from rehearsal.script.servers import RealtimeSpec
+    from rehearsal.script.server_specs import RealtimeSpec
 
     if realtime and scenario.servers.realtime is None:
         return scenario.servers.model_copy(update={"realtime": RealtimeSpec()})
@@ -222,7 +226,7 @@ def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
 
 
 async def _model_servers(
-    stack: AsyncExitStack, settings: Settings, wanted: LanguageModelChoice, program: Program
+    stack: AsyncExitStack, settings: Settings, wanted: LanguageModelChoice, program: TerminalReport
 ) -> tuple[ModelServers, float]:
     """Start the local endpoints; return them, and how patient people must be."""
     from bot.cli.rehearsal.chat_model import find_chat_backend

@@ -23,21 +23,22 @@ from bot.store.turns import SqlTurnStore
 from bot.wiring.settings import BotSettings
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
-from rehearsal.runner import observation as seen
+from rehearsal.runner import observations as seen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import FrameType, TracebackType
 
     from config.schema import Settings
-    from rehearsal.runner.observation import Environment, Reporter, StoredTurn
+    from rehearsal.runner.observations import ObservationCallback
+    from rehearsal.runner.ports import BotSetup, StoredTurn
 
 # A restored turn lasted about as long as its words; only its start is in the file.
 WORDS_A_SECOND = 3.0
 
 
 class InProcessCompanion:
-    """`rehearsal.runner.observation.Companion` around the running bot.
+    """`rehearsal.runner.ports.BotUnderTest` around the running bot.
 
     `overrides`: settings by dotted name that win over the scenario's. *Ownership*: an async context manager that
     owns the bot's task, its data folder, and the watch over the logs.
@@ -60,17 +61,17 @@ class InProcessCompanion:
         await self.kill()
         self._folder.cleanup()
 
-    async def start(self, environment: Environment, report: Reporter) -> None:
+    async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
         """Start and return when the bot is connected. See `Companion.start`."""
-        settings = self.settings(environment)
-        if environment.history:
-            await _store_history(settings, environment)
+        settings = self.settings(setup)
+        if setup.history:
+            await _store_history(settings, setup)
         self._stopping = asyncio.Event()
         self._watch = ProblemLogHandler(report)
         logging.getLogger().addHandler(self._watch)
         ready: asyncio.Future[Running] = asyncio.get_running_loop().create_future()
         # With a history somebody is about to call the bot; after a crash it goes back by itself.
-        life = self._live(settings, report, ready, rejoin=not environment.history)
+        life = self._live(settings, report, ready, rejoin=not setup.history)
         self._task = asyncio.create_task(life, name="rehearsed-bot")
         try:
             self._running = await asyncio.shield(ready)
@@ -78,18 +79,18 @@ class InProcessCompanion:
             await self.kill()
             raise
 
-    def settings(self, environment: Environment) -> Settings:
+    def settings(self, setup: BotSetup) -> Settings:
         """Return the settings in force: the operator's, the scenario's over them, then the local Discord's."""
         return load(
             overrides={
-                "brain.name": environment.bot_name,
+                "brain.name": setup.bot_name,
                 # What is heard of the bot is judged, so the same words are to sound the same each time.
                 "speaking.variety": 0.0,
-                **environment.settings,
-                "discord.token": environment.token,
-                "discord.api_base": environment.api_base,
-                "discord.gateway": environment.gateway_url,
-                "discord.ca_file": str(environment.certificate_path),
+                **setup.settings,
+                "discord.token": setup.discord.token,
+                "discord.api_base": setup.discord.api_base,
+                "discord.gateway": setup.discord.gateway_url,
+                "discord.ca_file": str(setup.discord.certificate_path),
                 "storage.data_dir": self._folder.name,
                 **self._overrides,
             }
@@ -134,7 +135,7 @@ class InProcessCompanion:
             self._watch = None
 
     async def _live(
-        self, settings: Settings, report: Reporter, ready: asyncio.Future[Running], *, rejoin: bool
+        self, settings: Settings, report: ObservationCallback, ready: asyncio.Future[Running], *, rejoin: bool
     ) -> None:
         """Run the bot to its end, and tell a crash. Raises what goes wrong when it is asked to end, for `stop`."""
         parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
@@ -150,18 +151,18 @@ class InProcessCompanion:
             elif self._stopping.is_set():
                 raise
             else:
-                report(seen.CompanionCrashed(str(first_cause(error))))
+                report(seen.BotCrashed(str(first_cause(error))))
 
 
-async def _store_history(settings: Settings, environment: Environment) -> None:
+async def _store_history(settings: Settings, setup: BotSetup) -> None:
     """Put the scenario's earlier turns into the store, as the unfinished session of the voice channel."""
     clock = SystemClock()
     async with open_database(settings.storage.database_path) as database:
         opened = await Sessions(database, clock).open(
-            guild_id=environment.guild_id, channel_id=environment.voice_channel_id, resume_within_s=0.0
+            guild_id=setup.discord.guild_id, channel_id=setup.discord.voice_channel_id, resume_within_s=0.0
         )
         store = SqlTurnStore(database, clock)
-        for seq, stored in enumerate(environment.history):
+        for seq, stored in enumerate(setup.history):
             await store.append_turn(opened.session.id, _turn(Seq(seq), stored))
 
 
@@ -174,7 +175,7 @@ def _turn(seq: Seq, stored: StoredTurn) -> Turn:
 class ProblemLogHandler(logging.Handler):
     """Tells warnings and errors of the bot as problems; those of the rehearsal's own parts are not the bot's."""
 
-    def __init__(self, report: Reporter) -> None:
+    def __init__(self, report: ObservationCallback) -> None:
         super().__init__(logging.WARNING)
         self._report = report
         self._loop = asyncio.get_running_loop()
@@ -189,7 +190,7 @@ class ProblemLogHandler(logging.Handler):
         else:
             event, detail = record.name, record.getMessage()
         level = "error" if record.levelno >= logging.ERROR else "warning"
-        problem = seen.Problem(event, detail, level)
+        problem = seen.LoggedProblem(event, detail, level)
         self._loop.call_soon_threadsafe(self._report, problem)
 
 
@@ -204,7 +205,7 @@ def _logged_by_rehearsal() -> bool:
     return False
 
 
-def _tell(event: events.Event, report: Reporter) -> None:
+def _tell(event: events.Event, report: ObservationCallback) -> None:
     """Tell one of the bot's events as the stage knows it."""
     for observation in observations(event):
         report(observation)
@@ -219,13 +220,13 @@ def observations(event: events.Event) -> list[seen.Observation]:
             return [seen.RoomLeft(event.session_id, event.at, event.reason)]
         case events.UtteranceHeard():
             return [
-                seen.UtteranceHeard(
+                seen.ObservedUtterance(
                     event.utterance_id, event.speaker_id, event.text, event.started_at, event.ended_at, event.text_at
                 )
             ]
         case events.UtteranceDropped():
             return [
-                seen.UtteranceHeard(
+                seen.ObservedUtterance(
                     event.utterance_id,
                     event.speaker_id,
                     event.text,
@@ -238,7 +239,7 @@ def observations(event: events.Event) -> list[seen.Observation]:
         case events.TurnRecorded():
             turn = event.turn
             return [
-                seen.TurnRecorded(turn.seq, turn.kind.value, part.speaker_id, part.text, event.at)
+                seen.ObservedTurn(turn.seq, turn.kind.value, part.speaker_id, part.text, event.at)
                 for part in turn.parts
             ]
         case _:
@@ -249,7 +250,7 @@ def _memory_and_reply(event: events.Event) -> list[seen.Observation]:
     match event:
         case events.CompactionLanded():
             return [
-                seen.CompactionLanded(
+                seen.ObservedCompaction(
                     event.old_cursor,
                     event.new_cursor,
                     event.covered_through_turn,
@@ -261,18 +262,20 @@ def _memory_and_reply(event: events.Event) -> list[seen.Observation]:
                 )
             ]
         case events.CompactionFailed():
-            return [seen.CompactionFailed(event.reason, event.cursor, event.at)]
+            return [seen.ObservedCompactionFailure(event.reason, event.cursor, event.at)]
         case events.ContextBuilt():
             parts = tuple(
-                seen.ContextPart(part.role, part.kind.value, part.content, part.tokens, part.seq_from, part.seq_to)
+                seen.ObservedPromptPart(
+                    part.role, part.kind.value, part.content, part.tokens, part.seq_from, part.seq_to
+                )
                 for part in event.parts
             )
-            return [seen.ContextBuilt(parts, event.answer_to, event.at)]
+            return [seen.ObservedPrompt(parts, event.answer_to, event.at)]
         case events.ReplySpoken():
             if event.first_audio_at is None:
                 return []
             return [
-                seen.ReplySpoken(
+                seen.ObservedReply(
                     event.text,
                     event.first_audio_at,
                     event.ended_at,
@@ -285,7 +288,7 @@ def _memory_and_reply(event: events.Event) -> list[seen.Observation]:
                 )
             ]
         case events.LinkChanged():
-            return [seen.PacketFigures(event.counters)]
+            return [seen.ObservedPacketCounters(event.counters)]
         case _:
             # Problems are told by the watch over the logs, where the bot's other parts tell theirs too.
             return []

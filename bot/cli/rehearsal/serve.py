@@ -18,13 +18,15 @@ from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
-from rehearsal.runner.observation import CompanionCrashed, Environment, Problem, ReplySpoken, UtteranceHeard
+from rehearsal.runner.local_environment import discord_addresses
+from rehearsal.runner.observations import BotCrashed, LoggedProblem, ObservedReply, ObservedUtterance
+from rehearsal.runner.ports import BotSetup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.cli.rehearsal.options import LanguageModelChoice
-    from rehearsal.runner.observation import Observation
+    from rehearsal.runner.observations import Observation
 
 # In a served Discord nobody may be there for hours; the bot stays.
 SERVED_SETTINGS: dict[str, object] = {"room.leave_when_empty_s": 86_400.0}
@@ -50,7 +52,7 @@ async def serve_local_discord(
     """
     settings = load(overrides=overrides)
     stop = asyncio.Event()
-    crashes: list[CompanionCrashed] = []
+    crashes: list[BotCrashed] = []
     async with AsyncExitStack() as stack:
         console = stack.enter_context(null_console())
         stack.enter_context(logging_from_settings(settings, console=console))
@@ -100,30 +102,24 @@ def addresses(discord: LocalDiscord) -> list[str]:
     ]
 
 
-def _environment(discord: LocalDiscord) -> Environment:
-    return Environment(
-        api_base=discord.api_base,
-        gateway_url=discord.gateway_url,
-        certificate_path=discord.certificate_path,
-        token=TOKEN,
-        guild_id=discord.guild.id,
-        voice_channel_id=discord.guild.voice_channels[0].id,
-        text_channel_id=discord.guild.text_channel.id,
+def _environment(discord: LocalDiscord) -> BotSetup:
+    return BotSetup(
+        discord_addresses(discord, TOKEN),
         bot_name=discord.guild.member(ROOMTONE_BOT_ID).name,
         settings={},
     )
 
 
-def _tell(seen: Observation, discord: LocalDiscord, crashes: list[CompanionCrashed], stop: asyncio.Event) -> None:
+def _tell(seen: Observation, discord: LocalDiscord, crashes: list[BotCrashed], stop: asyncio.Event) -> None:
     """Print what the bot hears, says and suffers; when it ends by itself, all does."""
     match seen:
-        case UtteranceHeard(dropped_reason=None):
+        case ObservedUtterance(dropped_reason=None):
             typer.echo(f"{discord.guild.member(seen.speaker_id).name}: {seen.text}")
-        case ReplySpoken():
+        case ObservedReply():
             typer.echo(f"{discord.guild.member(ROOMTONE_BOT_ID).name}: {seen.text}")
-        case Problem():
+        case LoggedProblem():
             typer.echo(f"{seen.level}: {seen.event} {seen.detail}".rstrip(), err=True)
-        case CompanionCrashed():
+        case BotCrashed():
             crashes.append(seen)
             stop.set()
         case _:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from bot.cli.rehearsal.realtime_answers import answer_request
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
-from rehearsal.runner.local_servers import Minds
+from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_conduct import Engines
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
@@ -36,7 +36,7 @@ PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
 
 
 class RehearsalRecognizer:
-    """`rehearsal.runner.observation.Recogniser`. Loads the model when it is first needed: after the run, as a rule.
+    """`rehearsal.runner.ports.Recogniser`. Loads the model when it is first needed: after the run, as a rule.
 
     `names`: whom the listeners know, as people in a room know each other's names. *Ownership*: an async context
     manager that owns the recogniser.
@@ -90,9 +90,9 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
         yield Engines(recognise, reply, speak)
 
 
-def local_engines(settings: Settings, names: tuple[str, ...]) -> Minds:
+def local_engines(settings: Settings, names: tuple[str, ...]) -> ServerModels:
     """Return what opens each mind when a scenario needs it. `names`: whom the ear knows."""
-    return Minds(voice=lambda: _voice(settings), realtime=lambda: realtime_engines(settings, names=names))
+    return ServerModels(voice=lambda: _voice(settings), realtime=lambda: realtime_engines(settings, names=names))
 
 
 @asynccontextmanager

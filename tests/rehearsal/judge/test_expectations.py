@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.evidence import Evidence
-from rehearsal.judge.expectations import judge
+from rehearsal.judge.expectations import RunEvidence, judge_expectation
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,
+    LatencyPercentiles,
     LatencyReport,
-    Spread,
-    StrayReport,
+    UnmatchedUtteranceReport,
     UtteranceReport,
 )
-from rehearsal.runner.observation import ContextPart, Problem, TurnRecorded, UtteranceHeard
-from rehearsal.script.expectations import KINDS
+from rehearsal.runner.observations import LoggedProblem, ObservedPromptPart, ObservedTurn, ObservedUtterance
+from rehearsal.script.expectations import EXPECTATION_KINDS
 
 if TYPE_CHECKING:
     from rehearsal.report.report import ExpectationResult
@@ -31,37 +30,37 @@ def row(speaker: str = "Mira", *, heard: bool = True, twice: bool = False) -> Ut
     )
 
 
-def part(kind: str, content: str, seq: int | None = None) -> ContextPart:
+def part(kind: str, content: str, seq: int | None = None) -> ObservedPromptPart:
     """Return a message of the payload."""
-    return ContextPart("user", kind, content, 5, seq, seq)
+    return ObservedPromptPart("user", kind, content, 5, seq, seq)
 
 
-def answer(heard: str, *, text: str = "", payload: tuple[ContextPart, ...] = ()) -> BotTurnReport:
+def answer(heard: str, *, text: str = "", payload: tuple[ObservedPromptPart, ...] = ()) -> BotTurnReport:
     """Return an answer to the step `ask`."""
     return BotTurnReport(text or heard, heard, answers="ask", payload=payload)
 
 
-WELL = Evidence(
+WELL = RunEvidence(
     utterances=(row(), row("Jonas")),
     strays=(),
     bot_turns=(answer("It was Ithaca."),),
     compactions=(CompactionReport(0, 10, 9, 400, 12.0),),
-    latency=LatencyReport(Spread(500.0, 900.0, 8), Spread(None, None)),
+    latency=LatencyReport(LatencyPercentiles(500.0, 900.0, 8), LatencyPercentiles(None, None)),
     wer=0.12,
     packets={"received": 1000, "lost": 0, "concealed": 0, "dave_failures": 2},
     messages=("Roomtone listens in Lounge.",),
-    problems=(Problem("slow", "", level="warning"),),
-    turns=(TurnRecorded(58, "speech", "11", "hello there"), TurnRecorded(59, "assistant", "assistant", "hi")),
-    heard=(UtteranceHeard("u1", 11, "Hello there.", 1.0, 2.0, 2.5),),
+    problems=(LoggedProblem("slow", "", level="warning"),),
+    turns=(ObservedTurn(58, "speech", "11", "hello there"), ObservedTurn(59, "assistant", "assistant", "hi")),
+    heard=(ObservedUtterance("u1", 11, "Hello there.", 1.0, 2.0, 2.5),),
     stored_turns=58,
 )
 SUMMARY = part("summary", "Mira wants to go to Ithaca by boat.")
 
 
-def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationResult:
+def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> ExpectationResult:
     """Judge one promise, written as in a scenario."""
-    wanted: Any = KINDS[kind].model_validate({"kind": kind, **values})
-    return judge(wanted, evidence)
+    wanted: Any = EXPECTATION_KINDS[kind].model_validate({"kind": kind, **values})
+    return judge_expectation(wanted, evidence)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +69,13 @@ def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationRe
         ("every_utterance_heard_once", {}, {}, True, "2 of 2"),
         ("every_utterance_heard_once", {}, {"utterances": (row(heard=False),)}, False, "not heard: Mira"),
         ("every_utterance_heard_once", {}, {"utterances": (row(twice=True),)}, False, "heard twice: Mira"),
-        ("every_utterance_heard_once", {}, {"strays": (StrayReport("Ada", "ghost"),)}, False, "nobody said: Ada"),
+        (
+            "every_utterance_heard_once",
+            {},
+            {"strays": (UnmatchedUtteranceReport("Ada", "ghost"),)},
+            False,
+            "nobody said: Ada",
+        ),
         ("every_utterance_heard_once", {}, {"utterances": ()}, False, "nothing was said"),
         ("attributed", {}, {}, True, "2 of 2"),
         (
@@ -81,7 +86,7 @@ def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationRe
             "1 of 2; not heard: Mira",
         ),
         ("attributed", {}, {"utterances": (row(heard=False), row())}, True, "1 of 1"),
-        ("attributed", {}, {"strays": (StrayReport("Ada", "x", "Mira"),)}, False, "said by Mira, not Ada"),
+        ("attributed", {}, {"strays": (UnmatchedUtteranceReport("Ada", "x", "Mira"),)}, False, "said by Mira, not Ada"),
         ("attributed", {}, {"utterances": ()}, False, "0 of 0"),
         ("max_wer", {"value": 0.12}, {}, True, "12.0%"),
         ("max_wer", {"value": 0.1}, {}, False, "at most 10.0%"),
@@ -103,11 +108,11 @@ def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationRe
         ("notice_posted", {}, {"messages": ()}, False, "wrote no message"),
         ("notice_posted", {"contains": "listens", "count": 1}, {}, True, "1 of 1 messages"),
         ("notice_posted", {"contains": "listens", "count": 1}, {"messages": WELL.messages * 2}, False, "2 of 2"),
-        ("notice_posted", {"contains": "bye", "count": 0}, {}, True, "0 of 1 messages, exactly 0 wanted"),
+        ("notice_posted", {"contains": "bye", "count": 0}, {}, True, "0 of 1 messages, exactly 0 expected"),
         ("notice_posted", {"count": 0}, {"messages": ()}, True, "wrote no message"),
         ("nothing_raised", {}, {}, True, "nothing"),
         ("nothing_raised", {"warnings": True}, {}, False, "slow"),
-        ("nothing_raised", {}, {"problems": (Problem("x_failed", "disk"),)}, False, "x_failed: disk"),
+        ("nothing_raised", {}, {"problems": (LoggedProblem("x_failed", "disk"),)}, False, "x_failed: disk"),
         ("min_bot_turns", {"count": 1}, {}, True, "1 times"),
         ("min_bot_turns", {"count": 2}, {}, False, "1 times"),
         ("max_bot_turns", {"count": 1}, {}, True, "1 times"),
@@ -161,7 +166,7 @@ def test_an_answer_may_be_wanted_soon_or_late(
 def test_the_fact_must_stand_in_the_summary_and_nowhere_else() -> None:
     """That is what makes the answer a proof of memory."""
 
-    def found(*payload: ContextPart) -> ExpectationResult:
+    def found(*payload: ObservedPromptPart) -> ExpectationResult:
         evidence = replace(WELL, bot_turns=(answer("Ithaca", payload=payload),))
         return judged("fact_only_in_summary", evidence, to="ask", words=["Ithaca"])
 
@@ -176,7 +181,7 @@ def test_the_fact_must_stand_in_the_summary_and_nowhere_else() -> None:
 
 def test_a_turn_of_two_people_is_not_a_turn_twice() -> None:
     """It is reported once for each of them."""
-    shared = (TurnRecorded(58, "speech", "11", "yes"), TurnRecorded(58, "speech", "12", "no"))
+    shared = (ObservedTurn(58, "speech", "11", "yes"), ObservedTurn(58, "speech", "12", "no"))
     assert judged("turns_unbroken", replace(WELL, turns=shared)).passed
 
 
@@ -187,7 +192,7 @@ def test_names_tell_promises_of_one_kind_apart() -> None:
     assert judged("max_latency", stage="end_to_text_ms", ms=1).name == "max_latency end_to_text_ms p95"
 
 
-def broken_off(**values: Any) -> Evidence:
+def broken_off(**values: Any) -> RunEvidence:
     """Return evidence of an answer that somebody spoke over, 700 ms of it voiced 10 s after the live start."""
     turn = BotTurnReport("It was", "It was", answers="ask", interrupted=True, fell_silent_s=10.2)
     return replace(

@@ -5,19 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.judge.matching import MARGIN_S, Span, complete, match, mistaken_for
+from rehearsal.judge.matching import line_of_other_speaker, match_utterances
+from rehearsal.runner.record import MARGIN_S, SpeechSpan, reaches_end
 
 ANNA, BEN = 1, 2
 
 
-def span(who: int, text: str, start: float, end: float) -> Span:
+def span(who: int, text: str, start: float, end: float) -> SpeechSpan:
     """Return a stretch of somebody's time."""
-    return Span(who, text, start, end)
+    return SpeechSpan(who, text, start, end)
 
 
 def test_one_utterance_for_one_speech() -> None:
     """The plain case, with bounds that differ a little."""
-    found = match([span(ANNA, "hello there", 1.0, 2.0)], [span(ANNA, "Hello there.", 1.1, 1.9)])
+    found = match_utterances([span(ANNA, "hello there", 1.0, 2.0)], [span(ANNA, "Hello there.", 1.1, 1.9)])
     assert found.matches[0].pieces == (0,)
     assert found.matches[0].transcript == "Hello there."
     assert not found.matches[0].twice
@@ -28,7 +29,7 @@ def test_pieces_are_joined_in_time_order() -> None:
     """Endpointing may cut a pause; the pieces may be reported in any order."""
     said = [span(ANNA, "one two three four", 0.0, 6.0)]
     heard = [span(ANNA, "three four", 3.5, 6.0), span(ANNA, "one two", 0.0, 2.5)]
-    found = match(said, heard).matches[0]
+    found = match_utterances(said, heard).matches[0]
     assert (found.pieces, found.transcript, found.twice) == ((1, 0), "one two three four", False)
 
 
@@ -36,20 +37,20 @@ def test_the_same_stretch_heard_twice_is_told() -> None:
     """Two utterances over the same sound are a duplicate, whatever their words."""
     said = [span(ANNA, "hello there", 1.0, 3.0)]
     heard = [span(ANNA, "hello there", 1.0, 3.0), span(ANNA, "yellow bear", 1.1, 2.9)]
-    assert match(said, heard).matches[0].twice
+    assert match_utterances(said, heard).matches[0].twice
 
 
 def test_pieces_that_share_their_pre_roll_are_not_twice() -> None:
     """A pre-roll reaches back over the end of the piece before."""
     said = [span(ANNA, "one two three four", 0.0, 6.0)]
     heard = [span(ANNA, "one two", 0.0, 2.5), span(ANNA, "three four", 2.2, 6.0)]
-    assert not match(said, heard).matches[0].twice
+    assert not match_utterances(said, heard).matches[0].twice
 
 
 def test_an_utterance_over_two_speeches_is_divided_between_them() -> None:
     """Two sentences in one breath are both heard, and each gets its own words."""
     said = [span(ANNA, "I saw a bird", 0.0, 1.5), span(ANNA, "It was blue", 1.8, 3.0)]
-    found = match(said, [span(ANNA, "I saw a bird it was blue", 0.0, 3.0)])
+    found = match_utterances(said, [span(ANNA, "I saw a bird it was blue", 0.0, 3.0)])
     assert [one.transcript for one in found.matches] == ["I saw a bird", "it was blue"]
     assert [one.pieces for one in found.matches] == [(0,), (0,)]
 
@@ -57,32 +58,32 @@ def test_an_utterance_over_two_speeches_is_divided_between_them() -> None:
 def test_speakers_are_never_mixed() -> None:
     """Two people at once keep their own words; a wrong attribution is a stray that points to who it was."""
     said = [span(ANNA, "left", 0.0, 2.0), span(BEN, "right", 0.0, 2.0)]
-    right = match(said, [span(BEN, "right", 0.0, 2.0), span(ANNA, "left", 0.0, 2.0)])
+    right = match_utterances(said, [span(BEN, "right", 0.0, 2.0), span(ANNA, "left", 0.0, 2.0)])
     assert [one.transcript for one in right.matches] == ["left", "right"]
     wrong = span(ANNA, "right", 5.0, 6.0)
     later = [*said, span(BEN, "right", 5.0, 6.0)]
-    assert match(later, [wrong]).strays == (0,)
-    assert mistaken_for(wrong, later) == 2
+    assert match_utterances(later, [wrong]).strays == (0,)
+    assert line_of_other_speaker(wrong, later) == 2
 
 
 def test_a_phantom_belongs_to_nobody() -> None:
     """Heard in a silence: a stray that was nobody's."""
     said = [span(ANNA, "hello", 0.0, 1.0)]
     ghost = span(ANNA, "thank you for watching", 9.0, 10.0)
-    found = match(said, [ghost])
+    found = match_utterances(said, [ghost])
     assert found.strays == (0,)
     assert found.matches[0].pieces == ()
-    assert mistaken_for(ghost, said) is None
+    assert line_of_other_speaker(ghost, said) is None
 
 
 def test_speech_is_complete_when_a_piece_reaches_its_end() -> None:
     """A first piece alone is not the whole of a long speech; a dropped short one is."""
     long = span(ANNA, "one two three four", 0.0, 10.0)
     first, last = span(ANNA, "one two", 0.0, 4.0), span(ANNA, "three four", 5.0, 9.9)
-    assert not complete(long, [first])
-    assert complete(long, [first, last])
-    assert complete(span(ANNA, "yes", 0.0, 0.5), [span(ANNA, "", 0.1, 0.4)])
-    assert not complete(long, [span(BEN, "three four", 5.0, 9.9)])
+    assert not reaches_end(long, [first])
+    assert reaches_end(long, [first, last])
+    assert reaches_end(span(ANNA, "yes", 0.0, 0.5), [span(ANNA, "", 0.1, 0.4)])
+    assert not reaches_end(long, [span(BEN, "three four", 5.0, 9.9)])
 
 
 _starts = st.lists(st.floats(0.1, 4.0), min_size=1, max_size=8)
@@ -101,7 +102,7 @@ def test_every_piece_of_a_quiet_room_finds_its_speech(
         heard += [span(who, f"first{number}", at, middle), span(who, f"second{number}", middle, at + length)]
         at += length + 2 * MARGIN_S + 0.1
     order = data.draw(st.permutations(range(len(heard))))
-    found = match(said, [heard[index] for index in order])
+    found = match_utterances(said, [heard[index] for index in order])
     assert found.strays == ()
     assert [one.transcript for one in found.matches] == [one.text for one in said]
     assert sorted(index for one in found.matches for index in one.pieces) == sorted(range(len(heard)))

@@ -7,74 +7,79 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.judge.written_evening import tally_written
-from rehearsal.runner.observation import (
-    CompactionFailed,
-    CompactionLanded,
-    ContextBuilt,
-    ContextPart,
-    Problem,
-    ReplySpoken,
+from rehearsal.judge.written_evening import build_written_report
+from rehearsal.runner.evening_record import EveningRecord, PlayedSpeech
+from rehearsal.runner.observations import (
+    LoggedProblem,
+    ObservedCompaction,
+    ObservedCompactionFailure,
+    ObservedPrompt,
+    ObservedPromptPart,
+    ObservedReply,
+    ObservedTurn,
+    ObservedUtterance,
     RoomLeft,
-    TurnRecorded,
-    UtteranceHeard,
 )
-from rehearsal.runner.written_record import Said, WrittenRecord
-from rehearsal.script.written_evening import Line, Talk, WrittenEvening
+from rehearsal.script.written_evening import EveningLine, SpeechEvent, WrittenEvening
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rehearsal.report.report import Report
+    from rehearsal.report.report import RehearsalReport
 
 TALKS = (
-    Talk(who="ada", say="The boat is green.", over=Line(who="bo", say="So is mine.")),
-    Talk(who="bo", say="Roomtone, what colour is the boat?", answer=("green",)),
-    Talk(who="ada", say="Roomtone, tell more.", answer=("lake",), broken_off=Line(who="bo", say="That will do.")),
+    SpeechEvent(who="ada", say="The boat is green.", over=EveningLine(who="bo", say="So is mine.")),
+    SpeechEvent(who="bo", say="Roomtone, what colour is the boat?", answer=("green",)),
+    SpeechEvent(
+        who="ada", say="Roomtone, tell more.", answer=("lake",), broken_off=EveningLine(who="bo", say="That will do.")
+    ),
 )
 IDS = {"ada": "1", "bo": "2"}
 TURNS = (
-    TurnRecorded(0, "speech", "1", "The boat is green."),
-    TurnRecorded(0, "speech", "2", "So is mine."),
-    TurnRecorded(1, "speech", "2", "Roomtone, what colour is the boat?"),
-    TurnRecorded(2, "assistant", "assistant", "It is green."),
-    TurnRecorded(3, "speech", "1", "Roomtone, tell more."),
-    TurnRecorded(4, "assistant", "assistant", "On the (interrupted)"),
-    TurnRecorded(5, "speech", "2", "That will do."),
+    ObservedTurn(0, "speech", "1", "The boat is green."),
+    ObservedTurn(0, "speech", "2", "So is mine."),
+    ObservedTurn(1, "speech", "2", "Roomtone, what colour is the boat?"),
+    ObservedTurn(2, "assistant", "assistant", "It is green."),
+    ObservedTurn(3, "speech", "1", "Roomtone, tell more."),
+    ObservedTurn(4, "assistant", "assistant", "On the (interrupted)"),
+    ObservedTurn(5, "speech", "2", "That will do."),
 )
-FIRST = ReplySpoken("It is green.", 20.0, 21.0, answer_to=1)
-SECOND = ReplySpoken("On the", 30.0, 31.0, interrupted=True, answer_to=3)
+FIRST = ObservedReply("It is green.", 20.0, 21.0, answer_to=1)
+SECOND = ObservedReply("On the", 30.0, 31.0, interrupted=True, answer_to=3)
 
 
-def part(kind: str, first: int, last: int, tokens: int = 40) -> ContextPart:
+def part(kind: str, first: int, last: int, tokens: int = 40) -> ObservedPromptPart:
     """Return a part of a prompt that stands for these turns."""
-    return ContextPart("user", kind, "", tokens, first, last)
+    return ObservedPromptPart("user", kind, "", tokens, first, last)
 
 
-def good() -> WrittenRecord:
+def good() -> EveningRecord:
     """Return what is seen of an evening on which everything went well."""
-    record = WrittenRecord(begun_at=10.0)
-    record.said = [Said(number, talk, 5.0 * number) for number, talk in enumerate(TALKS, 1)]
+    record = EveningRecord(started_at=10.0)
+    record.speeches = [PlayedSpeech(number, talk, 5.0 * number) for number, talk in enumerate(TALKS, 1)]
     record.turns = list(TURNS)
     record.replies = [FIRST, SECOND]
-    record.contexts = [
-        ContextBuilt((part("turn", 0, 0), part("current", 1, 1)), 1),
-        ContextBuilt((part("summary", 0, 1), part("turn", 2, 2), part("current", 3, 3)), 3),
+    record.prompts = [
+        ObservedPrompt((part("turn", 0, 0), part("current", 1, 1)), 1),
+        ObservedPrompt((part("summary", 0, 1), part("turn", 2, 2), part("current", 3, 3)), 3),
     ]
-    record.folds = [CompactionLanded(0, 10, 9, 300, 5.0, "short"), CompactionLanded(10, 20, 19, 400, 5.0, "longer")]
-    record.heard = [UtteranceHeard("u1", 1, "The boat is green.", 0.0, 1.0, 1.5)]
+    record.compactions = [
+        ObservedCompaction(0, 10, 9, 300, 5.0, "short"),
+        ObservedCompaction(10, 20, 19, 400, 5.0, "longer"),
+    ]
+    record.utterances = [ObservedUtterance("u1", 1, "The boat is green.", 0.0, 1.0, 1.5)]
     return record
 
 
-def judged(record: WrittenRecord, *, ended_by: str = "") -> Report:
+def judged(record: EveningRecord, *, ended_by: str = "") -> RehearsalReport:
     """Return its report; a prompt may have 150 tokens."""
     evening = WrittenEvening("Short", TALKS, tuple(range(1, len(TALKS) + 1)))
-    return tally_written(
+    return build_written_report(
         evening, record, ids=IDS, max_prompt_tokens=150, clock_s=7_260.0, duration_s=3.2, ended_by=ended_by
     )
 
 
-def broken(report: Report) -> list[str]:
+def broken(report: RehearsalReport) -> list[str]:
     """Return the names of the promises that were not kept."""
     return [one.name for one in report.expectations if not one.passed]
 
@@ -101,60 +106,60 @@ def test_a_good_evening_passes() -> None:
         "2 h 1 min in 3 s",
         "5 lines, each once under its speaker",
         "6 turns",
-        "2 questions, each with what was asked for",
+        "2 questions, each with the expected words",
     ]
 
 
-def lose_a_word(record: WrittenRecord) -> None:
+def lose_a_word(record: EveningRecord) -> None:
     record.turns[6] = replace(record.turns[6], text="That will.")
 
 
-def mistake_the_speaker(record: WrittenRecord) -> None:
+def mistake_the_speaker(record: EveningRecord) -> None:
     record.turns[1] = replace(record.turns[1], speaker_id="1")
 
 
-def skip_a_turn(record: WrittenRecord) -> None:
+def skip_a_turn(record: EveningRecord) -> None:
     record.turns[6] = replace(record.turns[6], seq=9)
 
 
-def answer_with_something_else(record: WrittenRecord) -> None:
+def answer_with_something_else(record: EveningRecord) -> None:
     record.replies[0] = replace(FIRST, text="I do not know.")
 
 
-def answer_nothing(record: WrittenRecord) -> None:
+def answer_nothing(record: EveningRecord) -> None:
     del record.replies[0]
 
 
-def answer_talk_between_people(record: WrittenRecord) -> None:
-    record.replies.insert(0, ReplySpoken("How nice.", 12.0, 13.0, answer_to=0))
+def answer_talk_between_people(record: EveningRecord) -> None:
+    record.replies.insert(0, ObservedReply("How nice.", 12.0, 13.0, answer_to=0))
 
 
-def answer_twice(record: WrittenRecord) -> None:
+def answer_twice(record: EveningRecord) -> None:
     record.replies.append(replace(FIRST, first_audio_at=40.0))
 
 
-def speak_on(record: WrittenRecord) -> None:
+def speak_on(record: EveningRecord) -> None:
     record.replies[1] = replace(SECOND, text="On the lake.", interrupted=False)
 
 
-def leave_a_turn_out(record: WrittenRecord) -> None:
-    record.contexts[1] = ContextBuilt((part("summary", 0, 1), part("current", 3, 3)), 3)
+def leave_a_turn_out(record: EveningRecord) -> None:
+    record.prompts[1] = ObservedPrompt((part("summary", 0, 1), part("current", 3, 3)), 3)
 
 
-def count_a_quote_as_a_turn(record: WrittenRecord) -> None:
-    record.contexts[1] = ContextBuilt((part("summary", 0, 1), part("recall", 2, 2), part("current", 3, 3)), 3)
+def count_a_quote_as_a_turn(record: EveningRecord) -> None:
+    record.prompts[1] = ObservedPrompt((part("summary", 0, 1), part("recall", 2, 2), part("current", 3, 3)), 3)
 
 
-def send_too_much(record: WrittenRecord) -> None:
-    record.contexts[0] = ContextBuilt((part("turn", 0, 0, tokens=151), part("current", 1, 1, tokens=0)), 1)
+def send_too_much(record: EveningRecord) -> None:
+    record.prompts[0] = ObservedPrompt((part("turn", 0, 0, tokens=151), part("current", 1, 1, tokens=0)), 1)
 
 
-def leave_a_gap(record: WrittenRecord) -> None:
-    record.folds[1] = replace(record.folds[1], old_cursor=11)
+def leave_a_gap(record: EveningRecord) -> None:
+    record.compactions[1] = replace(record.compactions[1], old_cursor=11)
 
 
-def begin_late(record: WrittenRecord) -> None:
-    record.folds = record.folds[1:]
+def begin_late(record: EveningRecord) -> None:
+    record.compactions = record.compactions[1:]
 
 
 @pytest.mark.parametrize(
@@ -173,12 +178,12 @@ def begin_late(record: WrittenRecord) -> None:
         (send_too_much, "prompt_tokens"),
         (leave_a_gap, "compaction"),
         (begin_late, "compaction"),
-        (lambda record: record.take(Problem("disk_full", "no room")), "nothing_raised"),
-        (lambda record: record.take(CompactionFailed("no room", 10)), "nothing_raised"),
+        (lambda record: record.observe(LoggedProblem("disk_full", "no room")), "nothing_raised"),
+        (lambda record: record.observe(ObservedCompactionFailure("no room", 10)), "nothing_raised"),
         (lambda record: record.failed_waits.append("waited in vain"), "wait"),
     ],
 )
-def test_each_promise_can_be_broken(spoil: Callable[[WrittenRecord], None], promise: str) -> None:
+def test_each_promise_can_be_broken(spoil: Callable[[EveningRecord], None], promise: str) -> None:
     """By the one thing that it is about, and by nothing else."""
     record = good()
     spoil(record)
@@ -197,7 +202,7 @@ def test_an_evening_that_ended_early_is_told() -> None:
 def test_what_was_dropped_is_counted() -> None:
     """And how the bot left is kept."""
     record = good()
-    record.take(UtteranceHeard("u2", 1, "", 0.0, 1.0, 1.5, "too_quiet"))
-    record.take(RoomLeft("s", 90.0, "left"))
+    record.observe(ObservedUtterance("u2", 1, "", 0.0, 1.0, 1.5, "too_quiet"))
+    record.observe(RoomLeft("s", 90.0, "left"))
     assert judged(record).dropped == {"too_quiet": 1}
     assert record.left == "left"

@@ -14,22 +14,22 @@ from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,
     ExpectationResult,
+    LatencyPercentiles,
     LatencyReport,
-    Report,
-    Spread,
+    RehearsalReport,
     UtteranceReport,
+    latency_percentiles,
     percentile,
-    spread,
 )
-from rehearsal.runner.observation import ContextPart
+from rehearsal.runner.observations import ObservedPromptPart
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def example() -> Report:
+def example() -> RehearsalReport:
     """Return a report with one of each."""
-    return Report(
+    return RehearsalReport(
         passed=False,
         scenario="A test",
         started="2026-11-01T20:00:00+00:00",
@@ -40,8 +40,10 @@ def example() -> Report:
         packets={"received": 9, "lost": 1, "concealed": 1, "dave_failures": 0},
         compactions=(CompactionReport(0, 10, 9, 420, 12.5),),
         summary="Mira wants to go to Ithaca.",
-        bot_turns=(BotTurnReport("Ithaca.", "ithaca", payload=(ContextPart("system", "summary", "Ithaca", 3, 0, 9),)),),
-        latency=LatencyReport(Spread(512.3, 512.3, 1), Spread(None, None)),
+        bot_turns=(
+            BotTurnReport("Ithaca.", "ithaca", payload=(ObservedPromptPart("system", "summary", "Ithaca", 3, 0, 9),)),
+        ),
+        latency=LatencyReport(LatencyPercentiles(512.3, 512.3, 1), LatencyPercentiles(None, None)),
     )
 
 
@@ -89,5 +91,5 @@ def test_a_percentile_was_measured_and_covers_its_share(values: list[float], sha
 
 def test_spread_leaves_out_what_was_not_measured() -> None:
     """None is no zero."""
-    assert spread([None, 100.04, None, 300.0]) == Spread(100.0, 300.0, 2)
-    assert spread([None]) == Spread(None, None, 0)
+    assert latency_percentiles([None, 100.04, None, 300.0]) == LatencyPercentiles(100.0, 300.0, 2)
+    assert latency_percentiles([None]) == LatencyPercentiles(None, None, 0)

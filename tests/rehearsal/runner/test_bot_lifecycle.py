@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.errors import StageError
-from rehearsal.runner.audience import NoAudience
-from rehearsal.runner.bot_lifecycle import KILL_TIMEOUT_S, STOP_TIMEOUT_S, BotLife
-from rehearsal.runner.observation import CompanionCrashed, Environment, Problem, ReplySpoken, Reporter, UtteranceHeard
-from rehearsal.runner.record import Record
+from rehearsal.errors import RunError
+from rehearsal.runner.bot_lifecycle import KILL_TIMEOUT_S, STOP_TIMEOUT_S, BotLifecycle
+from rehearsal.runner.observations import (
+    BotCrashed,
+    LoggedProblem,
+    ObservationCallback,
+    ObservedReply,
+    ObservedUtterance,
+)
+from rehearsal.runner.ports import BotSetup, RunObserver
+from rehearsal.runner.record import RunRecord
 from rehearsal.script.scenario import HistoryTurn
-from tests.rehearsal.simulated import JONAS, SimulatedVenue, scenario
+from tests.rehearsal.simulated import JONAS, SimulatedEnvironment, scenario
 from tests.rehearsal.virtual_time import run_virtually
 
 if TYPE_CHECKING:
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Bot:
-    """A companion that does what it is told."""
+    """A bot that does what the test tells it."""
 
     def __init__(
         self,
@@ -29,14 +35,14 @@ class Bot:
         stop: Callable[[], Awaitable[None]] | None = None,
         kill: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.environments: list[Environment] = []
+        self.setups: list[BotSetup] = []
         self.killed = 0
-        self.report: Reporter = lambda _: None
+        self.report: ObservationCallback = lambda _: None
         self._stop = stop
         self._kill = kill
 
-    async def start(self, environment: Environment, report: Reporter) -> None:
-        self.environments.append(environment)
+    async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
+        self.setups.append(setup)
         self.report = report
 
     async def stop(self) -> None:
@@ -49,16 +55,16 @@ class Bot:
             await self._kill()
 
 
-class Watching(NoAudience):
+class RecordingObserver(RunObserver):
     """Notes what it was told."""
 
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
 
-    def heard(self, at_s: float, speaker: str, utterance: UtteranceHeard, latency_ms: float) -> None:
+    def heard(self, at_s: float, speaker: str, utterance: ObservedUtterance, latency_ms: float) -> None:
         self.told.append(("heard", speaker, round(latency_ms)))
 
-    def replied(self, at_s: float, reply: ReplySpoken, latency_ms: float | None) -> None:
+    def replied(self, at_s: float, reply: ObservedReply, latency_ms: float | None) -> None:
         self.told.append(("replied", None if latency_ms is None else round(latency_ms)))
 
     def happened(self, at_s: float, text: str) -> None:
@@ -68,47 +74,47 @@ class Watching(NoAudience):
         self.told.append(("troubled", text))
 
 
-def lived(bot: Bot, scene: Callable[[BotLife, Record], Awaitable[None]]) -> tuple[Record, Watching]:
+def lived(bot: Bot, scene: Callable[[BotLifecycle, RunRecord], Awaitable[None]]) -> tuple[RunRecord, RecordingObserver]:
     """Play a scene of one bot's life."""
-    record, watching = Record(), Watching()
+    record, observer = RunRecord(), RecordingObserver()
     made = scenario(history=(HistoryTurn(speaker="jonas", text="old", at=-60.0),))
 
     async def run() -> None:
-        await scene(BotLife(made, SimulatedVenue(), bot, record, watching), record)
+        await scene(BotLifecycle(made, SimulatedEnvironment(), bot, record, observer), record)
 
     run_virtually(run())
-    return record, watching
+    return record, observer
 
 
 def test_history_is_given_once_with_real_times_and_names() -> None:
     """A restart goes on with what was stored."""
     bot = Bot()
 
-    async def scene(life: BotLife, _: Record) -> None:
+    async def scene(life: BotLifecycle, _: RunRecord) -> None:
         await life.start()
         await life.kill()
         await life.restart()
 
     lived(bot, scene)
-    first, second = bot.environments
+    first, second = bot.setups
     (turn,) = first.history
     assert (turn.speaker_id, turn.speaker, turn.text, turn.kind) == (str(JONAS.id), "Jonas", "old", "speech")
     assert turn.at_epoch_s > 1_700_000_000
-    assert (second.history, second.token, bot.killed) == ((), first.token, 1)
+    assert (second.history, second.discord.token, bot.killed) == ((), first.discord.token, 1)
 
 
 def test_a_crash_is_raised_to_whoever_watches_but_not_after_a_kill() -> None:
     """A bot that was killed has not crashed."""
     bot = Bot()
 
-    async def scene(life: BotLife, record: Record) -> None:
+    async def scene(life: BotLifecycle, record: RunRecord) -> None:
         await life.start()
         await life.kill()
-        bot.report(CompanionCrashed("killed"))
+        bot.report(BotCrashed("killed"))
         assert record.crash is None
         await life.restart()
-        asyncio.get_running_loop().call_later(5.0, bot.report, CompanionCrashed("out of memory"))
-        with pytest.raises(StageError, match="out of memory"):
+        asyncio.get_running_loop().call_later(5.0, bot.report, BotCrashed("out of memory"))
+        with pytest.raises(RunError, match="out of memory"):
             await life.watch()
 
     lived(bot, scene)
@@ -118,7 +124,7 @@ def test_a_bot_that_will_not_end_is_killed() -> None:
     """After the bound, and the report says so."""
     bot = Bot(stop=lambda: asyncio.sleep(STOP_TIMEOUT_S * 9))
 
-    async def scene(life: BotLife, _: Record) -> None:
+    async def scene(life: BotLifecycle, _: RunRecord) -> None:
         await life.start()
         await life.stop()
 
@@ -131,7 +137,7 @@ def test_a_bot_that_cannot_even_be_killed_is_told() -> None:
     """Every wait has its bound."""
     bot = Bot(kill=lambda: asyncio.sleep(KILL_TIMEOUT_S * 9))
 
-    async def scene(life: BotLife, _: Record) -> None:
+    async def scene(life: BotLifecycle, _: RunRecord) -> None:
         await life.start()
         await life.kill()
 
@@ -145,31 +151,31 @@ def test_a_bot_that_fails_at_its_end_costs_no_report() -> None:
     async def fail() -> None:
         raise RuntimeError("disk full")
 
-    async def scene(life: BotLife, _: Record) -> None:
+    async def scene(life: BotLifecycle, _: RunRecord) -> None:
         await life.start()
         await life.stop()
 
     record, _ = lived(Bot(stop=fail), scene)
-    assert record.problems == [Problem("bot_stop_failed", "RuntimeError: disk full")]
+    assert record.problems == [LoggedProblem("bot_stop_failed", "RuntimeError: disk full")]
 
 
 def test_the_audience_hears_who_and_how_late() -> None:
     """Names instead of ids; a reply counts from the end of what it answers."""
     bot = Bot()
 
-    async def scene(life: BotLife, _: Record) -> None:
+    async def scene(life: BotLifecycle, _: RunRecord) -> None:
         await life.start()
-        bot.report(ReplySpoken("early", 5.0, 6.0))
-        bot.report(UtteranceHeard("u1", JONAS.id, "one", 7.0, 8.0, 8.4))
-        bot.report(UtteranceHeard("u2", 999, "two", 8.0, 9.0, 9.3))
-        bot.report(ReplySpoken("late", 10.0, 11.0, utterance_id="u1"))
-        bot.report(ReplySpoken("later", 12.0, 13.0))
-        bot.report(ReplySpoken("by the way", 20.0, 21.0, unasked=True))
-        bot.report(Problem("slow", "model", level="warning"))
-        bot.report(Problem("broken", "model"))
+        bot.report(ObservedReply("early", 5.0, 6.0))
+        bot.report(ObservedUtterance("u1", JONAS.id, "one", 7.0, 8.0, 8.4))
+        bot.report(ObservedUtterance("u2", 999, "two", 8.0, 9.0, 9.3))
+        bot.report(ObservedReply("late", 10.0, 11.0, utterance_id="u1"))
+        bot.report(ObservedReply("later", 12.0, 13.0))
+        bot.report(ObservedReply("by the way", 20.0, 21.0, unasked=True))
+        bot.report(LoggedProblem("slow", "model", level="warning"))
+        bot.report(LoggedProblem("broken", "model"))
 
-    _, watching = lived(bot, scene)
-    assert watching.told == [
+    _, observer = lived(bot, scene)
+    assert observer.told == [
         ("replied", None),
         ("heard", "Jonas", 400),
         ("heard", "999", 300),

@@ -11,11 +11,12 @@ import pytest
 from pydantic import ValidationError
 
 from bot.settings import LlmSettings
-from rehearsal.errors import StageError
-from rehearsal.runner.backstage import NobodyBackstage, ServersSeen, ToolUse
-from rehearsal.runner.local_servers import Minds, open_local_backstage, tools_told
-from rehearsal.script.scenario import Conduct
-from rehearsal.script.servers import ServersSpec
+from rehearsal.errors import RunError
+from rehearsal.runner.local_servers import ServerModels, open_local_servers, tool_results
+from rehearsal.runner.observations import ObservedToolCall, ServerObservations
+from rehearsal.runner.ports import NoScenarioServers
+from rehearsal.script.scenario import ServerStep
+from rehearsal.script.server_specs import ServersSpec
 from tests.rehearsal.people.sounds import tone
 from tests.rehearsal.servers.realtime_client import FakeMind
 
@@ -50,12 +51,12 @@ async def _mind() -> AsyncIterator[Engines]:
     yield FakeMind().engines()
 
 
-MINDS = Minds(voice=_voice, realtime=_mind)
+MODELS = ServerModels(voice=_voice, realtime=_mind)
 
 
-def conduct(server: str, how: str, **more: Any) -> Conduct:
+def behaviour(server: str, how: str, **more: Any) -> ServerStep:
     """Return the step."""
-    return Conduct.model_validate({"server": server, "conduct": how, **more})
+    return ServerStep.model_validate({"server": server, "conduct": how, **more})
 
 
 async def posted(url: str, body: dict[str, Any]) -> tuple[int, str]:
@@ -67,11 +68,11 @@ async def posted(url: str, body: dict[str, Any]) -> tuple[int, str]:
 @pytest.mark.asyncio
 async def test_without_servers_the_operators_configuration_holds() -> None:
     """No setting is touched, and nobody can be told anything."""
-    async with open_local_backstage(ServersSpec(), MINDS) as backstage:
-        assert backstage.settings == {}
-        assert backstage.seen == ServersSeen() == NobodyBackstage().seen
-        with pytest.raises(StageError, match="no model server"):
-            await backstage.conduct(conduct("model", "stall"))
+    async with open_local_servers(ServersSpec(), MODELS) as servers:
+        assert servers.settings == {}
+        assert servers.observed == ServerObservations() == NoScenarioServers().observed
+        with pytest.raises(RunError, match="no model server"):
+            await servers.set_behaviour(behaviour("model", "stall"))
 
 
 def test_a_model_behind_another_needs_that_one() -> None:
@@ -83,28 +84,28 @@ def test_a_model_behind_another_needs_that_one() -> None:
 @pytest.mark.asyncio
 async def test_the_bot_is_pointed_at_what_there_is() -> None:
     """Addresses and names; each server behaves as the step says from then on."""
-    async with open_local_backstage(ServersSpec.model_validate(ALL), MINDS) as backstage:
-        settings = backstage.settings
+    async with open_local_servers(ServersSpec.model_validate(ALL), MODELS) as servers:
+        settings = servers.settings
         assert settings["realtime.enabled"] is True
         assert str(settings["realtime.base_url"]).startswith("http://127.0.0.1:")
         asked = {"messages": [{"role": "user", "content": "Which island?"}]}
         status, answer = await posted(f"{settings['llm.base_url']}/chat/completions", asked)
         assert (status, json.loads(answer)["choices"][0]["message"]["content"]) == (200, "Ithaca.")
-        await backstage.conduct(conduct("model", "broken", first_token_s=1.0))
+        await servers.set_behaviour(behaviour("model", "broken", first_token_s=1.0))
         assert (await posted(f"{settings['llm.base_url']}/chat/completions", asked))[0] == 500
         (behind,) = LlmSettings.model_validate(
             {"model": settings["llm.model"], "fallback_models": settings["llm.fallback_models"]}
         ).fallbacks()
         assert "I stand in." in (await posted(f"{behind.base_url}/chat/completions", asked))[1]
-        await backstage.conduct(conduct("fallback", "broken"))
+        await servers.set_behaviour(behaviour("fallback", "broken"))
         assert (await posted(f"{behind.base_url}/chat/completions", asked))[0] == 500
         spoken = {"input": "Hello.", "response_format": "pcm"}
         assert (await posted(f"{settings['speaking.base_url']}/audio/speech", spoken))[0] == 200
-        await backstage.conduct(conduct("speech", "broken"))
+        await servers.set_behaviour(behaviour("speech", "broken"))
         assert (await posted(f"{settings['speaking.base_url']}/audio/speech", spoken))[0] == 500
-        await backstage.conduct(conduct("realtime", "expire"))
-        await backstage.conduct(conduct("realtime", "wrong_key"))
-        assert backstage.seen == ServersSeen()
+        await servers.set_behaviour(behaviour("realtime", "expire"))
+        await servers.set_behaviour(behaviour("realtime", "wrong_key"))
+        assert servers.observed == ServerObservations()
 
 
 def test_tools_are_told_by_the_name_of_their_call() -> None:
@@ -115,4 +116,4 @@ def test_tools_are_told_by_the_name_of_their_call() -> None:
         {"role": "assistant", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": "a red lantern"},
     )
-    assert tools_told(messages) == [ToolUse("memory_search", "a red lantern")]
+    assert tool_results(messages) == [ObservedToolCall("memory_search", "a red lantern")]

@@ -1,4 +1,4 @@
-"""The stage keeps the scenario's moments, bounds every wait, and reports whatever happens."""
+"""The runner keeps the scenario's times, bounds every wait, and reports whatever happens."""
 
 from __future__ import annotations
 
@@ -12,41 +12,48 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rehearsal.errors import RehearsalError
-from rehearsal.runner.backstage import ServersSeen
-from rehearsal.runner.observation import (
-    CompactionLanded,
-    CompanionCrashed,
-    Problem,
-    UtteranceHeard,
+from rehearsal.rehearse import rehearse
+from rehearsal.runner.observations import (
+    BotCrashed,
+    LoggedProblem,
+    ObservedCompaction,
+    ObservedUtterance,
+    ServerObservations,
 )
-from rehearsal.runner.play import play
-from tests.rehearsal.simulated import SimulatedCompanion, SimulatedEar, SimulatedVenue, say, scenario
+from rehearsal.runner.play import StepTiming
+from tests.rehearsal.simulated import SimulatedBot, SimulatedEnvironment, SimulatedRecogniser, say, scenario
 from tests.rehearsal.virtual_time import run_virtually
 
 if TYPE_CHECKING:
-    from rehearsal.report.report import Report
-    from rehearsal.script.scenario import Conduct, Scenario
+    from rehearsal.report.report import RehearsalReport
+    from rehearsal.script.scenario import Scenario, ServerStep
 
 
 def played(
-    made: Scenario, *, react: Any = None, prepare: Any = None, ear: Any = None, backstage: Any = None
-) -> tuple[Report, SimulatedVenue]:
-    """Play `made` in virtual time. `prepare(bot)` runs before the curtain."""
-    venue = SimulatedVenue()
-    bot = SimulatedCompanion(made, venue, **({"react": react} if react else {}))
+    made: Scenario, *, react: Any = None, prepare: Any = None, recogniser: Any = None, servers: Any = None
+) -> tuple[RehearsalReport, SimulatedEnvironment]:
+    """Play `made` in virtual time. `prepare(bot)` runs before the start."""
+    environment = SimulatedEnvironment()
+    bot = SimulatedBot(made, environment, **({"react": react} if react else {}))
     if prepare:
         prepare(bot)
-    work = play(made, companion=bot, recogniser=ear or SimulatedEar(), open_venue=venue.opener(), backstage=backstage)
-    return run_virtually(work), venue
+    work = rehearse(
+        made,
+        bot=bot,
+        recogniser=recogniser or SimulatedRecogniser(),
+        open_environment=environment.opener(),
+        servers=servers,
+    )
+    return run_virtually(work), environment
 
 
-def moments(venue: SimulatedVenue, text: str) -> list[float]:
-    """Return when the stage did this, in seconds since it set the scene."""
-    return [at for at, what in venue.log if what == text]
+def moments(environment: SimulatedEnvironment, text: str) -> list[float]:
+    """Return when the runner did this, in seconds since the start."""
+    return [at for at, what in environment.log if what == text]
 
 
-def failed(report: Report) -> dict[str, str]:
-    """Return the promises that were broken."""
+def failed(report: RehearsalReport) -> dict[str, str]:
+    """Return the expectations that were not met."""
     return {one.name: one.detail for one in report.expectations if not one.passed}
 
 
@@ -91,23 +98,23 @@ def test_a_conversation_passes_from_join_to_the_heard_answer() -> None:
 def test_a_step_follows_the_one_before_it() -> None:
     """The gap counts from the end; 0.6 s when nothing is written."""
     made = scenario(say("mira", "one", seconds=2.0), say("jonas", "two"), say("mira", "three", seconds=1.0, gap_s=1.5))
-    _, venue = played(made)
-    assert moments(venue, "11 speaks") == [0.6, 0.6 + 2.0 + 0.6 + 2.0 + 1.5]
-    assert moments(venue, "12 speaks") == [0.6 + 2.0 + 0.6]
+    _, environment = played(made)
+    assert moments(environment, "11 speaks") == [0.6, 0.6 + 2.0 + 0.6 + 2.0 + 1.5]
+    assert moments(environment, "12 speaks") == [0.6 + 2.0 + 0.6]
 
 
 def test_overlap_counts_back_from_the_promised_end() -> None:
     """Jonas starts while Mira still speaks."""
     made = scenario(say("mira", "a long story", seconds=4.0), say("jonas", "wait", overlap_s=1.0))
-    _, venue = played(made)
-    assert moments(venue, "12 speaks") == [pytest.approx(0.6 + 4.0 - 1.0)]
+    _, environment = played(made)
+    assert moments(environment, "12 speaks") == [pytest.approx(0.6 + 4.0 - 1.0)]
 
 
 def test_a_fixed_moment_waits_for_nobody() -> None:
     """`at` counts from the live start, whatever came before it in the file."""
     made = scenario(say("mira", "a long story", seconds=9.0), say("jonas", "now", at=3.0))
-    _, venue = played(made)
-    assert moments(venue, "12 speaks") == [3.0]
+    _, environment = played(made)
+    assert moments(environment, "12 speaks") == [3.0]
 
 
 def test_after_names_a_step_or_the_reply() -> None:
@@ -117,34 +124,34 @@ def test_after_names_a_step_or_the_reply() -> None:
         say("jonas", "thanks", seconds=1.0, after="reply", gap_s=0.0),
         say("jonas", "aside", seconds=1.5, after="ask", gap_s=0.1),
     )
-    _, venue = played(made)
+    _, environment = played(made)
     end = 0.6 + 2.0
-    spoken = moments(venue, "12 speaks")
+    spoken = moments(environment, "12 speaks")
     assert spoken == [pytest.approx(end + 0.1), pytest.approx(end + 0.5 + 0.8 + 2.0)]
 
 
 def test_one_person_says_one_thing_at_a_time() -> None:
     """A second line of the same person waits for the first to be over."""
     made = scenario(say("mira", "first", seconds=3.0, at=1.0), say("mira", "second", seconds=1.0, at=2.0))
-    report, venue = played(made)
-    assert moments(venue, "11 speaks") == [1.0, 4.0]
+    report, environment = played(made)
+    assert moments(environment, "11 speaks") == [1.0, 4.0]
     assert all(row.heard_as for row in report.utterances)
 
 
 def test_waiting_in_vain_is_a_broken_promise_and_the_run_goes_on() -> None:
     """A reply that never comes costs its timeout, not the report."""
     made = scenario(say("mira", "hello"), {"wait_for": "reply", "timeout_s": 4.0}, say("jonas", "nobody home"))
-    report, venue = played(made)
+    report, environment = played(made)
     assert failed(report) == {"wait": "step 3: the bot did not speak within 4 s"}
-    assert moments(venue, "12 speaks") == [pytest.approx(0.6 + 2.0 + 4.0 + 0.6)]
+    assert moments(environment, "12 speaks") == [pytest.approx(0.6 + 2.0 + 4.0 + 0.6)]
 
 
 def test_waiting_for_a_compaction_sees_the_cursor() -> None:
     """A landing below the wanted cursor is not enough."""
 
-    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         old = 0 if heard.text == "one" else 10
-        bot.report(CompactionLanded(old, old + 10, old + 9, 300, 12.0, f"summary {old}"))
+        bot.report(ObservedCompaction(old, old + 10, old + 9, 300, 12.0, f"summary {old}"))
 
     made = scenario(
         say("mira", "one"),
@@ -160,7 +167,7 @@ def test_waiting_for_a_compaction_sees_the_cursor() -> None:
 
 
 def test_people_come_and_go_and_the_network_changes() -> None:
-    """Each of the quiet steps reaches the venue."""
+    """Each of the quiet steps reaches the environment."""
     made = scenario(
         {"who": "ada", "join": True},
         {"network": {"loss": 0.05}},
@@ -169,8 +176,8 @@ def test_people_come_and_go_and_the_network_changes() -> None:
         {"who": "jonas", "leave": True},
         {"who": "mira", "command": "status"},
     )
-    _, venue = played(made)
-    whats = [what for _, what in venue.log]
+    _, environment = played(made)
+    whats = [what for _, what in environment.log]
     for what in (
         "enter 13",
         "network 0.05",
@@ -184,25 +191,31 @@ def test_people_come_and_go_and_the_network_changes() -> None:
 
 
 def test_somebody_shares_their_screen() -> None:
-    """Each picture reaches the venue in its turn; one of which nothing is noted is a broken promise."""
+    """Each picture reaches the environment in its turn; one of which nothing is noted is a broken promise."""
     made = scenario(
         {"who": "mira", "shows": Path("map.jpg")},
         {"who": "mira", "shows": Path("blurred.jpg"), "timeout_s": 4.0},
         {"who": "mira", "stops_sharing": True},
     )
-    report, venue = played(made)
-    assert [what for _, what in venue.log][-3:] == ["11 shows map.jpg", "11 shows blurred.jpg", "11 stops sharing"]
+    report, environment = played(made)
+    assert [what for _, what in environment.log][-3:] == [
+        "11 shows map.jpg",
+        "11 shows blurred.jpg",
+        "11 stops sharing",
+    ]
     assert failed(report) == {"wait": "step 3: the bot noted nothing of blurred.jpg within 4 s"}
 
 
 def test_unheard_speech_and_phantoms_are_named() -> None:
     """What was missed, and what nobody said, both stand in the detail."""
 
-    def prepare(bot: SimulatedCompanion) -> None:
-        bot.venue.deaf.add("can you hear me")
+    def prepare(bot: SimulatedBot) -> None:
+        bot.environment.deaf.add("can you hear me")
 
-    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
-        bot.report(UtteranceHeard("ghost", 13, "thank you for watching", heard.ended_at + 3, heard.ended_at + 4, 0.0))
+    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
+        bot.report(
+            ObservedUtterance("ghost", 13, "thank you for watching", heard.ended_at + 3, heard.ended_at + 4, 0.0)
+        )
 
     made = scenario(say("mira", "can you hear me"), say("jonas", "yes"), expect=ALL_WELL[:2])
     report, _ = played(made, react=react, prepare=prepare)
@@ -215,14 +228,14 @@ def test_unheard_speech_and_phantoms_are_named() -> None:
 def test_a_crash_ends_the_run_with_a_sentence() -> None:
     """The report is written all the same, and says why."""
 
-    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
-        bot.report(CompanionCrashed("its database is gone"))
+    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
+        bot.report(BotCrashed("its database is gone"))
 
     made = scenario(say("mira", "one"), say("mira", "two", gap_s=5.0, seconds=1.0))
-    report, venue = played(made, react=react)
+    report, environment = played(made, react=react)
     assert not report.passed
     assert report.ended_by == "The bot ended in the middle of the run: its database is gone"
-    assert moments(venue, "11 speaks") == [0.6]
+    assert moments(environment, "11 speaks") == [0.6]
     assert len(report.utterances) == 1
 
 
@@ -237,11 +250,11 @@ def test_a_voice_that_fails_ends_the_run_with_a_sentence() -> None:
 def test_a_bot_that_cannot_start_is_an_error_and_is_ended() -> None:
     """There is nothing to report then."""
 
-    def prepare(bot: SimulatedCompanion) -> None:
+    def prepare(bot: SimulatedBot) -> None:
         bot.fail_start = RuntimeError("no recogniser model")
         bots.append(bot)
 
-    bots: list[SimulatedCompanion] = []
+    bots: list[SimulatedBot] = []
     with pytest.raises(RehearsalError, match="The bot could not start: no recogniser model"):
         played(scenario(say("mira", "one")), prepare=prepare)
     assert bots[0].stopped == 1
@@ -250,8 +263,8 @@ def test_a_bot_that_cannot_start_is_an_error_and_is_ended() -> None:
 def test_a_bot_that_does_not_come_ends_the_run() -> None:
     """/join without a room is said in words."""
 
-    def prepare(bot: SimulatedCompanion) -> None:
-        bot.venue.bot = None
+    def prepare(bot: SimulatedBot) -> None:
+        bot.environment.bot = None
 
     report, _ = played(scenario(say("mira", "one")), prepare=prepare)
     assert report.ended_by.startswith("The bot did not come into the voice channel within 30 s of /join.")
@@ -260,14 +273,14 @@ def test_a_bot_that_does_not_come_ends_the_run() -> None:
 def test_kill_and_restart_keep_the_run_and_add_the_counters() -> None:
     """History goes to the first process alone; what a killed process reports late is no crash."""
 
-    def prepare(bot: SimulatedCompanion) -> None:
+    def prepare(bot: SimulatedBot) -> None:
         bots.append(bot)
 
-    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         if heard.text == "one":
-            bot.report(Problem("late", "a warning", level="warning"))
+            bot.report(LoggedProblem("late", "a warning", level="warning"))
 
-    bots: list[SimulatedCompanion] = []
+    bots: list[SimulatedBot] = []
     made = scenario(
         say("mira", "one"),
         {"wait_for": "heard"},
@@ -282,7 +295,7 @@ def test_kill_and_restart_keep_the_run_and_add_the_counters() -> None:
     (bot,) = bots
     assert report.passed, failed(report)
     assert bot.killed == 1
-    first, second = bot.environments
+    first, second = bot.setups
     assert [(turn.speaker_id, turn.speaker, turn.text) for turn in first.history] == [("12", "Jonas", "an old thing")]
     assert second.history == ()
 
@@ -290,7 +303,7 @@ def test_kill_and_restart_keep_the_run_and_add_the_counters() -> None:
 def test_what_nobody_awaited_is_a_problem() -> None:
     """`nothing_raised` means the whole process."""
 
-    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         def explode() -> None:
             raise ValueError("in a callback")
 
@@ -334,15 +347,15 @@ def test_whatever_the_moments_everything_is_said_once_and_nobody_talks_over_them
 
 
 def test_a_server_behaves_differently_from_a_step_on() -> None:
-    """The stage tells the backstage, and remembers when; without such a server the run ends with a sentence."""
+    """The runner passes the step on and notes its time; without such a server the run ends with a sentence."""
 
     class Servers:
-        seen = ServersSeen()
+        observed = ServerObservations()
 
         def __init__(self) -> None:
-            self.told: list[Conduct] = []
+            self.told: list[ServerStep] = []
 
-        async def conduct(self, step: Conduct) -> None:
+        async def set_behaviour(self, step: ServerStep) -> None:
             self.told.append(step)
 
     steps = (
@@ -352,7 +365,7 @@ def test_a_server_behaves_differently_from_a_step_on() -> None:
     )
     silent = {"kind": "silent", "since": "down", "until": "ask"}
     servers = Servers()
-    report, _ = played(scenario(*steps, expect=(silent,)), backstage=servers)
+    report, _ = played(scenario(*steps, expect=(silent,)), servers=servers)
     assert report.passed, failed(report)
     assert [(step.server, step.conduct) for step in servers.told] == [("model", "stall")]
     assert [one.name for one in report.expectations[1:]] == ["answered ask", "silent down"]
@@ -363,7 +376,7 @@ def test_a_server_behaves_differently_from_a_step_on() -> None:
 def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
     """A long answer is told of when it is over, and a slow model takes its time."""
 
-    def react(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         async def answer_late() -> None:
             await asyncio.sleep(6.0)
             bot.answer(heard, "It was Ithaca.")
@@ -374,25 +387,25 @@ def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
     late, _ = played(made, react=react)
     assert [turn.text for turn in late.bot_turns] == ["It was Ithaca."]
 
-    def murmurs(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+    def voice_spans(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         now = asyncio.get_running_loop().time()
-        bot.venue.murmur = (now, now + 9.0)
+        bot.environment.voice_span = (now, now + 9.0)
 
     begun = played(scenario(say("mira", "hello"), settle_s=30.0))[0].duration_s
-    assert 9.0 < played(scenario(say("mira", "hello"), settle_s=30.0), react=murmurs)[0].duration_s - begun < 12.0
+    assert 9.0 < played(scenario(say("mira", "hello"), settle_s=30.0), react=voice_spans)[0].duration_s - begun < 12.0
 
 
 def test_somebody_speaks_when_the_bots_voice_is_heard() -> None:
     """However late it begins; where it never does, the wait is a broken promise and the run goes on."""
 
-    def murmurs(bot: SimulatedCompanion, heard: UtteranceHeard) -> None:
+    def voice_spans(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         now = asyncio.get_running_loop().time()
-        bot.venue.murmur = bot.venue.murmur or (now + 7.0, now + 20.0)
+        bot.environment.voice_span = bot.environment.voice_span or (now + 7.0, now + 20.0)
 
     steps = (say("mira", "Roomtone, hello", seconds=2.0), say("jonas", "wait", after="voice", gap_s=1.5))
-    report, venue = played(scenario(*steps), react=murmurs)
+    report, environment = played(scenario(*steps), react=voice_spans)
     assert report.passed, failed(report)
-    (asked,), (broke_in,) = moments(venue, "11 speaks"), moments(venue, "12 speaks")
+    (asked,), (broke_in,) = moments(environment, "11 speaks"), moments(environment, "12 speaks")
     assert broke_in - asked == pytest.approx(2.0 + 0.5 + 7.0 + 1.5, abs=0.1)
     silent, _ = played(scenario(*steps), react=lambda bot, heard: None)
     assert failed(silent) == {"wait": "step 3: nobody heard the bot's voice within 30 s"}
@@ -408,7 +421,35 @@ def test_an_ear_that_fails_costs_one_answer_not_the_report() -> None:
             {"kind": "answer", "to": "ask", "any_of": ["Ithaca"], "heard": False},
         ),
     )
-    report, _ = played(made, ear=SimulatedEar(error=RuntimeError("model gone")))
+    report, _ = played(made, recogniser=SimulatedRecogniser(error=RuntimeError("model gone")))
     assert report.bot_turns[0].heard_by_others == ""
     assert [one.passed for one in report.expectations[-2:]] == [False, True]
     assert any("model gone" in problem for problem in report.problems)
+
+
+def test_the_expected_end_is_known_before_the_end() -> None:
+    """Overlapping needs the expected end; following needs the end."""
+
+    async def scene() -> tuple[float, float, float]:
+        timing, loop = StepTiming(), asyncio.get_running_loop()
+        began = loop.time()
+        loop.call_later(1.0, timing.start, began + 5.0)
+        loop.call_later(6.0, timing.end, began + 6.0)
+        expected = await timing.expected_end() - began
+        at = loop.time() - began
+        await timing.wait_until_over()
+        return expected, at, loop.time() - began
+
+    assert run_virtually(scene()) == (5.0, 1.0, 6.0)
+
+
+def test_an_end_without_a_start_is_its_own_expected_end() -> None:
+    """Steps without speech only end."""
+
+    async def scene() -> float:
+        timing = StepTiming()
+        timing.end(7.0)
+        await timing.wait_until_over()
+        return await timing.expected_end()
+
+    assert run_virtually(scene()) == 7.0

@@ -10,7 +10,7 @@ import pytest
 
 from rehearsal.people.clip import Clip
 from rehearsal.scenarios.make_audio import HERE, SCENARIOS, lines_of
-from rehearsal.script.scenario import AFTER_REPLY, Scenario, WaitFor
+from rehearsal.script.scenario import AFTER_REPLY, Scenario, WaitStep
 from rehearsal.script.scenario_file import load_scenario
 
 # COMPACTION.md: the first batch is the turns 0..9, and it is due at the 61st turn.
@@ -114,7 +114,7 @@ def test_the_question_shares_its_words_with_the_fact() -> None:
 def test_the_compaction_has_landed_before_the_last_question() -> None:
     """The scenario waits for it, so that a slow machine tests the same thing."""
     steps = loaded("evening").steps
-    waits = [index for index, step in enumerate(steps) if isinstance(step, WaitFor) and step.new_cursor == FIRST_BATCH]
+    waits = [index for index, step in enumerate(steps) if isinstance(step, WaitStep) and step.new_cursor == FIRST_BATCH]
     asks = [index for index, step in enumerate(steps) if step.id == "ask-town"]
     assert waits[0] < asks[0]
 
@@ -124,7 +124,7 @@ def test_every_question_to_the_bot_waits_for_its_answer() -> None:
     steps = loaded("evening").steps
     for step, following in itertools.pairwise(steps):
         if step.id.startswith("ask-"):
-            assert isinstance(following, WaitFor)
+            assert isinstance(following, WaitStep)
             assert following.wait_for == AFTER_REPLY
 
 

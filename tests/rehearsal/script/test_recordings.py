@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rehearsal.errors import ScenarioError
-from rehearsal.runner.play import play
-from rehearsal.script.recordings import JOIN_ID, speech_scenario
-from rehearsal.script.scenario import HistoryTurn, PersonSpec, Say, Scenario
-from tests.rehearsal.simulated import SimulatedCompanion, SimulatedEar, SimulatedVenue
+from rehearsal.rehearse import rehearse
+from rehearsal.script.recordings import JOIN_ID, scenario_from_recordings
+from rehearsal.script.scenario import HistoryTurn, PersonSpec, SayStep, Scenario
+from tests.rehearsal.simulated import SimulatedBot, SimulatedEnvironment, SimulatedRecogniser
 from tests.rehearsal.virtual_time import run_virtually
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ def mistakes(folder: Path, content: Any) -> str:
     if content is not None:
         (folder / "manifest.json").write_text(content if isinstance(content, str) else json.dumps(content))
     with pytest.raises(ScenarioError) as caught:
-        speech_scenario(folder)
+        scenario_from_recordings(folder)
     return str(caught.value)
 
 
 def test_every_recording_is_said_by_its_speaker(tmp_path: Path) -> None:
     """All of them, with their text, and promises about them."""
-    made = speech_scenario(recordings(tmp_path, ("anna", 2), ("anna", 3), ("ben", 4)))
+    made = scenario_from_recordings(recordings(tmp_path, ("anna", 2), ("anna", 3), ("ben", 4)))
     assert {(say.who, say.say) for say in made.says} == {("anna", "text 0"), ("anna", "text 1"), ("ben", "text 2")}
     assert [person.name for person in made.people] == ["anna", "ben"]
     assert {one.kind for one in made.expect} >= {"every_utterance_heard_once", "attributed", "max_wer"}
@@ -54,8 +54,8 @@ def test_every_recording_is_said_by_its_speaker(tmp_path: Path) -> None:
 def test_speakers_are_interleaved_and_a_limit_keeps_them_all(tmp_path: Path) -> None:
     """The first of each speaker comes before anybody's second."""
     folder = recordings(tmp_path, ("a", 2), ("a", 2), ("a", 2), ("b", 2), ("b", 2))
-    assert [say.who for say in speech_scenario(folder, lanes=1).says] == ["a", "b", "a", "b", "a"]
-    assert sorted(say.who for say in speech_scenario(folder, limit=3).says) == ["a", "a", "b"]
+    assert [say.who for say in scenario_from_recordings(folder, lanes=1).says] == ["a", "b", "a", "b", "a"]
+    assert sorted(say.who for say in scenario_from_recordings(folder, limit=3).says) == ["a", "a", "b"]
 
 
 def test_the_base_scenario_keeps_its_room_and_history(tmp_path: Path) -> None:
@@ -67,9 +67,9 @@ def test_the_base_scenario_keeps_its_room_and_history(tmp_path: Path) -> None:
         settings={"a.b": 1},
         people=(mira,),
         history=(HistoryTurn(speaker="mira", text="old", at=-5.0),),
-        steps=(Say(who="mira", say="x", audio=tmp_path),),
+        steps=(SayStep(who="mira", say="x", audio=tmp_path),),
     )
-    made = speech_scenario(recordings(tmp_path, ("Mira", 2), ("zoe", 2)), base=base)
+    made = scenario_from_recordings(recordings(tmp_path, ("Mira", 2), ("zoe", 2)), base=base)
     assert [(person.name, person.id) for person in made.people] == [("Mira", 500), ("zoe", 501)]
     assert (made.guild, made.settings, len(made.history)) == ("The Kitchen", {"a.b": 1}, 1)
 
@@ -83,7 +83,7 @@ def test_nobody_talks_over_themselves_and_lanes_bound_the_noise(
     tmp_path: Path, entries: list[tuple[str, int]], lanes: int
 ) -> None:
     """However the manifest looks: each chain follows itself, one speaker is in one chain."""
-    made = speech_scenario(recordings(tmp_path, *entries), lanes=lanes)
+    made = scenario_from_recordings(recordings(tmp_path, *entries), lanes=lanes)
     known = {JOIN_ID}
     lane_of: dict[str, set[str]] = {}
     for say in made.says:
@@ -97,10 +97,12 @@ def test_nobody_talks_over_themselves_and_lanes_bound_the_noise(
 
 def test_three_lanes_take_a_third_of_the_time(tmp_path: Path) -> None:
     """Played on the stage: everything is heard, and the clock says how long it took."""
-    made = speech_scenario(recordings(tmp_path, *((name, 5) for name in "abcdef" * 2)))
-    venue = SimulatedVenue()
-    bot = SimulatedCompanion(made, venue)
-    report = run_virtually(play(made, companion=bot, recogniser=SimulatedEar(), open_venue=venue.opener()))
+    made = scenario_from_recordings(recordings(tmp_path, *((name, 5) for name in "abcdef" * 2)))
+    environment = SimulatedEnvironment()
+    bot = SimulatedBot(made, environment)
+    report = run_virtually(
+        rehearse(made, bot=bot, recogniser=SimulatedRecogniser(), open_environment=environment.opener())
+    )
     assert report.passed, report.expectations
     assert len(report.utterances) == 12
     assert report.duration_s < 12 * 5 / 3 + 15

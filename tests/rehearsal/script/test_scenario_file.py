@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 
 from rehearsal.errors import ScenarioError
-from rehearsal.script.expectations import KINDS
+from rehearsal.script.expectations import EXPECTATION_KINDS
 from rehearsal.script.scenario import (
     FIRST_PERSON_ID,
     STEP_KINDS,
-    Bot,
-    Command,
-    Conduct,
-    Fault,
-    Join,
-    Leave,
-    Say,
-    SetNetwork,
-    WaitFor,
+    BotStep,
+    CommandStep,
+    FaultStep,
+    JoinStep,
+    LeaveStep,
+    NetworkStep,
+    SayStep,
+    ServerStep,
+    WaitStep,
 )
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario, scenario_path
-from rehearsal.script.servers import CONDUCTS
+from rehearsal.script.server_specs import SERVER_BEHAVIOURS
 
 GOOD = """
 title = "A test"
@@ -129,7 +129,17 @@ def mistakes(path: Path) -> str:
 def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
     """Steps get their kinds, people their ids, paths become absolute."""
     read = load_scenario(written(tmp_path))
-    assert [type(step) for step in read.steps] == [Command, Say, WaitFor, Join, Leave, SetNetwork, Fault, Conduct, Bot]
+    assert [type(step) for step in read.steps] == [
+        CommandStep,
+        SayStep,
+        WaitStep,
+        JoinStep,
+        LeaveStep,
+        NetworkStep,
+        FaultStep,
+        ServerStep,
+        BotStep,
+    ]
     assert [(one.key, one.name, one.id) for one in read.people] == [
         ("mira", "Mira", FIRST_PERSON_ID),
         ("jonas", "Jonas", 77),
@@ -150,14 +160,14 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         ('title = "A test"', "", ["`title` is missing"]),
         ('title = "A test"', "title = ", ["it is not TOML"]),
         ("loss = 0.05", "loss = 7", ["network.loss: 7 must be at most 1"]),
-        ("loss = 0.05", "lost = 0.05", ["`lost` is not a key that exists here"]),
-        ('name = "Mira"', 'nme = "Mira"', ["people.mira.nme: `nme` is not a key"]),
+        ("loss = 0.05", "lost = 0.05", ["there is no key `lost` here"]),
+        ('name = "Mira"', 'nme = "Mira"', ["people.mira.nme: there is no key `nme` here"]),
         ("id = 77", f"id = {FIRST_PERSON_ID}", ["is already the id of mira"]),
         ("id = 77", 'name = "mira"', ["is already the name of mira"]),
         ('audio = "one.ogg"', 'audio = "two.ogg"', ['steps number 2.audio: there is no file "two.ogg"']),
         ('audio = "one.ogg"', "", ["steps number 2.audio: `audio` is missing"]),
         ('command = "join"', 'command = "join"\nsay = "x"', ["it has say and command at once"]),
-        ('wait_for = "reply"', "", ["steps number 3: it says nothing that happens"]),
+        ('wait_for = "reply"', "", ["steps number 3: it does not say what happens"]),
         ('wait_for = "reply"', 'wait_for = "rain"', ['"rain" is not one of']),
         ('wait_for = "reply"', 'wait_for = "reply"\nnew_cursor = 10', ["`new_cursor` belongs to"]),
         ('fault = "rtcp"', 'fault = "rain"', ['there is no fault "rain"; there are downgrade, ']),
@@ -243,8 +253,8 @@ def test_the_bundled_scenarios_are_good(name: str) -> None:
 def test_the_page_of_the_format_names_everything() -> None:
     """Every kind of step and promise, every conduct, every bundled scenario."""
     page = (Path(__file__).parents[3] / "docs" / "scenarios.md").read_text(encoding="utf-8")
-    conducts = {name for names in CONDUCTS.values() for name in names}
-    for name in {*KINDS, *STEP_KINDS, *conducts, *bundled_scenarios()}:
+    conducts = {name for names in SERVER_BEHAVIOURS.values() for name in names}
+    for name in {*EXPECTATION_KINDS, *STEP_KINDS, *conducts, *bundled_scenarios()}:
         assert f"`{name}`" in page or f"`{name} = " in page, name
 
 

@@ -8,13 +8,13 @@ import pytest
 
 from rehearsal.errors import ScenarioError
 from rehearsal.script.written_evening import (
-    Line,
-    Move,
-    Quiet,
-    Talk,
+    EveningLine,
+    PresenceEvent,
+    SilenceEvent,
+    SpeechEvent,
     bundled_evenings,
+    display_name,
     evening_path,
-    name_of,
     read_evening,
 )
 
@@ -41,18 +41,18 @@ def test_a_good_evening_is_read_whole(tmp_path: Path) -> None:
     """In order; empty lines are nothing; without a title it is called as its file."""
     evening = read_evening(written(tmp_path, GOOD))
     assert evening.title == "evening"
-    assert evening.happenings == (
-        Talk(who="ada", say="Hello.", over=Line(who="bo", say="Good evening.")),
-        Quiet(quiet_s=300),
-        Move(who="bo", move="leave"),
-        Talk(who="ada", say="Roomtone, who left?", answer=("Bo",), broken_off=Line(who="cy", say="Me.")),
+    assert evening.events == (
+        SpeechEvent(who="ada", say="Hello.", over=EveningLine(who="bo", say="Good evening.")),
+        SilenceEvent(quiet_s=300),
+        PresenceEvent(who="bo", move="leave"),
+        SpeechEvent(who="ada", say="Roomtone, who left?", answer=("Bo",), broken_off=EveningLine(who="cy", say="Me.")),
     )
 
 
 def test_the_first_line_may_be_its_title(tmp_path: Path) -> None:
     """And no other."""
     assert read_evening(written(tmp_path, '{"title": "Short"}' + GOOD)).title == "Short"
-    with pytest.raises(ScenarioError, match="only its first line can be a title"):
+    with pytest.raises(ScenarioError, match="only the first line can be a title"):
         read_evening(written(tmp_path, GOOD + '{"title": "Late"}'))
 
 
@@ -60,17 +60,17 @@ def test_each_thing_knows_its_line_in_the_file(tmp_path: Path) -> None:
     """Titles and empty lines count; a mark before UTF-8 and other ends of lines inside of strings don't."""
     text = '\ufeff{"title": "Short"}\n\n{"who": "ada", "say": "A\u2028boat."}\r\n{"quiet_s": 3}\n'
     evening = read_evening(written(tmp_path, text))
-    assert evening.happenings == (Talk(who="ada", say="A\u2028boat."), Quiet(quiet_s=3))
+    assert evening.events == (SpeechEvent(who="ada", say="A\u2028boat."), SilenceEvent(quiet_s=3))
     assert evening.lines == (3, 4)
 
 
-def test_everybody_is_there_at_first_but_who_comes(tmp_path: Path) -> None:
+def test_everybody_is_initial_people_but_who_comes(tmp_path: Path) -> None:
     """Who only speaks later was there all the time; who leaves and comes back was there."""
     more = '{"who": "dan", "move": "join"}\n{"who": "bo", "move": "join"}\n{"who": "dan", "say": "Hi."}\n'
     evening = read_evening(written(tmp_path, GOOD + more))
     assert evening.people == ("ada", "bo", "cy", "dan")
-    assert evening.there_at_first == ("ada", "bo", "cy")
-    assert name_of("dan") == "Dan"
+    assert evening.initial_people == ("ada", "bo", "cy")
+    assert display_name("dan") == "Dan"
 
 
 def test_a_written_evening_is_meant_by_its_name_or_its_path(tmp_path: Path) -> None:
@@ -88,13 +88,13 @@ def test_a_written_evening_is_meant_by_its_name_or_its_path(tmp_path: Path) -> N
     ("line", "sentence"),
     [
         ("not json", "line 7: it is not JSON"),
-        ("[]", "line 7: it has not one of say, move, quiet_s, title"),
-        ('{"who": "ada"}', "line 7: it has not one of"),
-        ('{"who": "ada", "say": "x", "move": "join"}', "line 7: it has not one of"),
+        ("[]", "line 7: it needs exactly one of the keys say, move, quiet_s, title"),
+        ('{"who": "ada"}', "line 7: it needs exactly one of the keys"),
+        ('{"who": "ada", "say": "x", "move": "join"}', "line 7: it needs exactly one of the keys"),
         ('{"who": "ada", "say": ""}', "line 7.say: it is empty"),
         ('{"who": "ada", "move": "sleep"}', 'line 7.move: "sleep" is not one of'),
         ('{"quiet_s": -1}', "line 7.quiet_s: -1 must be more than 0"),
-        ('{"who": "ada", "say": "x", "answr": []}', "line 7.answr: `answr` is not a key that exists here"),
+        ('{"who": "ada", "say": "x", "answr": []}', "line 7.answr: there is no key `answr` here"),
     ],
 )
 def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path, line: str, sentence: str) -> None:
@@ -110,5 +110,5 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     """Missing, or empty."""
     with pytest.raises(ScenarioError, match="it cannot be read"):
         read_evening(tmp_path / "nowhere.jsonl")
-    with pytest.raises(ScenarioError, match="nothing happens in it"):
+    with pytest.raises(ScenarioError, match="it has no events"):
         read_evening(written(tmp_path, "\n"))

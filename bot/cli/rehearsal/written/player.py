@@ -19,10 +19,10 @@ from bot.cli.rehearsal.written.channel import WrittenChannel
 from bot.cli.rehearsal.written.clock import ManualClock
 from bot.cli.rehearsal.written.services import BOT_NAME, open_written_services
 from bot.room.room import Room
-from rehearsal.judge.written_evening import tally_written
-from rehearsal.runner.observation import CompactionLanded, Problem, ReplySpoken, RoomReady, UtteranceHeard
-from rehearsal.runner.written_record import Said, WrittenRecord
-from rehearsal.script.written_evening import Move, Quiet, Talk, name_of
+from rehearsal.judge.written_evening import build_written_report
+from rehearsal.runner.evening_record import EveningRecord, PlayedSpeech
+from rehearsal.runner.observations import LoggedProblem, ObservedCompaction, ObservedReply, ObservedUtterance, RoomReady
+from rehearsal.script.written_evening import PresenceEvent, SilenceEvent, SpeechEvent, display_name
 from voice.audio import FRAME_MS
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from bot.events import Event
     from config.schema import Settings
-    from rehearsal.report.report import Report
-    from rehearsal.report.terminal import Program
-    from rehearsal.runner.observation import Observation
-    from rehearsal.script.written_evening import Happening, Line, WrittenEvening
+    from rehearsal.report.report import RehearsalReport
+    from rehearsal.report.terminal import TerminalReport
+    from rehearsal.runner.observations import Observation
+    from rehearsal.script.written_evening import EveningEvent, EveningLine, WrittenEvening
 
 # In small steps while somebody speaks, in large ones while nobody does.
 STEP_S, QUIET_STEP_S = 0.06, 20.0
@@ -55,9 +55,11 @@ _THREADS_S = 0.0005
 _TURNS_OF_THE_LOOP = 5
 
 
-async def play_written(evening: WrittenEvening, settings: Settings, program: Program) -> Report:
+async def play_written(evening: WrittenEvening, settings: Settings, program: TerminalReport) -> RehearsalReport:
     """Play it, show it, and return its report."""
-    program.opened_in_writing(evening.title, BOT_NAME, [name_of(who) for who in evening.people], len(evening.talks))
+    program.opened_in_writing(
+        evening.title, BOT_NAME, [display_name(who) for who in evening.people], len(evening.speeches)
+    )
     begun = time.monotonic()
     ended_by = ""
     async with open_player(evening, settings, program) as player:
@@ -76,7 +78,7 @@ class EveningEndedError(Exception):
 
 @asynccontextmanager
 async def open_player(
-    evening: WrittenEvening, settings: Settings, program: Program | None = None
+    evening: WrittenEvening, settings: Settings, program: TerminalReport | None = None
 ) -> AsyncIterator[WrittenPlayer]:
     """Open the room of an evening, and lend who plays it; nobody watches without `program`.
 
@@ -103,11 +105,13 @@ class WrittenPlayer:
     `record`: what was seen; `people`: everybody, by how the file writes them.
     """
 
-    def __init__(self, evening: WrittenEvening, program: Program | None) -> None:
+    def __init__(self, evening: WrittenEvening, program: TerminalReport | None) -> None:
         self.evening = evening
-        self.record = WrittenRecord()
-        self.people = {who: Person(number, name_of(who), is_bot=False) for number, who in enumerate(evening.people, 1)}
-        self.place = WrittenChannel([self.people[who] for who in evening.there_at_first])
+        self.record = EveningRecord()
+        self.people = {
+            who: Person(number, display_name(who), is_bot=False) for number, who in enumerate(evening.people, 1)
+        }
+        self.place = WrittenChannel([self.people[who] for who in evening.initial_people])
         self.clock = ManualClock()
         self.ears = ScriptedRecognizer()
         self._program = program
@@ -126,11 +130,11 @@ class WrittenPlayer:
     @property
     def lasted_s(self) -> float:
         """Return how long the evening has lasted."""
-        return self.clock.monotonic() - self.record.begun_at
+        return self.clock.monotonic() - self.record.started_at
 
-    def report(self, *, max_prompt_tokens: int, duration_s: float, ended_by: str = "") -> Report:
-        """Return the report of an evening that is over. See `tally_written`."""
-        return tally_written(
+    def report(self, *, max_prompt_tokens: int, duration_s: float, ended_by: str = "") -> RehearsalReport:
+        """Return the report of an evening that is over. See `build_written_report`."""
+        return build_written_report(
             self.evening,
             self.record,
             ids={who: str(person.id) for who, person in self.people.items()},
@@ -143,14 +147,14 @@ class WrittenPlayer:
     async def play(self) -> None:
         """Let everything happen. Raises `EveningEndedError` when the room ends before."""
         await self.begin()
-        for line, happening in zip(self.evening.lines, self.evening.happenings, strict=True):
-            await self.perform(line, happening)
+        for line, event in zip(self.evening.lines, self.evening.events, strict=True):
+            await self.perform(line, event)
         await self.leave()
 
     async def begin(self) -> None:
         """Wait until the bot is there. Raises `EveningEndedError` when it does not come."""
         await self._settled(self._present().opened.is_set, "the bot to come")
-        self.record.begun_at = self.clock.monotonic()
+        self.record.started_at = self.clock.monotonic()
 
     async def leave(self) -> None:
         """Let the bot leave in order. Raises `EveningEndedError` when it does not."""
@@ -167,22 +171,22 @@ class WrittenPlayer:
 
     # -- what happens ----------------------------------------------------------------------------------------
 
-    async def perform(self, line: int, happening: Happening) -> None:
+    async def perform(self, line: int, event: EveningEvent) -> None:
         """Let what stands in this line of the file happen, and wait until the room has dealt with it.
 
         Raises `EveningEndedError`.
         """
         self._present()
-        match happening:
-            case Talk():
-                self.record.said.append(Said(line, happening, self.lasted_s))
-                await self._talk(happening)
-            case Quiet():
-                await self._rest(happening.quiet_s)
-            case Move():
-                await self._move(self.people[happening.who], joined=happening.move == "join")
+        match event:
+            case SpeechEvent():
+                self.record.speeches.append(PlayedSpeech(line, event, self.lasted_s))
+                await self._talk(event)
+            case SilenceEvent():
+                await self._rest(event.quiet_s)
+            case PresenceEvent():
+                await self._move(self.people[event.who], joined=event.move == "join")
             case _:
-                assert_never(happening)
+                assert_never(event)
 
     async def _move(self, person: Person, *, joined: bool) -> None:
         if joined:
@@ -195,7 +199,7 @@ class WrittenPlayer:
         self._present().moved(Moved(person, joined=joined))
         await self._settled(lambda: self.record.last_seq > before, f"{person.name}'s move to be noted")
 
-    async def _talk(self, talk: Talk) -> None:
+    async def _talk(self, talk: SpeechEvent) -> None:
         before, replies = self.record.last_seq, len(self.record.replies)
         await self._live(self._speak(talk, talk.over) + AFTER_SPEECH_S)
         await self._settled(lambda: self.record.last_seq > before, f'"{talk.say}" to become a turn')
@@ -205,7 +209,7 @@ class WrittenPlayer:
             await self._break_off(talk.broken_off)
         await self._until(lambda: len(self.record.replies) > replies, f'the answer to "{talk.say}"')
 
-    async def _break_off(self, line: Line) -> None:
+    async def _break_off(self, line: EveningLine) -> None:
         await self._until(lambda: self._sent > 0, "the answer that is to be broken off")
         await self._live(_BREAKS_OFF_AFTER_S)
         before = self.record.last_seq
@@ -213,7 +217,7 @@ class WrittenPlayer:
         # The broken-off answer, then what broke it off.
         await self._settled(lambda: self.record.last_seq >= before + 2, f'"{line.say}" to become a turn')
 
-    def _speak(self, *lines: Line | None) -> float:
+    def _speak(self, *lines: EveningLine | None) -> float:
         """Put sound in, one line a little after the other; return how long it lasts."""
         link = self.place.link
         assert link is not None, "the bot is here"
@@ -277,7 +281,7 @@ class WrittenPlayer:
 
     def note(self, seen: Observation) -> None:
         """Take one observation in."""
-        self.record.take(seen)
+        self.record.observe(seen)
         self._show(seen)
         self._news.set()
 
@@ -286,14 +290,14 @@ class WrittenPlayer:
         if program is None:
             return
         match seen:
-            case UtteranceHeard():
+            case ObservedUtterance():
                 latency_ms = (seen.text_at - seen.ended_at) * 1000
                 program.heard(self.lasted_s, self._names[seen.speaker_id], seen, latency_ms)
-            case ReplySpoken():
-                program.replied(seen.first_audio_at - self.record.begun_at, seen, None)
-            case CompactionLanded():
+            case ObservedReply():
+                program.replied(seen.first_audio_at - self.record.started_at, seen, None)
+            case ObservedCompaction():
                 program.compacted(self.lasted_s, seen)
-            case Problem():
+            case LoggedProblem():
                 program.troubled(self.lasted_s, f"{seen.event}: {seen.detail}")
             case RoomReady():
                 program.happened(0.0, f"{BOT_NAME} comes in")

@@ -18,7 +18,8 @@ from bot.settings import LogsSettings
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
 from config.errors import ConfigError
-from rehearsal.runner import observation as seen
+from rehearsal.runner import observations as seen
+from rehearsal.runner.ports import BotSetup, DiscordAddresses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,39 +36,39 @@ PART = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 12, "Earlier in t
         (events.RoomClosed("s", "left", 1.0), [seen.RoomLeft("s", 1.0, "left")]),
         (
             events.UtteranceHeard("u", 1, "Yes.", 1.0, 2.0, 3.0),
-            [seen.UtteranceHeard("u", 1, "Yes.", 1.0, 2.0, 3.0)],
+            [seen.ObservedUtterance("u", 1, "Yes.", 1.0, 2.0, 3.0)],
         ),
         (
             events.UtteranceDropped("u", 1, "too_short", "", 1.0, 2.0, 3.0),
-            [seen.UtteranceHeard("u", 1, "", 1.0, 2.0, 3.0, "too_short")],
+            [seen.ObservedUtterance("u", 1, "", 1.0, 2.0, 3.0, "too_short")],
         ),
         (
             events.TurnRecorded(TURN, 4.0),
-            [seen.TurnRecorded(7, "speech", "1", "Yes.", 4.0), seen.TurnRecorded(7, "speech", "2", "No.", 4.0)],
+            [seen.ObservedTurn(7, "speech", "1", "Yes.", 4.0), seen.ObservedTurn(7, "speech", "2", "No.", 4.0)],
         ),
         (
             events.CompactionLanded(0, 10, 9, "Ada agreed.", 3.5, False, 4.0),
-            [seen.CompactionLanded(0, 10, 9, 11, 3.5, "Ada agreed.", False, 4.0)],
+            [seen.ObservedCompaction(0, 10, 9, 11, 3.5, "Ada agreed.", False, 4.0)],
         ),
-        (events.CompactionFailed(10, "away", 4.0), [seen.CompactionFailed("away", 10, 4.0)]),
+        (events.CompactionFailed(10, "away", 4.0), [seen.ObservedCompactionFailure("away", 10, 4.0)]),
         (
             events.ContextBuilt((PART,), 7, 4.0),
             [
-                seen.ContextBuilt(
-                    (seen.ContextPart("system", "summary", "Earlier in this session: …", 12, 0, 9),), 7, 4.0
+                seen.ObservedPrompt(
+                    (seen.ObservedPromptPart("system", "summary", "Earlier in this session: …", 12, 0, 9),), 7, 4.0
                 )
             ],
         ),
         (
             events.ReplySpoken("Yes.", 7, "u", 4.0, 5.0, True, 6.0, 8.0),
-            [seen.ReplySpoken("Yes.", 4.0, 5.0, True, 7, "u", 6.0, 8.0)],
+            [seen.ObservedReply("Yes.", 4.0, 5.0, True, 7, "u", 6.0, 8.0)],
         ),
         (
             events.ReplySpoken("By the way.", 7, None, 4.0, 5.0, False, None, None),
-            [seen.ReplySpoken("By the way.", 4.0, 5.0, False, 7, unasked=True)],
+            [seen.ObservedReply("By the way.", 4.0, 5.0, False, 7, unasked=True)],
         ),
         (events.ReplySpoken("", 7, "u", None, 5.0, True, None, None), []),
-        (events.LinkChanged("connected", {"received": 3}, 4.0), [seen.PacketFigures({"received": 3})]),
+        (events.LinkChanged("connected", {"received": 3}, 4.0), [seen.ObservedPacketCounters({"received": 3})]),
         # The watch over the logs tells problems.
         (events.Problem("store", "The disk is full.", 4.0), []),
     ],
@@ -94,21 +95,17 @@ async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_pat
         finally:
             logging.getLogger().removeHandler(watch)
     assert told == [
-        seen.Problem("reply_failed", "It broke.", "error"),
-        seen.Problem("discord.gateway", "shard 1 is slow", "warning"),
+        seen.LoggedProblem("reply_failed", "It broke.", "error"),
+        seen.LoggedProblem("discord.gateway", "shard 1 is slow", "warning"),
     ]
 
 
-def environment_of(tmp_path: Path) -> seen.Environment:
+def environment_of(tmp_path: Path) -> BotSetup:
     """A local Discord that nobody reaches."""
-    return seen.Environment(
-        api_base="http://127.0.0.1:1/api",
-        gateway_url="ws://127.0.0.1:1/gateway",
-        certificate_path=tmp_path / "c.pem",
-        token="1001.local",
-        guild_id=5,
-        voice_channel_id=6,
-        text_channel_id=7,
+    return BotSetup(
+        DiscordAddresses(
+            "http://127.0.0.1:1/api", "ws://127.0.0.1:1/gateway", tmp_path / "c.pem", "1001.local", 5, 6, 7
+        ),
         bot_name="Otto",
         settings={"brain.reply_timeout_s": 6, "room.leave_when_empty_s": 7},
     )
@@ -180,7 +177,7 @@ async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_tol
         monkeypatch.setattr("bot.cli.rehearsal.companion.running_bot", _Bot(crash=full).running)
         await companion.start(environment_of(tmp_path), told.append)
         await companion.stop()
-        assert told == [seen.CompanionCrashed("the disk is full")]
+        assert told == [seen.BotCrashed("the disk is full")]
 
 
 @pytest.mark.asyncio

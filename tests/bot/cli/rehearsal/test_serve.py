@@ -11,10 +11,11 @@ from bot.cli.rehearsal import serve
 from bot.cli.rehearsal.serve import TOKEN, addresses, serve_local_discord
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
-from rehearsal.runner.observation import CompanionCrashed
+from rehearsal.runner.observations import BotCrashed
 
 if TYPE_CHECKING:
-    from rehearsal.runner.observation import Environment, Reporter
+    from rehearsal.runner.observations import ObservationCallback
+    from rehearsal.runner.ports import BotSetup
 
 
 @pytest.mark.asyncio
@@ -41,7 +42,7 @@ class _Crashing:
     """A companion that ends by itself as soon as it is in the room."""
 
     def __init__(self, _settings: object) -> None:
-        self._report: Reporter | None = None
+        self._report: ObservationCallback | None = None
 
     async def __aenter__(self) -> _Crashing:
         return self
@@ -49,14 +50,14 @@ class _Crashing:
     async def __aexit__(self, *_: object) -> None:
         pass
 
-    async def start(self, _environment: Environment, report: Reporter) -> None:
+    async def start(self, _environment: BotSetup, report: ObservationCallback) -> None:
         """Begin."""
         self._report = report
 
     async def enter(self, _guild: int, _channel: int) -> None:
         """End."""
         assert self._report is not None
-        self._report(CompanionCrashed("the disk is full"))
+        self._report(BotCrashed("the disk is full"))
 
     async def stop(self) -> None:
         """Nothing is left."""

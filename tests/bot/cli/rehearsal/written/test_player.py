@@ -13,17 +13,24 @@ from bot.cli.rehearsal.written import player as playing
 from bot.cli.rehearsal.written.player import open_player, play_written
 from bot.cli.rehearsal.written.services import EVENING_SETTINGS
 from config.load import load
-from rehearsal.report.terminal import Program
-from rehearsal.script.written_evening import Happening, Line, Move, Quiet, Talk, WrittenEvening
+from rehearsal.report.terminal import TerminalReport
+from rehearsal.script.written_evening import (
+    EveningEvent,
+    EveningLine,
+    PresenceEvent,
+    SilenceEvent,
+    SpeechEvent,
+    WrittenEvening,
+)
 
 if TYPE_CHECKING:
-    from rehearsal.report.report import Report
+    from rehearsal.report.report import RehearsalReport
 
-BOAT = Talk(who="ada", say="The boat in the harbour is green.")
+BOAT = SpeechEvent(who="ada", say="The boat in the harbour is green.")
 ASKED = "Roomtone, what colour is the boat in the harbour?"
 
 
-def written(title: str, happenings: tuple[Happening, ...]) -> WrittenEvening:
+def written(title: str, happenings: tuple[EveningEvent, ...]) -> WrittenEvening:
     """An evening of a file without a title and blank lines."""
     return WrittenEvening(title, happenings, tuple(range(1, len(happenings) + 1)))
 
@@ -32,24 +39,26 @@ EVENING = written(
     "A short one",
     (
         BOAT,
-        Talk(who="bo", say="I had soup for lunch.", over=Line(who="ada", say="And I had bread with it today.")),
-        Quiet(quiet_s=300),
-        Move(who="chloe", move="join"),
-        Talk(who="chloe", say=ASKED, answer=("green",)),
-        Move(who="chloe", move="leave"),
+        SpeechEvent(
+            who="bo", say="I had soup for lunch.", over=EveningLine(who="ada", say="And I had bread with it today.")
+        ),
+        SilenceEvent(quiet_s=300),
+        PresenceEvent(who="chloe", move="join"),
+        SpeechEvent(who="chloe", say=ASKED, answer=("green",)),
+        PresenceEvent(who="chloe", move="leave"),
     ),
 )
 
 
-async def play(evening: WrittenEvening, shown: io.StringIO | None = None) -> Report:
+async def play(evening: WrittenEvening, shown: io.StringIO | None = None) -> RehearsalReport:
     """Play it; `shown` gets what a person sees."""
-    program = Program(Console(file=shown or io.StringIO(), width=100))
+    program = TerminalReport(Console(file=shown or io.StringIO(), width=100))
     report = await play_written(evening, load(overrides=EVENING_SETTINGS), program)
     program.show(report)
     return report
 
 
-def broken(report: Report) -> list[str]:
+def broken(report: RehearsalReport) -> list[str]:
     """Return the names of the promises that were not kept."""
     return [one.name for one in report.expectations if not one.passed]
 
@@ -78,7 +87,7 @@ async def test_a_short_evening_keeps_its_promises() -> None:
 @pytest.mark.asyncio
 async def test_an_answer_without_what_was_asked_for_is_a_broken_promise() -> None:
     """The report says which question, and what was answered."""
-    report = await play(written("Wrong", (BOAT, Talk(who="bo", say=ASKED, answer=("purple",)))))
+    report = await play(written("Wrong", (BOAT, SpeechEvent(who="bo", say=ASKED, answer=("purple",)))))
     assert broken(report) == ["answered"]
     (told,) = [one.detail for one in report.expectations if not one.passed]
     assert ASKED in told
@@ -88,7 +97,7 @@ async def test_an_answer_without_what_was_asked_for_is_a_broken_promise() -> Non
 @pytest.mark.asyncio
 async def test_an_answer_that_nobody_wanted_is_a_broken_promise() -> None:
     """The line is the bot's to answer, and the file says that it is not."""
-    report = await play(written("Unwanted", (BOAT, Talk(who="bo", say=ASKED), Quiet(quiet_s=60))))
+    report = await play(written("Unwanted", (BOAT, SpeechEvent(who="bo", say=ASKED), SilenceEvent(quiet_s=60))))
     assert "not_answered" in broken(report)
 
 
@@ -96,8 +105,8 @@ async def test_an_answer_that_nobody_wanted_is_a_broken_promise() -> None:
 async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as people would wait; the evening goes on."""
     monkeypatch.setattr(playing, "_PATIENCE_S", 6.0)
-    unasked = Talk(who="bo", say="I painted the fence.", answer=("green",))
-    report = await play(written("In vain", (BOAT, unasked, Talk(who="bo", say="It is done."))))
+    unasked = SpeechEvent(who="bo", say="I painted the fence.", answer=("green",))
+    report = await play(written("In vain", (BOAT, unasked, SpeechEvent(who="bo", say="It is done."))))
     assert broken(report) == ["wait", "answered"]
     assert len(report.utterances) == 3
 

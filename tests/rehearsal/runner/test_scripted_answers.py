@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rehearsal.script.servers import ModelSpec
+from rehearsal.runner.scripted_answers import Script
+from rehearsal.script.server_specs import ModelSpec
 from rehearsal.servers.chat import Asking, ChatCall, Wanted
-from rehearsal.servers.scripted_answers import Script
 
 SPEC = ModelSpec.model_validate(
     {

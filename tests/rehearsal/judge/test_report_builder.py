@@ -4,38 +4,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.judge.judge import overall, question, span_of, tally
-from rehearsal.judge.matching import match
-from rehearsal.judge.wer import WordErrors
-from rehearsal.runner.backstage import ServersSeen
-from rehearsal.runner.observation import ContextBuilt, ContextPart, Problem, ReplySpoken, TurnRecorded, UtteranceHeard
-from rehearsal.runner.record import Record, Spoken
-from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEar, SimulatedVenue, scenario
+from rehearsal.judge.matching import match_utterances
+from rehearsal.judge.report_builder import answered_line, build_report, overall_word_errors
+from rehearsal.runner.observations import (
+    LoggedProblem,
+    ObservedPrompt,
+    ObservedPromptPart,
+    ObservedReply,
+    ObservedTurn,
+    ObservedUtterance,
+    ServerObservations,
+)
+from rehearsal.runner.record import RunRecord, SpokenLine, utterance_span
+from rehearsal.words import WordErrors
+from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEnvironment, SimulatedRecogniser, scenario
 from tests.rehearsal.virtual_time import run_virtually
 
 if TYPE_CHECKING:
-    from rehearsal.report.report import Report
+    from rehearsal.report.report import RehearsalReport
     from rehearsal.script.scenario import PersonSpec
 
 
-def spoken(number: int, who: PersonSpec, text: str, start: float, end: float) -> Spoken:
+def spoken(number: int, who: PersonSpec, text: str, start: float, end: float) -> SpokenLine:
     """Return something said."""
-    return Spoken(number, f"s{number}", who.id, who.name, text, start, end, over=True)
+    return SpokenLine(number, f"s{number}", who.id, who.name, text, start, end, over=True)
 
 
-def heard(name: str, who: PersonSpec, text: str, start: float, end: float, reason: str | None = None) -> UtteranceHeard:
+def heard(
+    name: str, who: PersonSpec, text: str, start: float, end: float, reason: str | None = None
+) -> ObservedUtterance:
     """Return something heard, 0.4 s after its end."""
-    return UtteranceHeard(name, who.id, text, start, end, end + 0.4, reason)
+    return ObservedUtterance(name, who.id, text, start, end, end + 0.4, reason)
 
 
-def evening() -> Record:
+def evening() -> RunRecord:
     """Return a record: Mira asks, Jonas speaks on, the bot answers Mira."""
-    record = Record()
+    record = RunRecord()
     record.live_at = 100.0
-    record.enter(MIRA.id, 100.0)
-    record.enter(JONAS.id, 100.0)
-    record.say(spoken(0, MIRA, "where shall we go", 101.0, 103.0))
-    record.say(spoken(1, JONAS, "I like the sea", 104.0, 106.0))
+    record.note_entered(MIRA.id, 100.0)
+    record.note_entered(JONAS.id, 100.0)
+    record.add_line(spoken(0, MIRA, "where shall we go", 101.0, 103.0))
+    record.add_line(spoken(1, JONAS, "I like the sea", 104.0, 106.0))
     record.observe(heard("u1", MIRA, "where shell we go", 101.0, 102.9))
     record.observe(heard("u2", JONAS, "I like", 104.0, 105.0))
     record.observe(heard("u3", JONAS, "the sea", 105.1, 105.9))
@@ -43,11 +52,11 @@ def evening() -> Record:
     return record
 
 
-def told(record: Record, ear: SimulatedEar | None = None) -> Report:
+def told(record: RunRecord, recogniser: SimulatedRecogniser | None = None) -> RehearsalReport:
     """Return the report of a record."""
-    venue = SimulatedVenue()
+    environment = SimulatedEnvironment()
     return run_virtually(
-        tally(scenario(), record, venue, ear or SimulatedEar(), servers=ServersSeen(), ended_by="", duration_s=1.0)
+        build_report(scenario(), record, environment, recogniser or SimulatedRecogniser(), servers=ServerObservations())
     )
 
 
@@ -67,44 +76,44 @@ def test_word_errors_are_summed_over_speakers_with_phantoms() -> None:
     """What was heard beside the point counts as inserted words."""
     record = evening()
     record.observe(heard("u5", JONAS, "thank you", 120.0, 121.0))
-    assert overall(record.speeches, record.taken) == WordErrors(3, 8)
+    assert overall_word_errors(record.lines, record.accepted) == WordErrors(3, 8)
 
 
 def test_a_reply_answers_what_it_names() -> None:
     """Else the last thing that was said before it; a reply to nothing answers nothing."""
     record = evening()
-    matching = match([one.span for one in record.speeches], [span_of(one) for one in record.taken])
+    matching = match_utterances([one.span for one in record.lines], [utterance_span(one) for one in record.accepted])
 
-    def asked(reply: ReplySpoken) -> str | None:
-        found = question(record, matching, reply)
+    def asked(reply: ObservedReply) -> str | None:
+        found = answered_line(record, matching, reply)
         return found.reference if found else None
 
-    assert asked(ReplySpoken("x", 107.0, 108.0, utterance_id="u1")) == "where shall we go"
-    assert asked(ReplySpoken("x", 107.0, 108.0, utterance_id="u3")) == "I like the sea"
-    assert asked(ReplySpoken("x", 107.0, 108.0, utterance_id="gone")) == "I like the sea"
-    assert asked(ReplySpoken("x", 107.0, 108.0)) == "I like the sea"
-    assert asked(ReplySpoken("x", 100.5, 100.9)) is None
-    assert asked(ReplySpoken("x", 107.0, 108.0, unasked=True)) is None
+    assert asked(ObservedReply("x", 107.0, 108.0, utterance_id="u1")) == "where shall we go"
+    assert asked(ObservedReply("x", 107.0, 108.0, utterance_id="u3")) == "I like the sea"
+    assert asked(ObservedReply("x", 107.0, 108.0, utterance_id="gone")) == "I like the sea"
+    assert asked(ObservedReply("x", 107.0, 108.0)) == "I like the sea"
+    assert asked(ObservedReply("x", 100.5, 100.9)) is None
+    assert asked(ObservedReply("x", 107.0, 108.0, unasked=True)) is None
 
 
 def test_two_things_in_one_breath_are_answered_as_the_later_one() -> None:
     """The question comes last."""
-    record = Record()
-    record.say(spoken(0, MIRA, "it is late", 101.0, 102.0))
-    record.say(spoken(1, MIRA, "where shall we go", 102.3, 104.0))
+    record = RunRecord()
+    record.add_line(spoken(0, MIRA, "it is late", 101.0, 102.0))
+    record.add_line(spoken(1, MIRA, "where shall we go", 102.3, 104.0))
     record.observe(heard("u1", MIRA, "it is late where shall we go", 101.0, 104.0))
-    record.observe(ReplySpoken("x", 105.0, 106.0, utterance_id="u1"))
+    record.observe(ObservedReply("x", 105.0, 106.0, utterance_id="u1"))
     assert told(record).bot_turns[0].answers == "s1"
 
 
 def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
     """The listener is somebody who did not ask."""
     record = evening()
-    part = ContextPart("system", "summary", "Ithaca", 3, 0, 9)
-    record.observe(ContextBuilt((), 60, 103.5))
-    record.observe(ContextBuilt((part,), 61, 103.6))
-    record.observe(ReplySpoken("to the sea", 107.0, 109.0, answer_to=61, utterance_id="u1"))
-    (turn,) = told(record, SimulatedEar("to the sea")).bot_turns
+    part = ObservedPromptPart("system", "summary", "Ithaca", 3, 0, 9)
+    record.observe(ObservedPrompt((), 60, 103.5))
+    record.observe(ObservedPrompt((part,), 61, 103.6))
+    record.observe(ObservedReply("to the sea", 107.0, 109.0, answer_to=61, utterance_id="u1"))
+    (turn,) = told(record, SimulatedRecogniser("to the sea")).bot_turns
     assert (turn.answers, turn.heard_by, turn.heard_by_others) == ("s0", "Jonas", "to the sea")
     # The simulated listener receives the first voice 0.2 s after the stretch begins, 0.1 s before the bot's mark.
     assert turn.end_to_first_audio_ms == 4100.0
@@ -114,10 +123,10 @@ def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
 def test_without_another_the_one_who_asked_listens_and_without_anybody_nobody() -> None:
     """A room of one, and a room that emptied."""
     record = evening()
-    record.leave(JONAS.id, 108.0)
-    record.observe(ReplySpoken("x", 107.0, 109.0, utterance_id="u1"))
+    record.note_left(JONAS.id, 108.0)
+    record.observe(ObservedReply("x", 107.0, 109.0, utterance_id="u1"))
     assert told(record).bot_turns[0].heard_by == "Mira"
-    record.leave(MIRA.id, 108.0)
+    record.note_left(MIRA.id, 108.0)
     (turn,) = told(record).bot_turns
     assert (turn.heard_by, turn.heard_by_others, turn.end_to_first_audio_ms) == ("", "", None)
 
@@ -126,10 +135,10 @@ def test_a_reply_tells_all_that_was_said_in_the_turn_it_answers() -> None:
     """Several people may speak in one turn; what they say later is not in it."""
     record = evening()
     for who, text in ((MIRA, "where shell we go"), (JONAS, "I like the sea")):
-        record.observe(TurnRecorded(7, "speech", str(who.id), text))
-    record.say(spoken(2, MIRA, "where shall we go", 120.0, 122.0))
+        record.observe(ObservedTurn(7, "speech", str(who.id), text))
+    record.add_line(spoken(2, MIRA, "where shall we go", 120.0, 122.0))
     record.observe(heard("u5", MIRA, "where shell we go", 120.0, 122.0))
-    record.observe(ReplySpoken("x", 107.0, 109.0, answer_to=7, utterance_id="u1"))
+    record.observe(ObservedReply("x", 107.0, 109.0, answer_to=7, utterance_id="u1"))
     (turn,) = told(record).bot_turns
     assert (turn.answers, turn.in_turn) == ("s0", ("s0", "s1"))
 
@@ -137,8 +146,8 @@ def test_a_reply_tells_all_that_was_said_in_the_turn_it_answers() -> None:
 def test_a_thought_of_its_own_answers_nothing() -> None:
     """Although it comes after what was said last."""
     record = evening()
-    record.observe(TurnRecorded(7, "speech", str(JONAS.id), "I like the sea"))
-    record.observe(ReplySpoken("x", 120.0, 122.0, answer_to=7, unasked=True))
+    record.observe(ObservedTurn(7, "speech", str(JONAS.id), "I like the sea"))
+    record.observe(ObservedReply("x", 120.0, 122.0, answer_to=7, unasked=True))
     (turn,) = told(record).bot_turns
     assert (turn.unasked, turn.answers, turn.in_turn, turn.end_to_first_audio_ms) == (True, "", (), None)
 
@@ -146,8 +155,8 @@ def test_a_thought_of_its_own_answers_nothing() -> None:
 def test_an_ear_that_fails_is_a_problem_in_the_report() -> None:
     """The answer stays empty."""
     record = evening()
-    record.observe(ReplySpoken("x", 107.0, 109.0, utterance_id="u1"))
-    report = told(record, SimulatedEar(error=RuntimeError("no model")))
+    record.observe(ObservedReply("x", 107.0, 109.0, utterance_id="u1"))
+    report = told(record, SimulatedRecogniser(error=RuntimeError("no model")))
     assert report.bot_turns[0].heard_by_others == ""
     assert report.problems == ("error: others_not_recognised: RuntimeError: no model",)
-    assert record.problems == [Problem("others_not_recognised", "RuntimeError: no model")]
+    assert record.problems == [LoggedProblem("others_not_recognised", "RuntimeError: no model")]

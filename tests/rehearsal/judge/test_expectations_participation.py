@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.evidence import Evidence
-from rehearsal.judge.expectations import judge
-from rehearsal.judge.participation import judge_answers
-from rehearsal.report.report import BotTurnReport, LatencyReport, Spread, UtteranceReport
-from rehearsal.runner.backstage import ServersSeen, ToolUse
-from rehearsal.runner.observation import ContextPart, TurnRecorded
-from rehearsal.script.expectations import KINDS
+from rehearsal.judge.expectations import RunEvidence, describe_part, judge_answers, judge_expectation
+from rehearsal.report.report import BotTurnReport, LatencyPercentiles, LatencyReport, UtteranceReport
+from rehearsal.runner.observations import ObservedPromptPart, ObservedToolCall, ObservedTurn, ServerObservations
+from rehearsal.script.expectations import EXPECTATION_KINDS
 
 if TYPE_CHECKING:
     from rehearsal.report.report import ExpectationResult
@@ -24,34 +21,34 @@ ANSWER = BotTurnReport(
     answers="ask",
     at_s=10.0,
     fell_silent_s=12.0,
-    payload=(ContextPart("assistant", "turn", "It was (interrupted)", 4, 3, 3),),
+    payload=(ObservedPromptPart("assistant", "turn", "It was (interrupted)", 4, 3, 3),),
 )
 THOUGHT = replace(ANSWER, answers="", unasked=True)
-WELL = Evidence(
+WELL = RunEvidence(
     utterances=(),
     strays=(),
     bot_turns=(ANSWER,),
     compactions=(),
-    latency=LatencyReport(Spread(None, None), Spread(None, None)),
+    latency=LatencyReport(LatencyPercentiles(None, None), LatencyPercentiles(None, None)),
     wer=None,
     packets={},
     messages=(),
     problems=(),
     turns=(
-        TurnRecorded(0, "speech", "11", "hello there"),
-        TurnRecorded(1, "assistant", "assistant", "It (interrupted)"),
+        ObservedTurn(0, "speech", "11", "hello there"),
+        ObservedTurn(1, "assistant", "assistant", "It (interrupted)"),
     ),
     heard=(),
-    marks={"hush": (4.0, 5.0), "talk": (8.0, 9.0), "later": (20.0, 21.0)},
+    step_times={"hush": (4.0, 5.0), "talk": (8.0, 9.0), "later": (20.0, 21.0)},
     speaker_ids={"mira": "11", "Roomtone": "assistant"},
-    servers=ServersSeen((ToolUse("memory_search", "[21:04] Ada: the red lantern"),), (700, 1950), 2),
+    servers=ServerObservations((ObservedToolCall("memory_search", "[21:04] Ada: the red lantern"),), (700, 1950), 2),
 )
 
 
-def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationResult:
+def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> ExpectationResult:
     """Judge one promise, written as in a scenario."""
-    wanted: Any = KINDS[kind].model_validate({"kind": kind, **values})
-    return judge(wanted, evidence)
+    wanted: Any = EXPECTATION_KINDS[kind].model_validate({"kind": kind, **values})
+    return judge_expectation(wanted, evidence)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +63,7 @@ def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationRe
         ("silent", {"since": "hush"}, {"bot_turns": (replace(ANSWER, at_s=4.0, fell_silent_s=5.5),)}, True, "silent"),
         ("silent", {"since": "hush"}, {"bot_turns": (replace(ANSWER, at_s=4.0, fell_silent_s=7.0),)}, False, "at 4.0"),
         ("silent", {"since": "hush", "within_s": 3}, {"bot_turns": (replace(ANSWER, at_s=4.0),)}, False, "at 4.0"),
-        ("thought", {"since": "hush"}, {}, False, "nothing of its own accord"),
+        ("thought", {"since": "hush"}, {}, False, "nothing unasked"),
         ("thought", {"since": "hush"}, {"bot_turns": (THOUGHT,)}, True, '5.0 s after it: "it was Ithaca"'),
         ("thought", {"since": "hush", "after_s": 5}, {"bot_turns": (THOUGHT,)}, True, "5.0 s"),
         ("thought", {"since": "hush", "after_s": 5.1}, {"bot_turns": (THOUGHT,)}, False, "5.0 s"),
@@ -76,7 +73,7 @@ def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationRe
         ("thought", {"since": "gone"}, {"bot_turns": (THOUGHT,)}, False, "not reached"),
         ("recorded", {"who": "Roomtone", "contains": "(interrupted)"}, {}, True, "It (interrupted)"),
         ("recorded", {"who": "mira", "contains": "(interrupted)"}, {}, False, "1 turns of mira"),
-        ("recorded", {"who": "mira", "contains": "x", "value": False}, {}, True, "none of them"),
+        ("recorded", {"who": "mira", "contains": "x", "value": False}, {}, True, "none contains it"),
         ("recorded", {"who": "mira", "contains": "hello", "value": False}, {}, False, "hello there"),
         ("model_knew", {"to": "ask", "contains": "(interrupted)"}, {}, True, "the turn part of turn 3"),
         ("model_knew", {"to": "ask", "contains": "rain"}, {}, False, "no part"),
@@ -85,7 +82,7 @@ def judged(kind: str, evidence: Evidence = WELL, **values: Any) -> ExpectationRe
         ("tool_called", {"name": "memory_search", "words": ["red lantern"]}, {}, True, "1 times"),
         ("tool_called", {"name": "memory_search", "words": ["blue"]}, {}, False, "missing blue"),
         ("tool_called", {"name": "post_link"}, {}, False, "called: memory_search"),
-        ("tool_called", {"name": "post_link"}, {"servers": ServersSeen()}, False, "called: none"),
+        ("tool_called", {"name": "post_link"}, {"servers": ServerObservations()}, False, "called: none"),
         ("realtime_sessions", {"count": 2}, {}, True, "2 sessions"),
         ("realtime_sessions", {"count": 1}, {}, False, "2 sessions"),
         ("truncated", {"to": "ask"}, {}, False, "no answer to it was broken off"),
@@ -103,7 +100,7 @@ def test_the_model_is_told_where_it_was_cut_off() -> None:
     assert judged("truncated", cut, to="ask").passed
     assert judged("truncated", cut, to="ask").detail == "heard for 2000 ms, told to the model: 1950 ms"
     assert not judged("truncated", cut, to="ask", within_ms=40).passed
-    assert "told nothing" in judged("truncated", replace(cut, servers=ServersSeen()), to="ask").detail
+    assert "told nothing" in judged("truncated", replace(cut, servers=ServerObservations()), to="ask").detail
 
 
 def test_every_line_that_says_so_is_judged() -> None:
@@ -139,3 +136,9 @@ def test_names_tell_promises_of_one_kind_apart() -> None:
         "tool_called memory_search",
         "truncated ask",
     ]
+
+
+def test_a_part_is_described_with_its_turn() -> None:
+    """Where it has one."""
+    assert describe_part(ObservedPromptPart("user", "turn", "x", 1, 7, 7)) == "the turn part of turn 7"
+    assert describe_part(ObservedPromptPart("system", "summary", "x", 1)) == "the summary part"

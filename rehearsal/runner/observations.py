@@ -1,23 +1,14 @@
-"""What the bot under rehearsal reports, and the two things a rehearsal needs from outside: a bot and an ear.
+"""What the rehearsal observes: what the bot reports, and what reached the model servers behind it.
 
-The rehearsal knows nothing of the bot's insides. Whoever composes both (the command line) implements
-`Companion` and maps the bot's own events to these values. Times are seconds of `time.monotonic()`, which is
-also the loop's clock, unless a name says epoch.
+Whoever composes a run (the command line) maps the bot's own events to these values. Times are seconds of
+`time.monotonic()`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from rehearsal.script.scenario import SettingValue
+from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +29,7 @@ class RoomLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class UtteranceHeard:
+class ObservedUtterance:
     """One stretch of speech became text, or was dropped with a reason (then `text` may be empty).
 
     `started_at`, `ended_at`: acoustic, on the speaker's time line. `text_at`: when the text stood.
@@ -54,7 +45,7 @@ class UtteranceHeard:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnRecorded:
+class ObservedTurn:
     """A turn entered the timeline. One observation per part, so a turn of two people is reported twice."""
 
     seq: int
@@ -65,7 +56,7 @@ class TurnRecorded:
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionLanded:
+class ObservedCompaction:
     """A batch was folded. `covered_through_turn` is the highest folded seq; `summary` the text now in force."""
 
     old_cursor: int
@@ -79,7 +70,7 @@ class CompactionLanded:
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionFailed:
+class ObservedCompactionFailure:
     """A compaction did not land; nothing moved."""
 
     reason: str
@@ -88,7 +79,7 @@ class CompactionFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextPart:
+class ObservedPromptPart:
     """One message of what a model was sent.
 
     `kind`: system | summary | turn | note | recall | eviction_note | current. `seq_from`, `seq_to`: the turns
@@ -104,19 +95,19 @@ class ContextPart:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextBuilt:
+class ObservedPrompt:
     """What was sent to the model for one answer. `answer_to`: the seq of the current turn."""
 
-    parts: tuple[ContextPart, ...]
+    parts: tuple[ObservedPromptPart, ...]
     answer_to: int | None
     at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class ReplySpoken:
+class ObservedReply:
     """The bot finished speaking (or was interrupted): `text` is what was really played.
 
-    `answer_to`: the seq of the turn it answers, as in `ContextBuilt`. `utterance_id`: the utterance that asked,
+    `answer_to`: the seq of the turn it answers, as in `ObservedPrompt`. `utterance_id`: the utterance that asked,
     where known. `first_audio_at`: the first frame handed to Discord. `unasked`: it answers nobody, it is a thought of
     the bot's own.
     """
@@ -133,7 +124,7 @@ class ReplySpoken:
 
 
 @dataclass(frozen=True, slots=True)
-class PacketFigures:
+class ObservedPacketCounters:
     """The transport's counters since the bot started; the last report of a process counts.
 
     `counters` by reason; by convention `received`, `lost`, `concealed`, `dave_failures` are always there.
@@ -143,7 +134,7 @@ class PacketFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LoggedProblem:
     """Something was logged as a warning or an error. Never holds what people said."""
 
     event: str
@@ -152,7 +143,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class CompanionCrashed:
+class BotCrashed:
     """The bot ended without being asked to; `detail` is a plain sentence."""
 
     detail: str
@@ -161,73 +152,35 @@ class CompanionCrashed:
 Observation: TypeAlias = (
     RoomReady
     | RoomLeft
-    | UtteranceHeard
-    | TurnRecorded
-    | CompactionLanded
-    | CompactionFailed
-    | ContextBuilt
-    | ReplySpoken
-    | PacketFigures
-    | Problem
-    | CompanionCrashed
+    | ObservedUtterance
+    | ObservedTurn
+    | ObservedCompaction
+    | ObservedCompactionFailure
+    | ObservedPrompt
+    | ObservedReply
+    | ObservedPacketCounters
+    | LoggedProblem
+    | BotCrashed
 )
 
-Reporter: TypeAlias = Callable[[Observation], None]
+ObservationCallback: TypeAlias = Callable[[Observation], None]
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTurn:
-    """One turn that the session already had before the live start. `at_epoch_s` is UTC."""
+class ObservedToolCall:
+    """A tool that a model called. `told`: the result that the model was given."""
 
-    speaker_id: str
-    speaker: str
-    text: str
-    at_epoch_s: float
-    kind: str = "speech"
+    name: str
+    told: str
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
-    """Everything the bot needs in order to live in the local Discord instead of the real one.
+class ServerObservations:
+    """What reached the model servers.
 
-    `settings`: dotted key -> value, over the bot's configuration. `history`: turns of the same session to store
-    before the bot joins (cursor 0), given at the first start alone.
+    `heard_ms`: where the speech-to-speech model was told that its answers were cut off.
     """
 
-    api_base: str
-    gateway_url: str
-    certificate_path: Path
-    token: str
-    guild_id: int
-    voice_channel_id: int
-    text_channel_id: int
-    bot_name: str
-    settings: Mapping[str, SettingValue]
-    history: tuple[StoredTurn, ...] = ()
-
-
-class Companion(Protocol):
-    """The bot under rehearsal. One instance lives through kills and restarts and keeps its own store."""
-
-    async def start(self, environment: Environment, report: Reporter) -> None:
-        """Start and return when the bot is connected to the gateway and its commands are registered.
-
-        `report` is called on the running loop's thread, in order, and returns at once. Raises any exception
-        with a plain sentence when the bot cannot start.
-        """
-
-    async def stop(self) -> None:
-        """End in order: last words transcribed, state stored, last `PacketFigures` reported. Idempotent.
-
-        Raises whatever goes wrong in it. *Cancellation*: `kill` ends what is left.
-        """
-
-    async def kill(self) -> None:
-        """End as SIGKILL would: nothing is saved, nothing is said goodbye to."""
-
-
-class Recogniser(Protocol):
-    """An ear for what the other participants heard."""
-
-    async def transcribe(self, pcm: NDArray[np.int16]) -> str:
-        """Return the text of mono int16 sound at 16 kHz; empty when nothing is said in it."""
+    tools: tuple[ObservedToolCall, ...] = ()
+    heard_ms: tuple[int, ...] = ()
+    realtime_sessions: int = 0

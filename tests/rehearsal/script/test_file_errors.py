@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rehearsal.script.mistakes import place_of, sentence, sentences_of
+from rehearsal.script.file_errors import format_location, format_mistake, format_validation_errors
 
 
 class Shelf(BaseModel):
@@ -26,21 +26,23 @@ def found(value: object) -> str:
     with pytest.raises(ValidationError) as caught:
         Shelf.model_validate(value)
     examples = {"width": "width = 2.5"}
-    listed = sentences_of(caught.value, Path("room.toml"), place="shelf 2", known=Shelf.model_fields, examples=examples)
+    listed = format_validation_errors(
+        caught.value, Path("room.toml"), place="shelf 2", known=Shelf.model_fields, examples=examples
+    )
     return "\n".join(listed)
 
 
 def test_a_sentence_has_file_place_and_example() -> None:
     """In this order, with one full stop."""
-    said = sentence(Path("a.toml"), "people.mira", "it is empty.", example='name = "Mira"')
+    said = format_mistake(Path("a.toml"), "people.mira", "it is empty.", example='name = "Mira"')
     assert said == 'a.toml, people.mira: it is empty. Example: name = "Mira"'
-    assert sentence(Path("a.toml"), "", "it is empty") == "a.toml: it is empty."
+    assert format_mistake(Path("a.toml"), "", "it is empty") == "a.toml: it is empty."
 
 
 def test_people_count_from_one() -> None:
     """Positions read as in the file."""
-    assert place_of(("people", "mira", "id")) == "people.mira.id"
-    assert place_of(("steps", 2, "say")) == "steps number 3.say"
+    assert format_location(("people", "mira", "id")) == "people.mira.id"
+    assert format_location(("steps", 2, "say")) == "steps number 3.say"
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,7 @@ def test_people_count_from_one() -> None:
         ({"name": "a", "width": 10.0}, "10.0 must be at most 9.0"),
         ({"name": "a", "width": "wide"}, '"wide" is not a number that fits here'),
         ({"name": "a", "width": 1.0, "full": 2}, "2 is neither true nor false"),
-        ({"name": "a", "width": 1.0, "hue": 2}, "`hue` is not a key that exists here; there are name, width"),
+        ({"name": "a", "width": 1.0, "hue": 2}, "there is no key `hue` here; the keys are name, width"),
         ({"name": "a", "width": 1.0, "books": ["x" * 99]}, "shelf 2.books number 1:"),
         (3, "shelf 2: 3: "),
     ],

@@ -12,7 +12,7 @@ from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.errors import RehearsalError
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import Person
-from rehearsal.runner.local_venue import LocalVenue, open_local_venue
+from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.script.scenario import NetworkSpec
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 from tests.rehearsal.simulated import scenario
@@ -30,14 +30,14 @@ def hello() -> Scenario:
     return scenario({"who": "mira", "say": "hello", "audio": clip})
 
 
-def bot_person(venue: LocalVenue) -> Person:
+def bot_person(environment: LocalEnvironment) -> Person:
     """Return a person who sits where the bot would."""
 
     async def join() -> Mapping[str, object]:
-        found = await venue.discord.join(ROOMTONE_BOT_ID)
+        found = await environment.discord.join(ROOMTONE_BOT_ID)
         return {"state": found.state, "server": found.server}
 
-    tls = ssl.create_default_context(cafile=str(venue.addresses.certificate_path))
+    tls = ssl.create_default_context(cafile=str(environment.addresses.certificate_path))
     return Person(user_id=ROOMTONE_BOT_ID, name="Roomtone", join=join, tls=tls)
 
 
@@ -47,8 +47,8 @@ async def test_who_is_a_moderator_is_one_on_the_local_discord() -> None:
     made = hello()
     people = (made.people[0], made.people[1].model_copy(update={"moderator": True}), *made.people[2:])
     for scene, others in ((made, [False, False]), (made.model_copy(update={"people": people}), [True, False])):
-        async with open_local_venue(scene) as venue:
-            assert [member.moderator for member in venue.discord.guild.people] == [True, *others]
+        async with open_local_environment(scene) as environment:
+            assert [member.moderator for member in environment.discord.guild.people] == [True, *others]
 
 
 @pytest.mark.asyncio
@@ -56,48 +56,48 @@ async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
     """Through the real protocol, with the times at which it arrived; also after the listener left."""
     made = hello()
     clip = made.says[0].audio
-    async with open_local_venue(made) as venue:
+    async with open_local_environment(made) as environment:
         mira, jonas = made.person("mira").id, made.person("jonas").id
         for user_id in (mira, jonas):
-            await venue.enter(user_id)
-        async with bot_person(venue) as bot:
-            await venue.meet(mira)
-            speech, said = await asyncio.gather(venue.say(mira, clip), bot.say(Clip.load(clip)))
+            await environment.enter(user_id)
+        async with bot_person(environment) as bot:
+            await environment.meet(mira)
+            speech, said = await asyncio.gather(environment.say(mira, clip), bot.say(Clip.load(clip)))
             heard_mira = bot.heard(mira).first_voiced_at(since=speech.started_at)
             await bot.wait_for_quiet(mira, quiet_s=0.3, timeout_s=5)
-        await venue.leave(jonas)
+        await environment.leave(jonas)
         assert heard_mira is not None
         assert heard_mira >= speech.voice_started_at - 0.1
-        assert speech.voice_ended_at - speech.started_at == pytest.approx(venue.speech_s(clip), abs=0.5)
+        assert speech.voice_ended_at - speech.started_at == pytest.approx(environment.speech_s(clip), abs=0.5)
         for listener in (mira, jonas):
-            voiced = venue.voiced(listener, said.started_at, said.speech_ended_at + 1)
+            voiced = environment.voiced(listener, said.started_at, said.speech_ended_at + 1)
             assert voiced is not None
             assert voiced[0] == pytest.approx(said.speech_started_at, abs=0.5)
-            assert len(venue.heard(listener, said.started_at, said.speech_ended_at + 1)) > 16_000
-        assert venue.voiced(mira, said.speech_ended_at + 1, said.speech_ended_at + 9) is None
+            assert len(environment.heard(listener, said.started_at, said.speech_ended_at + 1)) > 16_000
+        assert environment.voiced(mira, said.speech_ended_at + 1, said.speech_ended_at + 9) is None
 
 
 @pytest.mark.asyncio
 async def test_nobody_speaks_from_outside_and_commands_need_a_bot() -> None:
     """Each is a plain sentence."""
     made = hello()
-    async with open_local_venue(made) as venue:
+    async with open_local_environment(made) as environment:
         mira = made.person("mira").id
         with pytest.raises(RehearsalError, match="Mira is not in the voice channel"):
-            await venue.say(mira, made.says[0].audio)
+            await environment.say(mira, made.says[0].audio)
         with pytest.raises(RehearsalError, match="join"):
-            await venue.invoke(mira, "join", {"channel": made.channel})
+            await environment.invoke(mira, "join", {"channel": made.channel})
         with pytest.raises(RehearsalError, match="watch"):
-            await venue.show(mira, made.says[0].audio, timeout_s=1.0)
+            await environment.show(mira, made.says[0].audio, timeout_s=1.0)
         with pytest.raises(RehearsalError, match="Mira shares no screen"):
-            await venue.stop_sharing(mira)
+            await environment.stop_sharing(mira)
         with pytest.raises(RehearsalError, match="Nobody is connected to voice"):
-            await venue.fault("rtcp", None, {"count": 5})
-        venue.set_network(NetworkSpec(loss=0.05))
-        assert venue.discord.network.loss == 0.05
-        assert venue.messages == ()
-        assert venue.voiced(mira, 0, 1) is None
-        assert venue.heard(mira, 0, 1).size == 0
+            await environment.fault("rtcp", None, {"count": 5})
+        environment.set_network(NetworkSpec(loss=0.05))
+        assert environment.discord.network.loss == 0.05
+        assert environment.messages == ()
+        assert environment.voiced(mira, 0, 1) is None
+        assert environment.heard(mira, 0, 1).size == 0
 
 
 @pytest.mark.asyncio
@@ -106,5 +106,5 @@ async def test_a_clip_that_is_no_sound_is_told_before_anything_starts(tmp_path: 
     broken = tmp_path / "broken.ogg"
     broken.write_bytes(b"no sound at all")
     with pytest.raises(RehearsalError, match=r"broken\.ogg"):
-        async with open_local_venue(scenario({"who": "mira", "say": "x", "audio": broken})):
+        async with open_local_environment(scenario({"who": "mira", "say": "x", "audio": broken})):
             pass

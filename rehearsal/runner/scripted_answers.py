@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rehearsal.judge.evidence import holds
-from rehearsal.judge.wer import normalised
 from rehearsal.servers.chat import Asking, Wanted
+from rehearsal.words import contains_words, normalize_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rehearsal.script.servers import AnswerSpec, ModelSpec
+    from rehearsal.script.server_specs import AnswerSpec, ModelSpec
     from rehearsal.servers.chat import ChatCall
 
 # How turns are headed in what a tool tells: `[21:04] Ada: …`.
@@ -34,14 +33,16 @@ class Script:
             return self._spec.otherwise
         if found.tool in call.offered and not call.tool_results:
             return Asking((Wanted(found.tool, found.arguments),))
-        looked_for = set(normalised(" ".join(map(str, found.arguments.values()))).split())
+        looked_for = set(normalize_words(" ".join(map(str, found.arguments.values()))).split())
         return found.say.replace("{found}", _told(call.tool_results, looked_for))
 
     def _found(self, asked: str, sent: str) -> AnswerSpec | None:
         # What is sent has brackets and signs around its words, which normalised text has not.
         known = sent.casefold()
         for spec in self._spec.answers:
-            if all(holds(asked, word) for word in spec.asked) and all(word.casefold() in known for word in spec.knew):
+            if all(contains_words(asked, word) for word in spec.asked) and all(
+                word.casefold() in known for word in spec.knew
+            ):
                 return spec
         return None
 
@@ -49,4 +50,4 @@ class Script:
 def _told(results: Iterable[str], looked_for: set[str]) -> str:
     """Return the words that somebody said, of those that tools told the ones that are most about what was wanted."""
     told = [said["words"].rstrip(".") for result in results for said in _SAID.finditer(result)]
-    return max(told, key=lambda words: len(looked_for & set(normalised(words).split())), default=NOTHING_FOUND)
+    return max(told, key=lambda words: len(looked_for & set(normalize_words(words).split())), default=NOTHING_FOUND)

@@ -1,0 +1,309 @@
+"""Build the report of a run: match what was heard, count errors, recognise what others heard, judge."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rehearsal.judge.expectations import RunEvidence, judge_answers, judge_expectation
+from rehearsal.judge.matching import line_of_other_speaker, match_utterances
+from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, read_sound
+from rehearsal.people.voiced import voiced_frames
+from rehearsal.report.report import (
+    BotTurnReport,
+    CompactionReport,
+    ExpectationResult,
+    LatencyReport,
+    RehearsalReport,
+    UnmatchedUtteranceReport,
+    UtteranceReport,
+    latency_percentiles,
+)
+from rehearsal.runner.observations import LoggedProblem
+from rehearsal.runner.record import utterance_span
+from rehearsal.script.expectations import ExpectInterrupted
+from rehearsal.script.scenario import SayStep
+from rehearsal.words import WordErrors, sum_word_errors, word_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rehearsal.judge.matching import UtteranceMatching
+    from rehearsal.runner.observations import ObservedPromptPart, ObservedReply, ObservedUtterance, ServerObservations
+    from rehearsal.runner.ports import Recogniser, RehearsalEnvironment
+    from rehearsal.runner.record import RunRecord, SpokenLine
+    from rehearsal.script.scenario import Scenario
+
+# The longest that frames travel after the bot sent the last one.
+TAIL_S = 1.0
+# The bot may note the time of its first frame just after the frame left.
+LEAD_S = 0.1
+RECOGNISE_TIMEOUT_S = 120.0
+# The speaker id of the bot's own turns.
+BOT_ID = "assistant"
+# This much voiced sound over somebody else's is an interruption.
+QUALIFYING_S = 0.7
+
+
+async def build_report(
+    scenario: Scenario,
+    record: RunRecord,
+    environment: RehearsalEnvironment,
+    recogniser: Recogniser,
+    *,
+    servers: ServerObservations,
+) -> RehearsalReport:
+    """Return the report of a run that is over. Never raises for what the run lacks: the report says what is missing."""
+    lines, accepted, duration_s = record.lines, record.accepted, record.duration_s
+    matching = match_utterances([one.span for one in lines], [utterance_span(one) for one in accepted])
+    qualified = {one.number: await _qualified_s(scenario, record, one) for one in lines}
+    utterances = tuple(_utterance(record, matching, index, qualified) for index in range(len(lines)))
+    strays = tuple(_stray(scenario, record, accepted[index]) for index in matching.strays)
+    bot_turns = tuple(
+        [await _bot_turn(scenario, record, environment, recogniser, matching, one) for one in record.replies]
+    )
+    compactions = _compactions(record)
+    latency = LatencyReport(
+        end_to_text_ms=latency_percentiles(one.end_to_text_ms for one in utterances),
+        end_to_first_audio_ms=latency_percentiles(one.end_to_first_audio_ms for one in bot_turns),
+        model_first_token_ms=latency_percentiles(one.model_first_token_ms for one in bot_turns),
+    )
+    errors = overall_word_errors(lines, accepted)
+    wer = round(errors.rate, 4) if errors.words else None
+    evidence = RunEvidence(
+        utterances=utterances,
+        strays=strays,
+        bot_turns=bot_turns,
+        compactions=compactions,
+        latency=latency,
+        wer=wer,
+        packets=record.packets,
+        messages=environment.messages,
+        problems=tuple(record.problems),
+        turns=tuple(record.turns),
+        heard=accepted,
+        stored_turns=len(scenario.history),
+        step_times={
+            name: (begun - record.live_at, over - record.live_at) for name, (begun, over) in record.step_times.items()
+        },
+        speaker_ids={**{one.key: str(one.id) for one in scenario.people}, scenario.bot.name: BOT_ID},
+        servers=servers,
+    )
+    expectations = (
+        ExpectationResult("reached_the_end", not record.ended_by, record.ended_by or f"in {duration_s:.0f} s"),
+        *(ExpectationResult("wait", passed=False, detail=text) for text in record.failed_waits),
+        *judge_answers(evidence),
+        *(judge_expectation(expected, evidence) for expected in scenario.expect),
+    )
+    return RehearsalReport(
+        passed=all(result.passed for result in expectations),
+        scenario=scenario.title,
+        started=(datetime.now(UTC) - timedelta(seconds=duration_s)).isoformat(timespec="seconds"),
+        duration_s=round(duration_s, 1),
+        expectations=expectations,
+        wer=wer,
+        utterances=utterances,
+        packets=record.packets,
+        compactions=compactions,
+        summary=record.compactions[-1].summary if record.compactions else "",
+        bot_turns=bot_turns,
+        latency=latency,
+        ended_by=record.ended_by,
+        strays=strays,
+        dropped=dict(Counter(one.dropped_reason for one in record.utterances if one.dropped_reason)),
+        messages=environment.messages,
+        problems=tuple(f"{one.level}: {one.event}: {one.detail}" for one in record.problems),
+        machine=machine_facts(),
+        servers=servers,
+    )
+
+
+def _compactions(record: RunRecord) -> tuple[CompactionReport, ...]:
+    return tuple(
+        CompactionReport(
+            old_cursor=one.old_cursor,
+            new_cursor=one.new_cursor,
+            covered_through_turn=one.covered_through_turn,
+            summary_chars=one.summary_chars,
+            latency_ms=round(one.latency_ms, 1),
+            degraded=one.degraded,
+        )
+        for one in record.compactions
+    )
+
+
+def machine_facts() -> dict[str, str]:
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "cores": str(os.cpu_count()),
+    }
+
+
+def overall_word_errors(lines: Sequence[SpokenLine], heard: Sequence[ObservedUtterance]) -> WordErrors:
+    """Return the word errors of a run: each speaker's words joined in time order, summed over the speakers."""
+    parts = []
+    for speaker in {one.speaker_id for one in lines}:
+        said = [one.reference for one in lines if one.speaker_id == speaker]
+        own = sorted((one for one in heard if one.speaker_id == speaker), key=lambda one: one.started_at)
+        parts.append(word_errors(" ".join(said), " ".join(one.text for one in own)))
+    return sum_word_errors(parts)
+
+
+async def _qualified_s(scenario: Scenario, record: RunRecord, line: SpokenLine) -> float | None:
+    """Return when `line` was long enough to interrupt (seconds since the live start); None if nobody needs it."""
+    needed = {expected.by for expected in scenario.expect if isinstance(expected, ExpectInterrupted)} - {""}
+    if line.step_id not in needed:
+        return None
+    step = scenario.steps[line.number]
+    assert isinstance(step, SayStep), "a line is a spoken step"
+    after_s = await asyncio.to_thread(_voiced_after_s, step.audio, QUALIFYING_S)
+    return None if after_s is None else round(line.voice_started_at - record.live_at + after_s, 3)
+
+
+def _voiced_after_s(recording: Path, seconds: float) -> float | None:
+    """Return when `seconds` of a recording have been voiced, counted from its first voiced frame. Blocking."""
+    voiced = np.flatnonzero(voiced_frames(read_sound(recording), FRAME_SAMPLES))
+    frames = round(seconds * RATE_HZ / FRAME_SAMPLES)
+    return float(voiced[frames - 1] + 1 - voiced[0]) * FRAME_SAMPLES / RATE_HZ if len(voiced) >= frames else None
+
+
+def _utterance(
+    record: RunRecord, matching: UtteranceMatching, index: int, qualified: Mapping[int, float | None]
+) -> UtteranceReport:
+    line, found = record.lines[index], matching.matches[index]
+    pieces = [record.accepted[piece] for piece in found.pieces]
+    text_at = max((piece.text_at for piece in pieces), default=None)
+    return UtteranceReport(
+        speaker=line.speaker,
+        reference=line.reference,
+        transcript=found.transcript,
+        wer=round(word_errors(line.reference, found.transcript).rate, 4),
+        end_to_text_ms=None if text_at is None else round((text_at - line.voice_ended_at) * 1000, 1),
+        step=_step_name(line),
+        started_s=round(line.voice_started_at - record.live_at, 2),
+        heard_as=tuple(piece.utterance_id for piece in pieces),
+        twice=found.twice,
+        qualified_s=qualified[line.number],
+        wants_answer=line.wants_answer,
+    )
+
+
+def _step_name(line: SpokenLine) -> str:
+    return line.step_id or f"step {line.number + 1}"
+
+
+def _stray(scenario: Scenario, record: RunRecord, heard: ObservedUtterance) -> UnmatchedUtteranceReport:
+    really = line_of_other_speaker(utterance_span(heard), [one.span for one in record.lines])
+    return UnmatchedUtteranceReport(
+        speaker=_name(scenario, heard.speaker_id),
+        transcript=heard.text,
+        really="" if really is None else record.lines[really].speaker,
+    )
+
+
+async def _bot_turn(
+    scenario: Scenario,
+    record: RunRecord,
+    environment: RehearsalEnvironment,
+    recogniser: Recogniser,
+    matching: UtteranceMatching,
+    reply: ObservedReply,
+) -> BotTurnReport:
+    asked = answered_line(record, matching, reply)
+    later = [one.first_audio_at for one in record.replies if one.first_audio_at > reply.first_audio_at]
+    earlier = [one.ended_at for one in record.replies if one.ended_at <= reply.first_audio_at]
+    since = max([reply.first_audio_at - LEAD_S, *earlier])
+    until = min([reply.ended_at + TAIL_S, *later])
+    listener = _listener(record, reply, asked)
+    voiced = environment.voiced(listener, since, until) if listener is not None else None
+    heard = await _recognised(record, environment, recogniser, listener, since, until) if voiced and listener else ""
+    to_audio = (voiced[0] - asked.voice_ended_at) * 1000 if voiced and asked else None
+    return BotTurnReport(
+        text=reply.text,
+        heard_by_others=heard,
+        heard_by=_name(scenario, listener) if listener is not None else "",
+        answers=_step_name(asked) if asked else "",
+        interrupted=reply.interrupted,
+        end_to_first_audio_ms=None if to_audio is None else round(to_audio, 1),
+        model_first_token_ms=reply.model_first_token_ms,
+        at_s=round(reply.first_audio_at - record.live_at, 2),
+        payload=_payload(record, reply),
+        fell_silent_s=round(voiced[1] - record.live_at, 3) if voiced else None,
+        in_turn=_in_turn(record, matching, reply),
+        unasked=reply.unasked,
+    )
+
+
+def answered_line(record: RunRecord, matching: UtteranceMatching, reply: ObservedReply) -> SpokenLine | None:
+    """Return the line that the reply answers: by its utterance id, else the last line before it, if any."""
+    if reply.unasked:
+        return None
+    if reply.utterance_id is not None:
+        asked = [
+            line
+            for line, found in zip(record.lines, matching.matches, strict=True)
+            if any(record.accepted[piece].utterance_id == reply.utterance_id for piece in found.pieces)
+        ]
+        # Two lines in one utterance: the question is the later one.
+        if asked:
+            return asked[-1]
+    before = [one for one in record.lines if one.voice_ended_at <= reply.first_audio_at]
+    return max(before, key=lambda one: one.voice_ended_at, default=None)
+
+
+def _in_turn(record: RunRecord, matching: UtteranceMatching, reply: ObservedReply) -> tuple[str, ...]:
+    """Return the steps whose words are in the turn that the reply answers, spoken before it by people of that turn."""
+    if reply.unasked:
+        return ()
+    said = {turn.speaker_id: turn.text for turn in record.turns if turn.seq == reply.answer_to}
+    found = []
+    for line, heard in zip(record.lines, matching.matches, strict=True):
+        words = said.get(str(line.speaker_id), "")
+        pieces = [record.accepted[piece] for piece in heard.pieces]
+        if any(piece.text in words and piece.text_at <= reply.first_audio_at for piece in pieces):
+            found.append(_step_name(line))
+    return tuple(found)
+
+
+def _listener(record: RunRecord, reply: ObservedReply, asked: SpokenLine | None) -> int | None:
+    """Return somebody who was present and did not ask; the one who asked if nobody else was."""
+    present = record.present(reply.first_audio_at, reply.ended_at)
+    others = [user_id for user_id in present if asked is None or user_id != asked.speaker_id]
+    return next(iter([*others, *present]), None)
+
+
+async def _recognised(
+    record: RunRecord,
+    environment: RehearsalEnvironment,
+    recogniser: Recogniser,
+    listener: int,
+    since: float,
+    until: float,
+) -> str:
+    try:
+        async with asyncio.timeout(RECOGNISE_TIMEOUT_S):
+            return await recogniser.transcribe(environment.heard(listener, since, until))
+    # The recogniser comes from outside; a report without one answer is better than none.
+    except Exception as exc:  # noqa: BLE001
+        record.problems.append(LoggedProblem("others_not_recognised", f"{type(exc).__name__}: {exc}"))
+        return ""
+
+
+def _payload(record: RunRecord, reply: ObservedReply) -> tuple[ObservedPromptPart, ...]:
+    if reply.answer_to is not None:
+        built = [one for one in record.prompts if one.answer_to == reply.answer_to]
+    else:
+        built = [one for one in record.prompts if one.at <= reply.first_audio_at]
+    return built[-1].parts if built else ()
+
+
+def _name(scenario: Scenario, user_id: int) -> str:
+    return next((person.name for person in scenario.people if person.id == user_id), str(user_id))

@@ -1,0 +1,37 @@
+"""Play a scenario and judge the run: the way into the package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rehearsal.judge.report_builder import build_report
+from rehearsal.runner.play import play
+from rehearsal.runner.ports import NoScenarioServers
+
+if TYPE_CHECKING:
+    from rehearsal.report.report import RehearsalReport
+    from rehearsal.runner.ports import BotUnderTest, OpenEnvironment, Recogniser, RunObserver, ScenarioServers
+    from rehearsal.script.scenario import Scenario
+
+
+async def rehearse(
+    scenario: Scenario,
+    *,
+    bot: BotUnderTest,
+    recogniser: Recogniser,
+    open_environment: OpenEnvironment,
+    observer: RunObserver | None = None,
+    servers: ScenarioServers | None = None,
+) -> RehearsalReport:
+    """Play `scenario` to its end and return the report; `passed` tells whether every expectation was met.
+
+    `open_environment`: `rehearsal.runner.local_environment.open_local_environment`, except in tests. `servers`: the
+    scenario's own model servers, which the bot uses already.
+
+    Raises `RehearsalError` when it could not begin (the local Discord or the bot did not start). A failure later is
+    part of the report (`ended_by`, `passed` false). *Cancellation*: the bot and the local Discord are stopped in order.
+    """
+    servers = servers or NoScenarioServers()
+    async with open_environment(scenario) as environment:
+        record = await play(scenario, environment, bot=bot, observer=observer, servers=servers)
+        return await build_report(scenario, record, environment, recogniser, servers=servers.observed)

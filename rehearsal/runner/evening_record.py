@@ -1,0 +1,76 @@
+"""The record of a written evening: which events were played, and what the bot was observed to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rehearsal.runner.observations import (
+    LoggedProblem,
+    ObservedCompaction,
+    ObservedCompactionFailure,
+    ObservedPrompt,
+    ObservedReply,
+    ObservedTurn,
+    ObservedUtterance,
+    RoomLeft,
+)
+
+if TYPE_CHECKING:
+    from rehearsal.runner.observations import Observation
+    from rehearsal.script.written_evening import SpeechEvent
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedSpeech:
+    """A speech event that was played. `line`: its line in the file, from 1; `at_s`: since the evening began."""
+
+    line: int
+    event: SpeechEvent
+    at_s: float
+
+
+@dataclass(slots=True)
+class EveningRecord:
+    """Filled by the player, in order. `started_at`: when the evening began, on the clock of the observations.
+
+    `failed_waits`: what was waited for and did not happen. `left`: why the bot left; empty while it is there.
+    """
+
+    started_at: float = 0.0
+    speeches: list[PlayedSpeech] = field(default_factory=list)
+    failed_waits: list[str] = field(default_factory=list)
+    utterances: list[ObservedUtterance] = field(default_factory=list)
+    turns: list[ObservedTurn] = field(default_factory=list)
+    replies: list[ObservedReply] = field(default_factory=list)
+    prompts: list[ObservedPrompt] = field(default_factory=list)
+    compactions: list[ObservedCompaction] = field(default_factory=list)
+    problems: list[LoggedProblem] = field(default_factory=list)
+    left: str = ""
+
+    def observe(self, observation: Observation) -> None:
+        """Add one observation."""
+        match observation:
+            case ObservedUtterance():
+                self.utterances.append(observation)
+            case ObservedTurn():
+                self.turns.append(observation)
+            case ObservedReply():
+                self.replies.append(observation)
+            case ObservedPrompt():
+                self.prompts.append(observation)
+            case ObservedCompaction():
+                self.compactions.append(observation)
+            case ObservedCompactionFailure():
+                self.problems.append(LoggedProblem("compaction_failed", observation.reason))
+            case LoggedProblem():
+                self.problems.append(observation)
+            case RoomLeft():
+                self.left = observation.reason
+            case _:
+                pass
+
+    @property
+    def last_seq(self) -> int:
+        """Return the number of the newest turn; -1 before the first."""
+        return self.turns[-1].seq if self.turns else -1

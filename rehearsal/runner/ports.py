@@ -1,0 +1,220 @@
+"""What the runner needs from outside, as protocols: a Discord with people, a bot, a recogniser, servers, an observer.
+
+The rehearsal knows nothing of the bot's insides. The command line implements `BotUnderTest` and `Recogniser`;
+`rehearsal.runner.local_environment` and `rehearsal.runner.local_servers` implement the next two. Tests simulate all of
+them. Times are seconds of `time.monotonic()`, which is also the loop's clock, unless a name says epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from rehearsal.errors import RunError
+from rehearsal.runner.observations import ServerObservations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rehearsal.runner.observations import (
+        ObservationCallback,
+        ObservedCompaction,
+        ObservedCompactionFailure,
+        ObservedReply,
+        ObservedUtterance,
+    )
+    from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario, ServerStep, SettingValue
+
+
+# -- the bot -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """One turn that the session already had before the live start. `at_epoch_s` is UTC."""
+
+    speaker_id: str
+    speaker: str
+    text: str
+    at_epoch_s: float
+    kind: str = "speech"
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordAddresses:
+    """Where the local Discord listens, and the token and ids that the bot uses there."""
+
+    api_base: str
+    gateway_url: str
+    certificate_path: Path
+    token: str
+    guild_id: int
+    voice_channel_id: int
+    text_channel_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BotSetup:
+    """Everything the bot needs to run in the local Discord instead of the real one.
+
+    `settings`: dotted key -> value, over the bot's configuration. `history`: turns to store in the session before the
+    bot joins (cursor 0); given at the first start only.
+    """
+
+    discord: DiscordAddresses
+    bot_name: str
+    settings: Mapping[str, SettingValue]
+    history: tuple[StoredTurn, ...] = ()
+
+
+class BotUnderTest(Protocol):
+    """The bot. One instance is started, killed and restarted, and keeps its own database."""
+
+    async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
+        """Start; return when the bot is connected to the gateway and its commands are registered.
+
+        `report` is called on the running loop's thread, in order, and returns at once. Raises any exception
+        with a plain sentence when the bot cannot start.
+        """
+
+    async def stop(self) -> None:
+        """Shut down in order: transcribe the last words, store the state, report the last packet counters. Idempotent.
+
+        Raises what goes wrong. *Cancellation*: `kill` ends what is left.
+        """
+
+    async def kill(self) -> None:
+        """End as SIGKILL would: nothing is saved and no connection is closed in order."""
+
+
+class Recogniser(Protocol):
+    """Turns what another participant received into text."""
+
+    async def transcribe(self, pcm: NDArray[np.int16]) -> str:
+        """Return the text of mono int16 sound at 16 kHz; empty when it holds no speech."""
+
+
+# -- the Discord and the people in it -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechTimes:
+    """When a clip was played and when its voice began and ended, in monotonic seconds."""
+
+    started_at: float
+    voice_started_at: float
+    voice_ended_at: float
+
+
+class RehearsalEnvironment(Protocol):
+    """A Discord with people. Every method raises `RehearsalError` with a plain sentence when it cannot."""
+
+    @property
+    def addresses(self) -> DiscordAddresses:
+        """Where the bot finds the Discord."""
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Every text the bot wrote, notices and answers to commands, oldest first."""
+
+    async def enter(self, user_id: int) -> None:
+        """Bring a person into the voice channel; returns when they can speak and hear."""
+
+    async def leave(self, user_id: int) -> None:
+        """Take a person out of the voice channel."""
+
+    async def meet(self, user_id: int) -> None:
+        """Wait until this person and the bot are in one call and can hear each other."""
+
+    async def invoke(self, user_id: int, command: str, options: Mapping[str, OptionValue]) -> None:
+        """Use a slash command as this person."""
+
+    async def show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
+        """Share a picture of this person's screen; return whether the bot noted something of it in time."""
+
+    async def stop_sharing(self, user_id: int) -> None:
+        """Stop this person's screen share."""
+
+    def speech_s(self, clip: Path) -> float:
+        """Return how long until the voice of this clip ends. The clip was read before the bot started."""
+
+    async def say(self, user_id: int, clip: Path) -> SpeechTimes:
+        """Play a clip in real time as this person's voice; returns when it is over."""
+
+    def set_network(self, network: NetworkSpec) -> None:
+        """Treat voice packets like this from now on."""
+
+    async def fault(self, name: str, user_id: int | None, options: Mapping[str, float]) -> None:
+        """Cause one fault, towards this person or, with None, the bot."""
+
+    def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
+        """Return when this person received the bot's first and last voiced sound between two times, if any."""
+
+    def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
+        """Return what this person received of the bot: mono int16 at 16 kHz."""
+
+
+OpenEnvironment: TypeAlias = Callable[["Scenario"], AbstractAsyncContextManager[RehearsalEnvironment]]
+
+
+# -- the model servers ----------------------------------------------------------------------------------------
+
+
+class ScenarioServers(Protocol):
+    """The model servers of one scenario."""
+
+    @property
+    def observed(self) -> ServerObservations:
+        """Return what reached them so far."""
+
+    async def set_behaviour(self, step: ServerStep) -> None:
+        """Make a server behave as the step says from now on. Raises `RunError` when the scenario has no such server."""
+
+
+class NoScenarioServers:
+    """For a scenario without servers of its own."""
+
+    @property
+    def observed(self) -> ServerObservations:
+        """Return nothing."""
+        return ServerObservations()
+
+    async def set_behaviour(self, step: ServerStep) -> None:
+        """Raise `RunError`."""
+        raise RunError(f'There is no {step.server} server here. Give the scenario a table "[servers.{step.server}]".')
+
+
+# -- who watches ----------------------------------------------------------------------------------------------
+
+
+class RunObserver:
+    """Is called for what happens in a run as it happens. Ignores everything; a subclass overrides what it shows.
+
+    Called on the loop's thread; every method must return at once and never raise. `at_s`: seconds since the live start.
+    """
+
+    def opened(self, scenario: Scenario) -> None:
+        """Called when the local Discord is up and the bot is about to start."""
+
+    def happened(self, at_s: float, text: str) -> None:
+        """Called for what is neither speech nor compaction: a command, a join, a fault, a restart."""
+
+    def spoken(self, at_s: float, speaker: str, reference: str) -> None:
+        """Called when somebody begins to say `reference`."""
+
+    def heard(self, at_s: float, speaker: str, utterance: ObservedUtterance, latency_ms: float) -> None:
+        """Called when the bot made text of an utterance or dropped it; `latency_ms` from the acoustic end."""
+
+    def replied(self, at_s: float, reply: ObservedReply, latency_ms: float | None) -> None:
+        """Called when the bot has spoken; `latency_ms` from the end of the question to the first sound."""
+
+    def compacted(self, at_s: float, result: ObservedCompaction | ObservedCompactionFailure) -> None:
+        """Called when a compaction landed or failed."""
+
+    def troubled(self, at_s: float, text: str) -> None:
+        """Called when a wait timed out or the bot logged an error."""
