@@ -36,7 +36,7 @@ quick: lint types
 # bot's speed plays alone.
 test: setup browser test-models lint types
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal"
-	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 0 -m "rehearsal and not timed"
+	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 0 -m "rehearsal and not timed"
 	$(BIN)/python -m pytest -m "rehearsal and timed"
 
 setup: $(SYNCED) models
