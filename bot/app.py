@@ -21,7 +21,7 @@ from bot.discord.commands.persona import add_persona
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.watch import add_watch_commands
 from bot.health import DegradedPart, Health
-from bot.participation.standing import GuildParticipations
+from bot.participation.guild_participation import GuildParticipations
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
@@ -149,7 +149,7 @@ async def _rejoin(
         if session.guild_id is None or session.channel_id is None:
             continue
         place = client.place(session.guild_id, session.channel_id)
-        if place is None or all(person.is_bot for person in place.company()):
+        if place is None or all(person.is_bot for person in place.members()):
             log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
             continue
         await _rejoin_one(place, supervisor, session.id)

@@ -111,10 +111,11 @@ class UtteranceDropped:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecorded:
-    """A turn stands in the timeline and in the store."""
+    """A turn was appended to the timeline. `utterances`: the speech that it was made of, in order; else empty."""
 
     turn: Turn
     at: float
+    utterances: tuple[SpokenText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,16 +103,16 @@ class RoomtoneDecider:
             people=len(self._talk.people),
             wake_names=self._wake_names,
             other_names=tuple(name for name in self._ids if name != line.speaker),
-            engaged=self._engagement.engaged(speaker_id, at=line.started_s),
+            engaged=self._engagement.is_engaged(speaker_id, at=line.started_s),
         )
         if self._is_hushed(line, engaged=situation.engaged):
             # Whoever calls it by name later has let it talk again before.
-            self._engagement.ends_for_all()
+            self._engagement.clear()
             return False
         decision = decide(HeardText(line.text, by_bot=line.by_bot), situation)
-        self._engagement.heard(speaker_id, line.text, decision)
+        self._engagement.on_utterance(speaker_id, line.text, decision)
         if decision.answer:
-            self._engagement.answered(speaker_id, "So it is.", now=line.ended_s + ANSWER_S)
+            self._engagement.on_reply_ended(speaker_id, "So it is.", now=line.ended_s + ANSWER_S)
         return decision.answer
 
     def _is_hushed(self, line: DialogueLine, *, engaged: bool) -> bool:

@@ -7,12 +7,15 @@ SKIP, so that no syllable of it reaches the voice.
 from __future__ import annotations
 
 import re
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from bot.brain.decider import Reason
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
+    from voice.realtime.port import ReplyPiece
 
 SKIP = "SKIP"
 _HOW_TO_SKIP = (
@@ -101,3 +104,31 @@ def begins_with_skip(text: str) -> bool:
     """Return whether `text` is SKIP with something after it: 'SKIP. They are talking to each other.'"""
     bare = text.lstrip(_WRAPPING)
     return bare.startswith(SKIP) and not bare[len(SKIP) : len(SKIP) + 1].isalnum()
+
+
+async def unless_spoken_skip(
+    pieces: AsyncGenerator[ReplyPiece, None], *, on_skip: Callable[[list[ReplyPiece]], None]
+) -> AsyncGenerator[ReplyPiece, None]:
+    """Yield a spoken reply's pieces. If it says SKIP, or is empty, yield none and pass what came to `on_skip`.
+
+    Sound comes with its words or after them, so both are held back until the words are more than the beginning of SKIP;
+    this delays a reply by its first word at most. Sound without any words is yielded too, late: an endpoint need not
+    write its replies down. *Ownership*: closes `pieces`.
+    """
+    held: list[ReplyPiece] = []
+    words, begun = "", False
+    async with aclosing(pieces):
+        async for piece in pieces:
+            held.append(piece)
+            words += piece.words
+            if not may_become_skip(words):
+                begun = True
+                break
+        sounds = any(piece.pcm is not None for piece in held)
+        if begins_with_skip(words) if begun else bool(words.strip()) or not sounds:
+            on_skip(held)
+            return
+        for piece in held:
+            yield piece
+        async for piece in pieces:
+            yield piece

@@ -1,4 +1,4 @@
-"""Who is with the bot in a channel, and what those who were are called."""
+"""The people in the bot's channel, and the names of those who have left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Participants:
-    """The people of one room. `place` says who is there now; names are kept of those who left."""
+    """The people of one room. Remembers the names of those who have left."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -17,27 +17,27 @@ class Participants:
 
     @property
     def people(self) -> list[Person]:
-        """Return who is in the channel now and no bot."""
-        return [person for person in self._place.company() if not person.is_bot]
+        """Return the people in the channel now, without bots."""
+        return [person for person in self._place.members() if not person.is_bot]
 
     @property
     def everybody(self) -> list[Person]:
-        """Return who is in the channel now, bots too, without the bot itself."""
-        return list(self._place.company())
+        """Return the members of the channel now, with other bots."""
+        return list(self._place.members())
 
     def present(self) -> list[tuple[str, str]]:
-        """Return who is in the channel now, as turns know them: id and display name."""
+        """Return id and display name of the people in the channel now, as turns have them."""
         return [(str(person.id), person.name) for person in self.people]
 
-    def note(self, person: Person) -> None:
-        """Remember what somebody who came or went is called."""
+    def note_name(self, person: Person) -> None:
+        """Remember the name of somebody who came or went."""
         self._names[person.id] = person.name
 
     def find(self, user_id: int) -> Person | None:
-        """Return who that is, if they are in the channel now; bots too."""
-        return next((person for person in self._place.company() if person.id == user_id), None)
+        """Return a member of the channel, or None; other bots too."""
+        return next((person for person in self._place.members() if person.id == user_id), None)
 
     def name(self, user_id: int) -> str:
-        """Return a person's name, also of one who has just left."""
-        self._names.update((person.id, person.name) for person in self._place.company())
+        """Return a person's display name, also after they have left."""
+        self._names.update((person.id, person.name) for person in self._place.members())
         return self._names.get(user_id, "Somebody")

@@ -1,6 +1,6 @@
-"""What a room asks of the voice channel it lives in; `bot.discord` implements it, tests fake it.
+"""What a room needs of its voice channel and text chat. `bot.discord` implements it; tests use fakes.
 
-A room takes its voice connection from here, so that it needs to know nothing of Discord's library.
+The room also gets its voice connection here, so that it does not depend on Discord's library.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from bot.errors import BotError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from bot.channel.chat import Chat
-    from voice.audio import Pcm
     from voice.transport.audio_events import AudioEvent
+    from voice.transport.outgoing import FrameSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,34 +25,56 @@ class Person:
     id: int
     name: str
     is_bot: bool
-    # May manage the server.
+    # Whether they may manage the server.
     is_moderator: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """Somebody came into the channel or left it. Never the bot itself."""
+class MembershipChange:
+    """Somebody joined the channel or left it. Never the bot itself."""
 
     person: Person
     joined: bool
 
 
-class FrameSource(Protocol):
-    """Where a voice connection gets what it sends: mono int16, 48 kHz, 960 samples a frame."""
+class ChatError(BotError):
+    """The chat could not be read or written. The message is a plain sentence with the remedy."""
 
-    def next_frame(self) -> Pcm | None:
-        """Return the next 20 ms, or None for silence. Called from the connection's thread."""
+
+@dataclass(frozen=True, slots=True)
+class DroppedFile:
+    """A file that somebody posted in the chat. `at`: UTC epoch seconds. `content_type`: Discord's guess."""
+
+    id: int
+    name: str
+    size_bytes: int
+    content_type: str
+    by: str
+    at: float
+
+
+class Chat(Protocol):
+    """The text chat of one room, for tools: the voice channel's own chat and the channel that notices go to."""
+
+    async def files(self, *, most: int) -> Sequence[DroppedFile]:
+        """Return the newest files, newest first. Raises `ChatError`."""
+
+    async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
+        """Return a file's content. Raises `ChatError`, also if it is larger than `max_bytes`."""
+
+    async def post(self, text: str) -> None:
+        """Write into the chat without mentioning anybody. Raises `ChatError`."""
 
 
 class Link(Protocol):
     """An open voice connection."""
 
     async def lost(self) -> str:
-        """Wait until the connection is lost for good; return why, a plain sentence. Short losses mend themselves."""
+        """Wait until the connection is lost for good and return the reason, a plain sentence."""
 
     @property
     def removed(self) -> bool:
-        """Return whether it is lost because somebody took the bot out of the channel, and no fault of the line's."""
+        """Return whether the connection ended because somebody removed the bot from the channel."""
 
     @property
     def state(self) -> str:
@@ -59,7 +82,7 @@ class Link(Protocol):
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """Return packets by what became of them, since the process began to listen here."""
+        """Return the number of packets by outcome, since the bot joined."""
 
 
 class Place(Protocol):
@@ -75,27 +98,27 @@ class Place(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the voice channel's name, for sentences."""
+        """Return the voice channel's name."""
 
     @property
     def guild_name(self) -> str:
-        """Return the guild's name: people say it."""
+        """Return the guild's name, for the recogniser's glossary."""
 
     @property
     def chat(self) -> Chat:
         """Return the text chat, for tools."""
 
-    def company(self) -> Sequence[Person]:
-        """Return who is in the channel now, without the bot itself."""
+    def members(self) -> Sequence[Person]:
+        """Return the members of the channel now, without the bot itself."""
 
     async def write(self, sentence: str) -> None:
-        """Write into the text channel; a failure is logged and swallowed, because nothing depends on it."""
+        """Write into the text channel. A failure is logged and not raised, because nothing depends on it."""
 
     def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AbstractAsyncContextManager[Link]:
-        """Enter the channel, hand on what is heard, and speak `source` into it. Raises `LinkError`.
+        """Join the channel, hand received sound to `sink`, and send the frames of `source`. Raises `LinkError`.
 
-        `sink` is called on the event loop with each batch and must be quick. `excludes` says who is never heard, not
-        even decrypted, besides bots; it is called from the connection's thread at every packet.
+        `sink` is called on the event loop with each batch and must be quick. `excludes`: whose packets are not even
+        decrypted, besides those of bots; called from the connection's thread for every packet.
         """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import discord
 
-from bot.channel.chat import ChatError, DroppedFile
+from bot.channel.port import ChatError, DroppedFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

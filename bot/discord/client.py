@@ -14,7 +14,7 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.channel.port import Moved
+from bot.channel.port import MembershipChange
 from bot.discord.commands.room import Rooms, add_room_commands
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import DiscordPlace, person_of
@@ -41,10 +41,10 @@ CONNECT_TIMEOUT_S = 30.0
 class Household(Rooms, Protocol):
     """What the client asks of whoever keeps the rooms."""
 
-    def moved(self, guild_id: int, channel_id: int, moved: Moved) -> None:
+    def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Somebody came into or left a voice channel."""
 
-    def dragged(self, place: Place) -> None:
+    def on_bot_moved(self, place: Place) -> None:
         """Somebody moved the bot from its voice channel into this one."""
 
 
@@ -103,13 +103,13 @@ class RoomtoneClient(discord.Client):
         if self.user is not None and member.id == self.user.id:
             place = self.place(member.guild.id, after.channel.id) if before.channel and after.channel else None
             if place is not None:
-                self._household.dragged(place)
+                self._household.on_bot_moved(place)
             return
         person = person_of(member)
         if before.channel is not None:
-            self._household.moved(member.guild.id, before.channel.id, Moved(person, joined=False))
+            self._household.on_membership(member.guild.id, before.channel.id, MembershipChange(person, joined=False))
         if after.channel is not None:
-            self._household.moved(member.guild.id, after.channel.id, Moved(person, joined=True))
+            self._household.on_membership(member.guild.id, after.channel.id, MembershipChange(person, joined=True))
 
     async def on_voice_state_update(
         self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState
@@ -118,7 +118,7 @@ class RoomtoneClient(discord.Client):
         came_suppressed = before.channel is None and after.channel is not None and after.suppress
         if self.user is None or member.id != self.user.id or not came_suppressed:
             return
-        here, stage = self._household.where(member.guild.id), after.channel
+        here, stage = self._household.place_of(member.guild.id), after.channel
         if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
             await take_the_stage(member, stage, here)
 

@@ -17,10 +17,11 @@ from voice.transport.link import VoiceLink
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from bot.channel.port import FrameSource, Link
+    from bot.channel.port import Link
     from voice.transport.audio_events import AudioEvent
     from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
+    from voice.transport.outgoing import FrameSource
 
 log = structlog.get_logger()
 
@@ -84,7 +85,7 @@ class DiscordPlace:
             self._last_seen = found
         return self._last_seen
 
-    def company(self) -> Sequence[Person]:
+    def members(self) -> Sequence[Person]:
         """Return who is in the channel now, without the bot itself."""
         channel = self._channel
         return [person_of(member) for member in channel.members if member.id != channel.guild.me.id]

@@ -1,7 +1,7 @@
-"""Who is talking with the bot at present, and so need not say its name. Pure.
+"""Who is talking with the bot and so need not say its name. Pure.
 
-Somebody it has answered may go on for a while. That ends when they say something to somebody else, or when others
-take the talk over. A nod, thanks, or a word or two of somebody else do not.
+Somebody whom the bot has answered may go on for a while. That ends when they speak to somebody else, or when others
+take over. A nod, thanks, or a word or two from somebody else do not end it.
 """
 
 from __future__ import annotations
@@ -16,65 +16,65 @@ from compaction.language.wording import QUESTION_MARKS
 if TYPE_CHECKING:
     from bot.brain.decider import Decision
 
-# From so many words on, somebody else's turn is a turn of the talk and not a remark beside it.
+# With so many words somebody else has taken over; fewer are a remark in passing.
 TAKES_OVER_WORDS = 3
-# What is said so is said to others.
+# Utterances with these decisions are for other people.
 _BETWEEN_OTHERS = frozenset({Reason.NOT_ADDRESSED, Reason.MENTIONED, Reason.ADDRESSED_TO_OTHER, Reason.BUSY})
 
 
 @dataclass(frozen=True, slots=True)
-class _Spoken:
-    """When the bot last ended speaking to somebody, and whether with a question. Monotonic seconds."""
+class _LastReply:
+    """When the bot's last reply to somebody ended (monotonic seconds), and whether it ended with a question."""
 
-    at: float
-    asked: bool
+    ended_at: float
+    was_question: bool
 
 
 class Engagement:
-    """One room's. `window_s`: how long after the bot's last word to somebody they can go on without its name."""
+    """One room's. `window_s`: how long after the bot's last word somebody can go on without its name."""
 
     def __init__(self, *, window_s: float) -> None:
         self._window_s = window_s
-        self._spoken: dict[int, _Spoken] = {}
-        self._pending: int | None = None
+        self._last_replies: dict[int, _LastReply] = {}
+        self._answering: int | None = None
 
-    def answers(self, user_id: int) -> None:
-        """The bot begins to answer somebody."""
-        self._pending = user_id
+    def on_reply_begun(self, user_id: int) -> None:
+        """Record that the bot begins to answer somebody."""
+        self._answering = user_id
 
-    def answered(self, user_id: int, text: str, *, now: float) -> None:
-        """The bot's answer ended, as far as it was heard; an empty one changes nothing else."""
-        if self._pending == user_id:
-            self._pending = None
+    def on_reply_ended(self, user_id: int, text: str, *, now: float) -> None:
+        """Record the end of a reply. `text`: what was heard of it; if that is nothing, nobody is engaged by it."""
+        if self._answering == user_id:
+            self._answering = None
         if text:
-            self._spoken[user_id] = _Spoken(now, text.rstrip().endswith(QUESTION_MARKS))
+            self._last_replies[user_id] = _LastReply(now, text.rstrip().endswith(QUESTION_MARKS))
 
-    def engaged(self, user_id: int, *, at: float) -> bool:
-        """Return whether what that person began to say at `at` goes on with their talk with the bot."""
-        spoken = self._spoken.get(user_id)
-        return self._pending == user_id or (spoken is not None and at - spoken.at <= self._window_s)
+    def is_engaged(self, user_id: int, *, at: float) -> bool:
+        """Return whether a person who begins to speak at `at` is still talking with the bot."""
+        last = self._last_replies.get(user_id)
+        return self._answering == user_id or (last is not None and at - last.ended_at <= self._window_s)
 
-    def asked(self, user_id: int, *, at: float) -> bool:
-        """Return whether the bot's last words to them were a question, and they can still be answering it."""
-        spoken = self._spoken.get(user_id)
-        return spoken is not None and spoken.asked and at - spoken.at <= self._window_s
+    def was_asked(self, user_id: int, *, at: float) -> bool:
+        """Return whether the bot's last reply to that person was a question that they may be answering at `at`."""
+        last = self._last_replies.get(user_id)
+        return last is not None and last.was_question and at - last.ended_at <= self._window_s
 
-    def heard(self, user_id: int, text: str, decision: Decision) -> None:
-        """Take note of what somebody said, and of what was decided about it."""
+    def on_utterance(self, user_id: int, text: str, decision: Decision) -> None:
+        """Record what somebody said, and what was decided about it."""
         if decision.reason not in _BETWEEN_OTHERS:
             return
         if decision.reason is Reason.ADDRESSED_TO_OTHER or word_count(text) >= TAKES_OVER_WORDS:
-            # The talk has moved on, for everybody.
-            self.ends_for_all()
-        self.ends(user_id)
+            # The conversation has moved on, for everybody.
+            self.clear()
+        self.remove(user_id)
 
-    def ends_for_all(self) -> None:
-        """Nobody talks with the bot any more: it has been told to be silent."""
-        self._spoken.clear()
-        self._pending = None
+    def clear(self) -> None:
+        """Record that nobody talks with the bot any more."""
+        self._last_replies.clear()
+        self._answering = None
 
-    def ends(self, user_id: int) -> None:
-        """That person no longer talks with the bot."""
-        self._spoken.pop(user_id, None)
-        if self._pending == user_id:
-            self._pending = None
+    def remove(self, user_id: int) -> None:
+        """Record that a person no longer talks with the bot."""
+        self._last_replies.pop(user_id, None)
+        if self._answering == user_id:
+            self._answering = None

@@ -1,117 +1,93 @@
-"""Speech-to-speech in a room: the room's talk is carried into the session, and its answers out of it.
+"""The bridge between a room and its speech-to-speech session.
 
-To hearing it is the recogniser: what somebody says is said to the model, and what the model's side wrote down is the
-text. To the replier it is who answers in sound. What of the room's memory stands in the session's conversation is
-`bot.realtime.items`. When the session fails, the room's own recogniser, responder and voice serve.
+For hearing it is the recogniser: it sends each utterance to the model and returns the text that the endpoint wrote
+down. For the replier it speaks the model's replies. `bot.realtime.items` decides which turns the session's
+conversation holds. When the session fails, the room's own recogniser, responder and voice take over.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot import events
-from bot.brain.tools.toolbox import Toolbox
-from bot.realtime.inputs import Inputs, RealtimeRecognition, SaidInput, with_items
+from bot.brain.skip import unless_spoken_skip
+from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with_items
 from bot.realtime.items import Items
-from bot.realtime.skip import unless_silent
-from compaction.budget.messages import MessageToolCall as AskedCall
+from compaction.budget.messages import MessageToolCall as RequestedCall
 from compaction.model import Seq, TurnKind
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.realtime.mixing import mix_speakers
-from voice.realtime.port import Briefing, RealtimeFailed, RealtimeRenewed, RealtimeRestored
+from voice.realtime.port import RealtimeFailed, RealtimeRenewed, RealtimeRestored
 from voice.realtime.speech_assembler import SpeechAssembler
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
-    from datetime import tzinfo
-    from typing import Any, TypeAlias
+    from collections.abc import AsyncGenerator
 
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.reply import Question
-    from bot.brain.system_prompt import SystemPrompt
-    from bot.brain.tools.permission import Asker
-    from bot.clock import Clock
+    from bot.brain.tools.toolbox import Toolbox
+    from bot.channel.port import Place
     from bot.events import SpokenText
+    from bot.realtime.port import RealtimePrompt, RealtimeServices
     from compaction.model import Turn
     from compaction.session import SessionMemory
-    from voice.asr.port import Recognition, Recognizer
+    from voice.asr.port import Recognition
     from voice.audio import Pcm
-    from voice.realtime.port import Realtime, RealtimeNews, RealtimeToolCall, ReplyPiece, ToolRunner
-    from voice.realtime.settings import RealtimeSettings
+    from voice.realtime.port import RealtimeNews, RealtimeToolCall, ReplyPiece
     from voice.speaking.port import Speech
-
-    # What runs a session until it is given up.
-    Life: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-    # Makes a session out of who briefs it, who is told what happens to it, and who carries its tool calls out.
-    NewSession: TypeAlias = Callable[
-        [Callable[[], Briefing], Callable[[RealtimeNews], None], ToolRunner],
-        tuple[Realtime, Life],
-    ]
 
 log = structlog.get_logger()
 
 FALLEN_BACK = "Speech-to-speech is gone; I answer with {mind} until {when}. {why}"
-# What is waited for then: where time mends it, and where somebody has to.
+# Until when: a fault that passes, and one that somebody has to repair.
 IT_IS_BACK = "it is back"
 NEXT_JOIN = "I join again"
 BACK = "Speech-to-speech is back, and I answer with it again."
-# More are told at once by nothing that happens; what is over the limit would be old news.
+# A failure and a return come minutes apart; notices beyond this limit would be stale.
 NOTICES_WAITING = 8
 
 
-class RealtimeTalk:
-    """One room's speech-to-speech. `open` gives it the memory; `run` is the room's task; `close` ends nothing else.
-
-    `new_session` makes the session around this talk's briefing and event callbacks. `recognizer`, the room's own,
-    stands in wherever the session cannot tell. `name_of`: who a speaker is. `server`, `besides`: what the model is told
-    on this server, and about one answer. `write`: into the text channel.
-    """
+class RealtimeBridge:
+    """The speech-to-speech of one room. *Ownership*: `run` is the room's task."""
 
     def __init__(
         self,
-        settings: RealtimeSettings,
+        services: RealtimeServices,
+        prompt: RealtimePrompt,
+        place: Place,
         *,
-        new_session: NewSession,
-        instructions: SystemPrompt,
-        recognizer: Recognizer,
-        name_of: Callable[[int], str],
-        asker_of: Callable[[Question], Asker],
-        server: Callable[[], Awaitable[str]],
-        besides: Callable[[Question], tuple[str, ...]],
-        present: Callable[[], Sequence[str]],
-        write: Callable[[str], Awaitable[None]],
-        mind: str,
-        max_input_tokens: int,
-        zone: tzinfo,
-        clock: Clock,
-        observe: events.Observer,
+        memory: SessionMemory,
+        toolbox: Toolbox,
+        quoting: QuoteFinder | None = None,
     ) -> None:
-        self._settings = settings
-        self._recognizer = recognizer
-        self._name_of = name_of
-        self._asker_of = asker_of
-        self._server = server
-        self._besides = besides
-        self._write = write
-        self._mind = mind
-        self._clock = clock
-        self._observe = observe
-        self._items = Items(instructions=instructions, present=present, max_input_tokens=max_input_tokens, zone=zone)
-        self._session, self._life = new_session(self._items.brief, self._happened, self._run_tool)
-        self._toolbox = Toolbox()
-        # Runs what the answer at hand calls, on behalf of who asked for it.
-        self._tools = self._toolbox.for_asker()
-        self._memory: SessionMemory | None = None
-        self._quoting: QuoteFinder | None = None
+        self._settings = services.settings
+        self._recognizer = services.recognizer
+        self._fallback_name = services.fallback_name
+        self._clock = services.clock
+        self._observe = services.observe
+        self._prompt = prompt
+        self._place = place
+        self._memory = memory
+        self._toolbox = toolbox
+        self._quoting = quoting
+        self._items = Items(
+            memory,
+            toolbox.tools,
+            instructions=services.instructions,
+            introductions=prompt.introductions,
+            max_input_tokens=services.max_input_tokens,
+            zone=services.zone,
+        )
+        self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool)
+        # Runs the tool calls of the current reply, with the permissions of the person who asked.
+        self._tools = toolbox.for_asker()
         self._inputs = Inputs()
-        self._saying: tuple[SpokenText, ...] = ()
-        # The answer at hand, and which conversation holds it.
+        # The items of the current reply, and which conversation holds them.
         self._reply_items: list[str] = []
         self._reply_conversation = 0
         self._notices: asyncio.Queue[str] = asyncio.Queue(NOTICES_WAITING)
@@ -119,30 +95,22 @@ class RealtimeTalk:
 
     # -- life ------------------------------------------------------------------------------------------------
 
-    def open(self, memory: SessionMemory, toolbox: Toolbox, quoting: QuoteFinder | None = None) -> None:
-        """Begin with a session's memory, what the model may call, and who finds what was said before the window."""
-        self._memory = memory
-        self._items.open(memory, toolbox.tools)
-        self._quoting = quoting
-        self._toolbox = toolbox
-        self._tools = toolbox.for_asker()
-
     async def run(self) -> None:
-        """Keep the session, and tell the people when it fails and when it is back; return when it is gone for good."""
+        """Run the session and write into the channel when it fails and returns. Ends when the session is given up."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                telling = tasks.create_task(self._tell(), name="speech-to-speech-notices")
-                self._items.server = await self._server()
-                await self._life()
+                writing = tasks.create_task(self._write_notices(), name="realtime-notices")
+                self._items.guild_instructions = await self._prompt.guild_instructions()
+                await self._run_session()
                 await self._notices.join()
-                telling.cancel()
+                writing.cancel()
         finally:
             for task in list(self._tasks):
                 task.cancel()
 
-    async def _tell(self) -> None:
+    async def _write_notices(self) -> None:
         while True:
-            await self._write(await self._notices.get())
+            await self._place.write(await self._notices.get())
             self._notices.task_done()
 
     def _notice(self, sentence: str) -> None:
@@ -153,19 +121,19 @@ class RealtimeTalk:
 
     @property
     def usable(self) -> bool:
-        """Return whether the session has not been given up, or is back."""
+        """Return whether the session can be used now: it was not given up, or has returned."""
         return self._session.usable
 
     @property
-    def mind(self) -> str:
-        """Return what the room answers with now, in the words of /status."""
-        return f"the speech-to-speech model {self._settings.model}" if self.usable else self._mind
+    def responder_name(self) -> str:
+        """Return what replies now, in the words of /status."""
+        return f"the speech-to-speech model {self._settings.model}" if self.usable else self._fallback_name
 
-    def _happened(self, event: RealtimeNews) -> None:
+    def _on_news(self, event: RealtimeNews) -> None:
         match event:
             case RealtimeFailed():
                 when = NEXT_JOIN if event.lasting else IT_IS_BACK
-                self._notice(FALLEN_BACK.format(mind=self._mind, when=when, why=event.sentence))
+                self._notice(FALLEN_BACK.format(mind=self._fallback_name, when=when, why=event.sentence))
                 self._observe(events.Problem("realtime", event.sentence, self._clock.monotonic()))
             case RealtimeRestored():
                 self._notice(BACK)
@@ -183,29 +151,29 @@ class RealtimeTalk:
         speaker_id: int | None = None,
         interim: bool = False,
     ) -> Recognition:
-        """Say it to the model and return what was understood. See `Recognizer.recognize`."""
-        # Ours tells no language, so the one to expect of a person may be none.
+        """Send an utterance to the model and return its text. See `Recognizer.recognize`."""
+        # The session detects no language, so the expected one may be "".
         language = language or None
         if self._settings.mode == "mixed" or not self._session.usable:
             return await self._recognizer.recognize(
                 pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim
             )
         if interim:
-            # What was said to the model cannot be taken back, so there are no guesses.
-            raise RecogniserOverloadedError("Speech-to-speech hears finished speech alone.")
-        begun, conversation = self._clock.monotonic(), self._items.conversation
-        if (said := self._inputs.same(speaker_id, pcm)) is not None:
-            # Heard once more, because the words were too few: the model has heard it, our own recogniser has not.
+            # Sound that the model has heard cannot be taken back, so unfinished utterances are not sent.
+            raise RecogniserOverloadedError("Speech-to-speech takes finished utterances only.")
+        begun_at, conversation = self._clock.monotonic(), self._items.conversation
+        if (sent := self._inputs.find_same(speaker_id, pcm)) is not None:
+            # Recognised again because the text was too short. The model has heard this; our own recogniser has not.
             own = await self._recognizer.recognize(pcm, language=language, glossary=glossary, speaker_id=speaker_id)
-            return with_items(own, said.item_ids, said.conversation)
-        name = "Somebody" if speaker_id is None else self._name_of(speaker_id)
+            return with_items(own, sent.item_ids, sent.conversation)
+        name = "Somebody" if speaker_id is None else self._prompt.name_of(speaker_id)
         item_ids: tuple[str, ...] = ()
         try:
             heard = await self._session.hear(pcm, speakers=f"{name} speaks:")
             item_ids = heard.item_ids
-            # A lost connection hears it again on the next one.
+            # After a lost connection the sound was sent again, into the next conversation.
             conversation = max(conversation, self._items.conversation)
-            self._inputs.add(speaker_id, SaidInput(pcm, item_ids, conversation))
+            self._inputs.add(speaker_id, RealtimeInput(pcm, item_ids, conversation))
         except RealtimeError as error:
             log.warning("realtime_did_not_hear", problem=str(error))
             heard = None
@@ -219,7 +187,7 @@ class RealtimeTalk:
             compression_ratio=1.0,
             no_speech_probability=0.0,
             duration_s=duration_s(pcm),
-            compute_s=self._clock.monotonic() - begun,
+            compute_s=self._clock.monotonic() - begun_at,
             item_ids=item_ids,
             conversation=conversation,
         )
@@ -230,53 +198,50 @@ class RealtimeTalk:
 
     # -- turns become items ----------------------------------------------------------------------------------
 
-    def saying(self, moment: tuple[SpokenText, ...]) -> None:
-        """The next turn recorded is this moment."""
-        self._saying = moment
+    def on_turn_recorded(self, turn: Turn, utterances: tuple[SpokenText, ...] = ()) -> None:
+        """Put a recorded turn into the session's conversation unless it is there. Call it for every turn, in order.
 
-    def recorded(self, turn: Turn) -> None:
-        """Let a recorded turn stand in the conversation, if it does not yet. Called for every turn, in order."""
-        saying, self._saying = self._saying, ()
+        `utterances`: what the turn was made of; empty if it was not speech.
+        """
         if not self._session.usable:
-            # The next conversation begins with all of them.
+            # The next conversation begins with every turn.
             return
-        self._forget_the_unrecorded(saying)
+        self._forget_unrecorded(utterances)
         if turn.kind is TurnKind.ASSISTANT and self._reply_items:
             spoken_items, self._reply_items = self._reply_items, []
             if self._reply_conversation == self._items.conversation:
                 self._items.hold(turn.seq, tuple(spoken_items))
                 return
-        spoken = turn.kind in {TurnKind.SPEECH, TurnKind.EFFECT} and bool(saying)
-        if spoken and self._settings.mode == "mixed":
-            self._say_mixed(turn.seq, saying)
+        if utterances and self._settings.mode == "mixed":
+            self._send_mixed(turn.seq, utterances)
             return
         held = [
             each.recognition.item_ids
-            for each in saying
+            for each in utterances
             if isinstance(each.recognition, RealtimeRecognition)
             and each.recognition.conversation == self._items.conversation
             and each.recognition.item_ids
         ]
-        if spoken and len(held) == len(saying):
+        if utterances and len(held) == len(utterances):
             self._items.hold(turn.seq, tuple(item for ids in held for item in ids))
             return
         self._items.refresh(self._session)
 
-    def _forget_the_unrecorded(self, saying: tuple[SpokenText, ...]) -> None:
-        """Take out what these people said before that became no turn: coughs, echoes, what nobody could understand."""
-        for each in saying:
+    def _forget_unrecorded(self, utterances: tuple[SpokenText, ...]) -> None:
+        """Remove these speakers' earlier sounds that became no turn: coughs, echoes, unintelligible speech."""
+        for each in utterances:
             if isinstance(each.recognition, RealtimeRecognition):
-                gone = self._inputs.before(each.user_id, each.recognition.item_ids)
+                dropped = self._inputs.pop_before(each.user_id, each.recognition.item_ids)
                 here = [
-                    item for said in gone if said.conversation == self._items.conversation for item in said.item_ids
+                    item for sent in dropped if sent.conversation == self._items.conversation for item in sent.item_ids
                 ]
                 self._session.forget(here)
 
-    def _say_mixed(self, seq: Seq, moment: tuple[SpokenText, ...]) -> None:
-        """Say a moment as the room heard it: everybody's sound at once, after their names."""
-        names = list(dict.fromkeys(self._name_of(each.user_id) for each in moment))
+    def _send_mixed(self, seq: Seq, utterances: tuple[SpokenText, ...]) -> None:
+        """Send a turn as the room heard it: the speakers' names, then their sound mixed together."""
+        names = list(dict.fromkeys(self._prompt.name_of(each.user_id) for each in utterances))
         speakers = f"{names[0]} speaks:" if len(names) == 1 else f"{', '.join(names)} speak at the same time:"
-        sound = mix_speakers([(each.started_at, each.utterance.pcm) for each in moment], LISTEN_RATE_HZ)
+        sound = mix_speakers([(each.started_at, each.utterance.pcm) for each in utterances], LISTEN_RATE_HZ)
         try:
             heard = self._session.hear(sound, speakers=speakers)
         except RealtimeError as error:
@@ -297,23 +262,24 @@ class RealtimeTalk:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    # -- answers ---------------------------------------------------------------------------------------------
+    # -- replies ---------------------------------------------------------------------------------------------
 
     async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
-        """Let the model answer what was said last. See `SpeechToSpeech.speak`."""
-        await self._remember(question.turn)
-        self._items.server, self._items.besides = await self._server(), self._besides(question)
-        parts = self._items.refresh(self._session, answering=question.turn.seq)
-        self._tools = self._toolbox.for_asker(self._asker_of(question))
-        self._observe(events.ContextBuilt(parts, question.turn.seq, self._clock.monotonic()))
+        """Yield the model's reply to the last turn. See `SpeechToSpeech.speak`."""
+        await self._recall(question.turn)
+        self._items.guild_instructions = await self._prompt.guild_instructions()
+        self._items.reply_instructions = self._prompt.reply_instructions(question)
+        parts = self._items.refresh(self._session, answer_to=question.turn.seq)
+        self._tools = self._toolbox.for_asker(self._prompt.asker_of(question))
+        self._prompt.record_sent(parts, answer_to=question.turn.seq)
         stream = SpeechAssembler()
         self._reply_items = []
         pieces = self._session.reply()
         if question.may_skip:
-            pieces = unless_silent(pieces, on_silence=self._unsay)
+            pieces = unless_spoken_skip(pieces, on_skip=self._discard_skip)
         async with aclosing(pieces):
             async for piece in pieces:
-                self._keep(piece.item_id)
+                self._note_reply_item(piece.item_id)
                 speech = stream.feed(piece)
                 if speech is not None:
                     yield speech
@@ -321,71 +287,40 @@ class RealtimeTalk:
         if rest is not None:
             yield rest
 
-    def _unsay(self, pieces: list[ReplyPiece]) -> None:
-        """Break off an answer that says that there is nothing to say, and take it out of the conversation."""
+    def _discard_skip(self, pieces: list[ReplyPiece]) -> None:
+        """Stop a reply that is SKIP and remove it from the session's conversation."""
         self._session.interrupt(0)
         self._session.forget(list(dict.fromkeys(piece.item_id for piece in pieces)))
 
-    def _keep(self, item_id: str) -> None:
-        """Take note of what holds the answer at hand. Gone on with after a loss, the rest of it is what stands."""
+    def _note_reply_item(self, item_id: str) -> None:
+        """Remember an item of the current reply. After a lost connection only those of the new conversation count."""
         if self._reply_conversation != self._items.conversation:
             self._reply_conversation, self._reply_items = self._items.conversation, []
         if item_id not in self._reply_items:
             self._reply_items.append(item_id)
 
     def report_heard(self, heard_s: float, *, complete: bool) -> None:
-        """Correct what the model believes to have said. See `SpeechToSpeech.report_heard`."""
+        """Tell the model how much of its reply was heard. See `SpeechToSpeech.report_heard`."""
         if not complete:
             self._session.interrupt(round(heard_s * 1000))
         if not heard_s:
-            # No turn will be recorded of it.
+            # Nothing was heard, so no turn will be recorded.
             self._reply_items = []
 
-    def landed(self) -> None:
-        """A batch was folded: the summary changes, and the folded turns go from the conversation."""
+    def refresh(self) -> None:
+        """Bring the session's conversation in step with the memory, after a compaction or a new note."""
         if self._session.usable:
             self._items.refresh(self._session)
 
-    async def _remember(self, turn: Turn) -> None:
-        """Find what was said before the window about this turn, for the instructions of the answer to it."""
-        if self._quoting is None or self._memory is None:
+    async def _recall(self, turn: Turn) -> None:
+        """Search the memory for what was said about this turn before the window, for the reply's instructions."""
+        if self._quoting is None:
             return
         quotes = await self._quoting.find(turn, self._memory)
-        told = [(quote.recalled.session_id == self._memory.session_id, quote.part.content) for quote in quotes]
-        self._items.recalled = tuple(text for here, text in told if here)
-        self._items.earlier = tuple(text for here, text in told if not here)
+        found = [(quote.recalled.session_id == self._memory.session_id, quote.part.content) for quote in quotes]
+        self._items.recalled = tuple(text for here, text in found if here)
+        self._items.recalled_earlier = tuple(text for here, text in found if not here)
 
     async def _run_tool(self, call: RealtimeToolCall) -> str:
-        """Carry a tool call out, for who asked what is being answered."""
-        return await self._tools.run(AskedCall(call.call_id, call.name, call.arguments))
-
-
-def talks(
-    settings: RealtimeSettings, *, api_key: str, language: str, clock: Clock
-) -> Callable[..., RealtimeTalk] | None:
-    """Return what makes a room's speech-to-speech out of the room's own parts; None where it is off.
-
-    `language`: what everybody speaks, as `asr.language` has it, so that the endpoint writes that down; `auto` is any.
-    """
-    if not settings.enabled:
-        return None
-    # Imported where it is needed: the library takes a second to load.
-    from voice.realtime.session import RealtimeSession
-
-    def new_session(
-        brief: Callable[[], Briefing],
-        on_event: Callable[[RealtimeNews], None],
-        run_tool: ToolRunner,
-    ) -> tuple[Realtime, Life]:
-        session = RealtimeSession(
-            settings,
-            api_key=api_key,
-            brief=brief,
-            clock=clock,
-            on_event=on_event,
-            run_tool=run_tool,
-            language=None if language == "auto" else language,
-        )
-        return session, session.run
-
-    return partial(RealtimeTalk, settings, new_session=new_session, clock=clock)
+        """Run one tool call with the permissions of the person who asked."""
+        return await self._tools.run(RequestedCall(call.call_id, call.name, call.arguments))

@@ -1,5 +1,6 @@
-"""What was said to a speech-to-speech session and is no turn yet: so that nothing is said twice, and nothing stays that
-became no turn. Values and bookkeeping only."""
+"""Sounds that were sent to a speech-to-speech session and are no turns yet.
+
+They are remembered so that no sound is sent twice, and a sound that never becomes a turn can be removed. Pure."""
 
 from __future__ import annotations
 
@@ -14,20 +15,20 @@ from voice.asr.port import Recognition
 if TYPE_CHECKING:
     from voice.audio import Pcm
 
-# Of one person, between two turns; what is more becomes no turn any more.
-MOST_WAITING = 8
+# Per person. Sounds that are older will become no turn.
+MOST_INPUTS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class RealtimeRecognition(Recognition):
-    """What the session heard, and which items of which of its conversations hold it."""
+    """A recognition, and which items of the session's conversation number `conversation` hold its sound."""
 
     item_ids: tuple[str, ...] = ()
     conversation: int = 0
 
 
 def with_items(own: Recognition, item_ids: tuple[str, ...], conversation: int) -> RealtimeRecognition:
-    """Return what the room's own recogniser understood of something that these items hold."""
+    """Return `own`, from the room's own recogniser, with the items that hold its sound."""
     return RealtimeRecognition(
         text=own.text,
         language=own.language,
@@ -43,8 +44,8 @@ def with_items(own: Recognition, item_ids: tuple[str, ...], conversation: int) -
 
 
 @dataclass(frozen=True, slots=True)
-class SaidInput:
-    """Sound that the model has heard, and the items of which of its conversations that hold it."""
+class RealtimeInput:
+    """Sound that the model has heard, and which items of the session's conversation number `conversation` hold it."""
 
     pcm: Pcm
     item_ids: tuple[str, ...]
@@ -52,30 +53,30 @@ class SaidInput:
 
 
 class Inputs:
-    """One room's inputs, by who said them."""
+    """The inputs of one room, by speaker."""
 
     def __init__(self) -> None:
-        self._waiting: defaultdict[int | None, deque[SaidInput]] = defaultdict(lambda: deque(maxlen=MOST_WAITING))
+        self._sent: defaultdict[int | None, deque[RealtimeInput]] = defaultdict(lambda: deque(maxlen=MOST_INPUTS))
 
-    def add(self, speaker_id: int | None, said: SaidInput) -> None:
-        """Take note that this was said."""
-        self._waiting[speaker_id].append(said)
+    def add(self, speaker_id: int | None, sent: RealtimeInput) -> None:
+        """Remember that a sound was sent."""
+        self._sent[speaker_id].append(sent)
 
-    def same(self, speaker_id: int | None, pcm: Pcm) -> SaidInput | None:
-        """Return what was said last if it is this sound, maybe without a silence before it."""
-        waiting = self._waiting[speaker_id]
-        if not waiting:
+    def find_same(self, speaker_id: int | None, pcm: Pcm) -> RealtimeInput | None:
+        """Return the speaker's last input if it is this sound, or its end."""
+        inputs = self._sent[speaker_id]
+        if not inputs:
             return None
-        last = waiting[-1]
-        alike = 0 < len(last.pcm) <= len(pcm) and np.array_equal(pcm[-len(last.pcm) :], last.pcm)
-        return last if alike else None
+        last = inputs[-1]
+        same = 0 < len(last.pcm) <= len(pcm) and np.array_equal(pcm[-len(last.pcm) :], last.pcm)
+        return last if same else None
 
-    def before(self, speaker_id: int | None, item_ids: tuple[str, ...]) -> list[SaidInput]:
-        """Return what this person said before what has become a turn now, and forget all of it."""
-        waiting = self._waiting[speaker_id]
-        if not any(said.item_ids == item_ids for said in waiting):
+    def pop_before(self, speaker_id: int | None, item_ids: tuple[str, ...]) -> list[RealtimeInput]:
+        """Return the speaker's inputs before the one that has become a turn, and forget them and that one."""
+        inputs = self._sent[speaker_id]
+        if not any(sent.item_ids == item_ids for sent in inputs):
             return []
-        gone: list[SaidInput] = []
-        while (said := waiting.popleft()).item_ids != item_ids:
-            gone.append(said)
-        return gone
+        dropped: list[RealtimeInput] = []
+        while (sent := inputs.popleft()).item_ids != item_ids:
+            dropped.append(sent)
+        return dropped

@@ -1,8 +1,7 @@
-"""What stands in the conversation of a speech-to-speech session, in step with the room's memory.
+"""Which turns a speech-to-speech session's conversation holds. Keeps it in step with the room's memory.
 
-Every turn from the cursor on is an item of it, as the sound it was or in writing; what is folded is taken out, and the
-instructions carry the summary. It sends nothing by itself: who opens a session is handed a briefing, and a session at
-hand is told what has changed.
+Every turn from the cursor on is an item, as sound or in writing. Folded turns are removed; the instructions carry the
+summary instead. A new session gets all of it as a briefing, an open one only what has changed.
 """
 
 from __future__ import annotations
@@ -28,143 +27,135 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
     from voice.realtime.port import Realtime
 
-# A session's conversation costs at every answer, and sound more than words: less than any model would take.
+# Every reply pays for the whole conversation, and sound costs more than text: well below what any model takes.
 MAX_INPUT_TOKENS = 16_000
 EVICTED_ID = "evicted"
 
 
 class Items:
-    """One room's conversation items and instructions. Belongs to its `RealtimeTalk`.
+    """The conversation items and instructions of one room. Belongs to its `RealtimeBridge`.
 
-    `present`: a line on each person who is here. `server`: what its moderators want of the bot. `besides`: what the
-    model is told of the answer at hand alone; `recalled`: what it is reminded of, of this session and of `earlier`
-    ones. `conversation` counts the conversations there have been.
+    `tools`: what may be called at present. `introductions`: a line about each person present. Set before a reply:
+    `guild_instructions`; `reply_instructions`, for that reply alone; quotes of this session (`recalled`) and of others
+    (`recalled_earlier`). `conversation` counts the session's conversations; a new connection begins the next one.
     """
 
     def __init__(
         self,
+        memory: SessionMemory,
+        tools: Callable[[], Iterable[RoomTool]],
         *,
         instructions: SystemPrompt,
-        present: Callable[[], Sequence[str]],
+        introductions: Callable[[], Sequence[str]],
         max_input_tokens: int,
         zone: tzinfo,
     ) -> None:
         self._instructions = instructions
-        self._present = present
+        self._introductions = introductions
         self._max_input_tokens = min(max_input_tokens, MAX_INPUT_TOKENS)
         self._zone = zone
-        self._memory: SessionMemory | None = None
-        self._tools: Callable[[], Iterable[RoomTool]] = tuple
-        # Items of the present conversation by the turn they hold.
-        self._held: dict[int, tuple[str, ...]] = {}
-        self._instructed = ""
-        self._offered: tuple[CallableTool, ...] = ()
-        self._evicted = ""
-        self._external_changes = 0
-        self.conversation = 0
-        self.server = ""
-        self.besides: tuple[str, ...] = ()
-        self.recalled: tuple[str, ...] = ()
-        self.earlier: tuple[str, ...] = ()
-
-    def open(self, memory: SessionMemory, tools: Callable[[], Iterable[RoomTool]] = tuple) -> None:
-        """Begin with a session's memory, and with who knows what may be called at present."""
         self._memory = memory
-        self._external_changes = memory.external_changes
         self._tools = tools
+        # The current conversation's items by turn.
+        self._held: dict[int, tuple[str, ...]] = {}
+        self._sent_instructions = ""
+        self._sent_tools: tuple[CallableTool, ...] = ()
+        self._eviction_note = ""
+        self._external_changes = memory.external_changes
+        self.conversation = 0
+        self.guild_instructions = ""
+        self.reply_instructions: tuple[str, ...] = ()
+        self.recalled: tuple[str, ...] = ()
+        self.recalled_earlier: tuple[str, ...] = ()
 
-    def _callable(self) -> tuple[CallableTool, ...]:
+    def _callable_tools(self) -> tuple[CallableTool, ...]:
         return tuple(CallableTool(each.name, each.description, each.parameters) for each in self._tools())
 
     def hold(self, seq: Seq, item_ids: tuple[str, ...]) -> None:
-        """Take note that these items of the present conversation hold a turn already."""
+        """Record that these items of the current conversation hold a turn."""
         self._held[seq] = item_ids
 
     def release(self, seq: Seq) -> None:
-        """Take note that nothing holds a turn after all: it is told in writing."""
+        """Record that no item holds a turn after all; the next refresh adds it in writing."""
         self._held.pop(seq, None)
 
-    def _context(self, answering: Seq | None = None) -> tuple[RealtimeInstructions, tuple[PayloadPart, ...]]:
-        """Return the instructions, and what of the window has room beside them, to answer the turn `answering`."""
-        assert self._memory is not None, "the memory is opened before anything is said"
-        # This asks whether a batch is due.
+    def _context(self, answer_to: Seq | None = None) -> tuple[RealtimeInstructions, tuple[PayloadPart, ...]]:
+        """Return the instructions, and the part of the window that fits beside them, to answer turn `answer_to`."""
+        # This also starts a compaction if one is due.
         context = self._memory.context(max_input_tokens=self._max_input_tokens)
         built = build_realtime_instructions(
             context,
             name=self._instructions.name,
             operator_rules=self._instructions.extra,
-            server_rules=self.server,
-            next_reply=self.besides,
-            participants=self._present(),
+            server_rules=self.guild_instructions,
+            next_reply=self.reply_instructions,
+            participants=self._introductions(),
             recall=self.recalled,
-            continuity=self.earlier,
+            continuity=self.recalled_earlier,
             zone=self._zone,
         )
-        told = sum(each.tokens for each in built.parts)
+        instruction_tokens = sum(each.tokens for each in built.parts)
         window = build_payload(
             replace(context, summary=None, live_notes=()),
-            max_input_tokens=max(1_000, self._max_input_tokens - told),
+            max_input_tokens=max(1_000, self._max_input_tokens - instruction_tokens),
             zone=self._zone,
         )
-        self._memory.record_sent(context, (*built.parts, *window), zone=self._zone, answer_to=answering)
+        self._memory.record_sent(context, (*built.parts, *window), zone=self._zone, answer_to=answer_to)
         return built, window
 
     def brief(self) -> Briefing:
-        """Return what a fresh conversation is told: all that is not folded, in writing, and what may be called."""
-        if self._memory is None:
-            return Briefing("")
+        """Return what a new conversation begins with: instructions, tools, and all unfolded turns in writing."""
         built, window = self._context()
         self._external_changes = self._memory.external_changes
         self.conversation += 1
-        self._instructed = built.text
-        self._offered = self._callable()
-        self._evicted = ""
+        self._sent_instructions = built.text
+        self._sent_tools = self._callable_tools()
+        self._eviction_note = ""
         self._held = {}
         items: list[ConversationItem] = []
         for each in window:
             if each.kind is PartKind.TURN and each.seq_from is not None:
-                items.append(_told(each, self._external_changes))
+                items.append(_written(each, self._external_changes))
                 self._held[each.seq_from] = (items[-1].id,)
             elif each.kind is PartKind.EVICTION_NOTE:
-                self._evicted = each.content
+                self._eviction_note = each.content
                 items.append(ConversationItem(EVICTED_ID, ItemRole.SYSTEM, each.content))
-        return Briefing(built.text, tuple(items), self._offered)
+        return Briefing(built.text, tuple(items), self._sent_tools)
 
-    def refresh(self, session: Realtime, *, answering: Seq | None = None) -> tuple[PayloadPart, ...]:
-        """Bring the session's conversation in step with the memory; return what the model has before it now.
+    def refresh(self, session: Realtime, *, answer_to: Seq | None = None) -> tuple[PayloadPart, ...]:
+        """Bring the session's conversation in step with the memory; return the parts that the model now has.
 
-        `answering`: the turn that it is about to answer.
+        `answer_to`: the turn that it is about to answer.
         """
-        built, window = self._context(answering)
-        if built.text != self._instructed:
-            self._instructed = built.text
+        built, window = self._context(answer_to)
+        if built.text != self._sent_instructions:
+            self._sent_instructions = built.text
             session.instruct(built.text)
-        if (offered := self._callable()) != self._offered:
-            self._offered = offered
+        if (offered := self._callable_tools()) != self._sent_tools:
+            self._sent_tools = offered
             session.offer(offered)
-        wanted = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
-        assert self._memory is not None, "its context was asked for above"
-        # Words of any turn may have been forgotten since, and sound can't be told by its look: all are told anew.
-        anew = self._memory.external_changes != self._external_changes
+        due = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
+        # Words of any turn may have been forgotten since, and sound does not show whose: send every turn anew.
+        resend = self._memory.external_changes != self._external_changes
         self._external_changes = self._memory.external_changes
-        gone = [seq for seq in self._held if anew or seq not in wanted]
-        session.forget([item for seq in gone for item in self._held.pop(seq)])
-        for seq, each in wanted.items():
+        removed = [seq for seq in self._held if resend or seq not in due]
+        session.forget([item for seq in removed for item in self._held.pop(seq)])
+        for seq, each in due.items():
             if seq not in self._held:
-                told = _told(each, self._external_changes)
-                self._held[seq] = (told.id,)
-                session.tell(told)
-        evicted = next((each.content for each in window if each.kind is PartKind.EVICTION_NOTE), "")
-        if evicted != self._evicted:
-            if self._evicted:
+                item = _written(each, self._external_changes)
+                self._held[seq] = (item.id,)
+                session.tell(item)
+        note = next((each.content for each in window if each.kind is PartKind.EVICTION_NOTE), "")
+        if note != self._eviction_note:
+            if self._eviction_note:
                 session.forget([EVICTED_ID])
-            if evicted:
-                session.tell(ConversationItem(EVICTED_ID, ItemRole.SYSTEM, evicted))
-            self._evicted = evicted
+            if note:
+                session.tell(ConversationItem(EVICTED_ID, ItemRole.SYSTEM, note))
+            self._eviction_note = note
         return (*built.parts, *window)
 
 
-def _told(turn: PayloadPart, times: int) -> ConversationItem:
-    """Return a turn as an item. `times`: how often it was told before, and taken back: an id serves once."""
+def _written(turn: PayloadPart, times: int) -> ConversationItem:
+    """Return a turn as a text item. `times`: how often all turns were sent anew; an item id can be used only once."""
     role = ItemRole.ASSISTANT if turn.role == "assistant" else ItemRole.USER
     return ConversationItem(f"turn_{turn.seq_from}" + f"_{times}" * (times > 0), role, turn.content)

@@ -1,12 +1,12 @@
-"""People who speak over the bot: carries out what barge-in decides, on the playback and the reply in the works.
+"""Barge-in of one room: carries out what `voice.speaking.barge_in` decides when people speak over the bot.
 
-Nothing is decided here. It asks the ears how much everybody has said, whenever sound came and a few times a second
-besides, and hands on what the words turned out to be.
+It ducks, pauses or stops the reply. It looks at how long everybody has spoken whenever sound arrives and a few times a
+second besides, and passes on what the words turned out to mean.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
 
@@ -16,7 +16,7 @@ from voice.speaking.backchannel import OverlapIntent, classify_overlap
 from voice.speaking.barge_in import BargeInAction, BargeInDetector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from bot.brain.reply import Replier
     from bot.clock import Clock
@@ -24,33 +24,48 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How often time passes when no sound comes: it is what ends a burst.
+# How often to update when no sound arrives; a burst of speech ends by time.
 TICK_S = 0.05
-# Seconds of somebody's voiced sound over the bot before it speaks more softly, and how loud it then is: 1 is as before.
+# After this much voiced sound over the bot it speaks more softly, at this level; 1 is unchanged.
 DUCK_AFTER_S = 0.2
 DUCK_LEVEL = 0.3
-# Why sound became no text although somebody may well have spoken; every other reason says that nobody did.
-_UNHEARD = frozenset({"overloaded", "recogniser_failed"})
+# Sound dropped for these reasons may have been speech; for every other reason it was not.
+_MAYBE_SPEECH = frozenset({"overloaded", "recogniser_failed"})
+
+
+class VoicedSpeech(Protocol):
+    """Who speaks now; `voice.listening.listener.RoomListener` implements it."""
+
+    @property
+    def voiced_s(self) -> Mapping[int, float]:
+        """Return how much voiced sound each person has made in their present speech, in seconds."""
+
+
+class HasWakeNames(Protocol):
+    """Who knows the bot's present names; `bot.participation.participation.Participation` implements it."""
+
+    @property
+    def wake_names(self) -> tuple[str, ...]:
+        """Return the names that the bot answers to."""
 
 
 class BargeInHandler:
-    """Barge-in of one room. `voiced_s`: how much voiced sound each person has made in their present speech.
-    `wake_names`: what the bot is called at present.
+    """Applies barge-in to the playback and to the reply in progress.
 
-    *Ownership*: `run` is the room's task; everything is called on its loop.
+    *Ownership*: `run` is the room's task; call everything on its loop.
     """
 
     def __init__(
         self,
-        *,
-        voiced_s: Callable[[], Mapping[int, float]],
+        ears: VoicedSpeech,
         playback: Playback,
         replier: Replier,
+        wake_names: HasWakeNames,
+        *,
         stop_after_s: float,
-        wake_names: Callable[[], tuple[str, ...]],
         clock: Clock,
     ) -> None:
-        self._voiced_s = voiced_s
+        self._ears = ears
         self._playback = playback
         self._replier = replier
         self._wake_names = wake_names
@@ -58,28 +73,28 @@ class BargeInHandler:
         self._bargein = BargeInDetector(duck_after_s=min(DUCK_AFTER_S, stop_after_s), stop_after_s=stop_after_s)
 
     async def run(self) -> None:
-        """Let time pass, for ever."""
+        """Update as time passes. Never returns."""
         while True:
             await self._clock.sleep(TICK_S)
-            self.heard()
+            self.update()
 
-    def heard(self) -> None:
-        """Look at what everybody has said by now."""
-        voiced, now = self._voiced_s(), self._clock.monotonic()
-        self._do(self._bargein.hear(voiced, audible=self._replier.speaking, now=now))
+    def update(self) -> None:
+        """Decide anew from how long everybody has spoken by now."""
+        voiced, now = self._ears.voiced_s, self._clock.monotonic()
+        self._apply(self._bargein.hear(voiced, audible=self._replier.speaking, now=now))
 
-    def understood(self, event: events.Event) -> None:
-        """Take what somebody's sound turned out to be; other events are none of its business."""
+    def on_event(self, event: events.Event) -> None:
+        """Take what somebody's sound turned out to be; ignore other events."""
         match event:
             case events.UtteranceHeard():
-                self._judged(event, classify_overlap(strip_call(event.text, self._wake_names())))
+                self._on_meaning(event, classify_overlap(strip_call(event.text, self._wake_names.wake_names)))
             case events.UtteranceDropped():
-                meaning = OverlapIntent.MAKE_ROOM if event.reason in _UNHEARD else OverlapIntent.GO_ON
-                self._judged(event, meaning)
+                meaning = OverlapIntent.MAKE_ROOM if event.reason in _MAYBE_SPEECH else OverlapIntent.GO_ON
+                self._on_meaning(event, meaning)
             case _:
                 pass
 
-    def _judged(self, event: events.UtteranceHeard | events.UtteranceDropped, meaning: OverlapIntent) -> None:
+    def _on_meaning(self, event: events.UtteranceHeard | events.UtteranceDropped, meaning: OverlapIntent) -> None:
         act = self._bargein.judged(
             event.speaker_id,
             meaning,
@@ -88,9 +103,9 @@ class BargeInHandler:
             audible=self._replier.speaking,
             now=self._clock.monotonic(),
         )
-        self._do(act)
+        self._apply(act)
 
-    def _do(self, act: BargeInAction | None) -> None:
+    def _apply(self, act: BargeInAction | None) -> None:
         match act:
             case None:
                 pass

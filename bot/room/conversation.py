@@ -1,12 +1,12 @@
-"""The conversation of one room: what is heard becomes turns, each is judged, and what deserves it is answered.
+"""The conversation of one room: speech becomes turns, each turn is decided on, and some are answered.
 
-It owns the senses and the voice of its room. How long the room lives, and where, is `bot.room.room`'s business.
+`Conversation` owns the room's ears and voice and tells them about each other. How long the room lives, and where, is
+decided in `bot.room.room`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,14 +16,14 @@ from bot.brain.decider import PendingReply
 from bot.brain.reply import Question, Replier
 from bot.brain.wakeword import mentions_name
 from bot.channel.participants import Participants
-from bot.participation.part import Participation, Working
-from bot.room.asker import asker_of
+from bot.participation.participation import Participation, SpeakerState
+from bot.realtime.bridge import RealtimeBridge
 from bot.room.barge_in import BargeInHandler
 from bot.room.hearing import Hearing
 from bot.room.preemptive_reply import PreemptiveReply, reads_finished
 from bot.room.prompt import PromptBuilder
 from bot.room.reply_recorder import ReplyRecorder
-from bot.room.tasks import lasting
+from bot.room.tasks import run_for_room
 from bot.room.turn_recorder import TurnRecorder
 from bot.screen.commentary import ScreenCommentary
 from voice.asr.glossary import choose_glossary
@@ -37,11 +37,10 @@ if TYPE_CHECKING:
     from bot.brain.decider import Decision
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.tools.toolbox import Toolbox
-    from bot.channel.port import Moved, Place
+    from bot.channel.port import MembershipChange, Place
     from bot.events import SpokenText
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.participation.standing import GuildParticipation
-    from bot.realtime.bridge import RealtimeTalk
+    from bot.participation.guild_participation import GuildParticipation
     from bot.room.services import RoomServices
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
@@ -49,341 +48,327 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# An ending conversation's time for its last words to become turns, and for the reply it breaks off to be recorded.
+# At the end: how long the last words may take to become turns, and the interrupted reply to be recorded.
 LAST_WORDS_S = 6.0
 SHUT_DOWN_S = 2.0
-# What is said over a reply waits so long for the broken-off reply to become a turn before it.
-RECORD_S = 1.0
+# How long a turn waits for the reply that it interrupted to be recorded before it.
+RECORD_REPLY_S = 1.0
 
 
 class Conversation:
-    """One session's talk in `place`, written into `memory`. `standing`: how the bot stands on this server.
+    """The conversation of one session in `place`, recorded in `memory`.
 
-    `report` tells a trouble to the log and to whoever watches: where, and a plain sentence. *Ownership*: `run` is the
-    room's task; everything is called on its loop. *Cancellation* of `run`: `finish` first, to keep what was said.
+    `guild`: the bot's participation on this server. `report`: takes a problem: where, and a plain sentence.
+    *Ownership*: `run` is the room's task; call everything on its loop, except `excludes`. *Cancellation* of `run`:
+    await `finish` first, to keep what was said.
     """
 
     def __init__(
         self,
         place: Place,
-        means: RoomServices,
+        services: RoomServices,
         *,
         session_id: SessionId,
-        standing: GuildParticipation,
+        guild: GuildParticipation,
         memory: SessionMemory,
-        keeper: MemoryUpkeep | None,
+        upkeep: MemoryUpkeep | None,
         quoting: QuoteFinder | None,
         toolbox: Toolbox,
         report: Callable[[str, str], None],
     ) -> None:
         self._place = place
-        self._means = means
-        self._clock = means.clock
-        self._observe = means.observe
-        self._keeper = keeper
+        self._services = services
+        self._clock = services.clock
+        self._observe = services.observe
         self._memory = memory
+        self._upkeep = upkeep
         self._quoting = quoting
-        self._company = Participants(place)
         self._finishing = False
-        self._part = Participation(
-            means.participation,
-            standing,
+        # Each is built after those that it is given.
+        self.playback = Playback(monotonic=services.clock.monotonic)
+        self._ears = RoomListener(services.detector, judged=services.turn_judge is not None)
+        self._participants = Participants(place)
+        self._participation = Participation(
+            services.participation,
+            guild,
             session_id=session_id,
             place=place,
-            company=self._company,
-            clock=means.clock,
-            working=self._working,
-            discerning=self._discerning,
-            stop=self._fall_silent,
-            think=self._think_aloud,
+            participants=self._participants,
+            clock=services.clock,
+            speaker=self,
         )
-        self._minutes = TurnRecorder(
-            memory, place, own_name=means.brain.name, clock=means.clock, observe=self._recorded
+        self._turn_recorder = TurnRecorder(
+            memory, place, own_name=services.brain.name, clock=services.clock, observe=self._on_recorded
         )
-        self._afterwards = ReplyRecorder(
-            place, self._part, self._minutes, exchanges=toolbox.exchanges, clock=means.clock, observe=means.observe
+        self._reply_recorder = ReplyRecorder(
+            place,
+            self._participation,
+            self._turn_recorder,
+            exchanges=toolbox.exchanges,
+            clock=services.clock,
+            observe=services.observe,
         )
-        self._prompting = PromptBuilder(
-            means,
+        self._prompt_builder = PromptBuilder(
+            services,
             guild_id=place.guild_id,
             memory=memory,
-            company=self._company,
-            keeper=keeper,
+            participants=self._participants,
+            participation=self._participation,
+            upkeep=upkeep,
             quoting=quoting,
             toolbox=toolbox,
-            part=self._part,
             report=report,
         )
-        self.playback = Playback(monotonic=self._clock.monotonic)
-        self._ears = RoomListener(means.detector, judged=means.judge is not None)
-        self._talk = self._new_talk()
-        if self._talk is not None:
-            self._talk.open(memory, toolbox, quoting)
-        self._head_start = PreemptiveReply(
-            build_context=self._prompting.context, responder=means.new_responder(), clock=means.clock
+        self._bridge: RealtimeBridge | None = None
+        if services.realtime is not None:
+            self._bridge = RealtimeBridge(
+                services.realtime, self._prompt_builder, place, memory=memory, toolbox=toolbox, quoting=quoting
+            )
+        self._preemptive_reply = PreemptiveReply(
+            build_context=self._prompt_builder.build_context, responder=services.new_responder(), clock=services.clock
         )
-        self._hearing = self._new_hearing()
-        self._replier = self._new_replier()
-        self._interruption = BargeInHandler(
-            voiced_s=lambda: self._ears.voiced_s,
+        self._replier = Replier(
+            build_context=self._preemptive_reply.build_context,
+            responder=self._preemptive_reply,
+            synthesizer=services.synthesizer,
             playback=self.playback,
-            replier=self._replier,
-            stop_after_s=means.speaking.stop_after_s,
-            wake_names=lambda: self._part.wake_names,
-            clock=means.clock,
+            clock=services.clock,
+            timeout_s=services.brain.reply_timeout_s,
+            on_reply=self._reply_recorder.record,
+            own_names=(services.brain.name, *self._participation.wake_names),
+            pronunciations=services.speaking.pronounced_in(place.guild_id),
+            blocked_words=services.speaking.blocked_in(place.guild_id),
+            moderator=services.moderator,
+            speech_to_speech=self._bridge,
         )
-
-        self._commentary = self._new_commentary()
+        self._barge_in = BargeInHandler(
+            self._ears,
+            self.playback,
+            self._replier,
+            self._participation,
+            stop_after_s=services.speaking.stop_after_s,
+            clock=services.clock,
+        )
+        self._commentary: ScreenCommentary | None = None
+        if services.screens is not None and services.screens.settings.commentary_every_s:
+            self._commentary = ScreenCommentary(
+                services.screens.settings,
+                clock=services.clock,
+                is_busy=self._is_busy,
+                is_sharing=self._is_sharing,
+                request_remark=self._participation.request_remark,
+            )
+        self._hearing = Hearing(
+            ears=self._ears,
+            recognizer=self._bridge or services.recognizer,
+            glossary=self._glossary,
+            language=None if services.asr.language == "auto" else services.asr.language,
+            recognise_ahead=services.listening.recognise_ahead,
+            clock=services.clock,
+            observe=self._on_heard,
+            on_group=self._on_utterances,
+            turn_judge=services.turn_judge,
+            is_urgent=self._is_addressed,
+            own_words=self.playback.words_between,
+            on_tentative=self._on_tentative,
+            on_resumed=self._preemptive_reply.discard_for,
+        )
 
     # -- life -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Listen and take part, for ever."""
+        """Listen and take part. Never returns."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(lasting(self._hearing.run()), name="hearing")
-            tasks.create_task(lasting(self._replier.run()), name="replies")
-            tasks.create_task(lasting(self._head_start.run()), name="head-start")
-            tasks.create_task(lasting(self._interruption.run()), name="interruption")
-            tasks.create_task(lasting(self._part.run()), name="participation")
-            if self._talk is not None:
-                tasks.create_task(lasting(self._talk.run()), name="speech-to-speech")
+            tasks.create_task(run_for_room(self._hearing.run()), name="hearing")
+            tasks.create_task(run_for_room(self._replier.run()), name="replies")
+            tasks.create_task(run_for_room(self._preemptive_reply.run()), name="preemptive-reply")
+            tasks.create_task(run_for_room(self._barge_in.run()), name="barge-in")
+            tasks.create_task(run_for_room(self._participation.run()), name="participation")
+            if self._bridge is not None:
+                tasks.create_task(run_for_room(self._bridge.run()), name="realtime")
             if self._commentary is not None:
-                tasks.create_task(lasting(self._commentary.run()), name="commentary")
+                tasks.create_task(run_for_room(self._commentary.run()), name="screen-commentary")
 
     async def finish(self) -> None:
-        """Let what was just said become turns, and what was just being said be recorded as far as it was heard."""
+        """Stop speaking, record what was heard of the reply, and let the last words become turns."""
         self._finishing = True
         await self._replier.shut_down(within_s=SHUT_DOWN_S)
-        await self._hearing.finish([person.id for person in self._place.company()], within_s=LAST_WORDS_S)
+        await self._hearing.finish([person.id for person in self._place.members()], within_s=LAST_WORDS_S)
 
     # -- what the room asks and tells -------------------------------------------------------------------------
 
     @property
     def dropped(self) -> Counter[str]:
-        """Return what was heard and is no turn, by reason."""
+        """Return how many sounds became no turn, by reason."""
         return self._hearing.dropped
 
     @property
-    def mind(self) -> str:
-        """Return what answers, in the words of /status."""
-        return self._means.mind if self._talk is None else self._talk.mind
+    def responder_name(self) -> str:
+        """Return what replies now, in the words of /status."""
+        return self._services.responder_name if self._bridge is None else self._bridge.responder_name
 
-    def participation(self) -> str:
-        """Return what was decided and what it cost, in sentences for /status."""
-        return self._part.status()
+    def participation_status(self) -> str:
+        """Return decisions and costs in sentences, for /status."""
+        return self._participation.status()
 
     def excludes(self, user_id: int) -> bool:
-        """Return whether a person is not to be heard. Called from other threads too."""
-        return self._part.excludes(user_id)
+        """Return whether a person has opted out of being heard. Thread-safe."""
+        return self._participation.excludes(user_id)
 
-    def take(self, batch: Sequence[AudioEvent]) -> None:
-        """Take what the voice connection handed on. Called on the event loop."""
-        self._hearing.take(batch)
-        self._interruption.heard()
+    def hear(self, batch: Sequence[AudioEvent]) -> None:
+        """Take sound from the voice connection."""
+        self._hearing.hear(batch)
+        self._barge_in.update()
 
-    async def moved(self, moved: Moved) -> None:
+    async def on_membership(self, change: MembershipChange) -> None:
         """Record that somebody came or went."""
-        self._company.note(moved.person)
-        if moved.joined:
-            self._part.came()
+        person = change.person
+        self._participants.note_name(person)
+        if change.joined:
+            self._participation.on_joined()
+            if self._upkeep is not None:
+                self._upkeep.came([str(person.id)])
         else:
-            self._part.left(moved.person.id)
-            self._hearing.forget(moved.person.id)
-        if moved.joined and self._keeper is not None:
-            self._keeper.came([str(moved.person.id)])
-        if not self._part.excludes(moved.person.id):
-            await self._minutes.moved(moved)
+            self._participation.on_left(person.id)
+            self._hearing.forget(person.id)
+        if not self._participation.excludes(person.id):
+            await self._turn_recorder.record_membership(change)
 
-    def landed(self) -> None:
-        """Take note that a batch was folded."""
-        if self._talk is not None:
-            # The session is still telling what has landed; it can be asked a moment later.
-            asyncio.get_running_loop().call_soon(self._talk.landed)
+    def on_compaction_landed(self) -> None:
+        """Bring speech-to-speech in step with the new summary."""
+        if self._bridge is not None:
+            # The session memory is still reporting the compaction; ask it when it has finished.
+            asyncio.get_running_loop().call_soon(self._bridge.refresh)
 
-    def noted(self, note: Note) -> None:
-        """Take note of what was seen on a shared screen."""
+    def on_screen_note(self, note: Note) -> None:
+        """Take a new note about a shared screen."""
         if self._commentary is not None:
             self._commentary.on_note(note)
-        if self._talk is not None:
-            self._talk.landed()
+        if self._bridge is not None:
+            self._bridge.refresh()
         self._observe(events.ScreenNoted(note, self._clock.monotonic()))
 
-    def recapped(self, turn: Turn) -> None:
-        """Take note of the turn that stands for a share that is over."""
-        self._recorded(events.TurnRecorded(turn, self._clock.monotonic()))
+    def on_screen_recap(self, turn: Turn) -> None:
+        """Take the turn that sums up a screen share which has ended."""
+        self._on_recorded(events.TurnRecorded(turn, self._clock.monotonic()))
 
-    def _recorded(self, event: events.Event) -> None:
-        """Tell what the minutes recorded to whoever watches, and to who tends the memory."""
-        if self._keeper is not None and isinstance(event, events.TurnRecorded):
-            self._keeper.turned()
-        if self._talk is not None and isinstance(event, events.TurnRecorded):
-            self._talk.recorded(event.turn)
+    def _on_recorded(self, event: events.Event) -> None:
+        """Pass a recorded turn to the memory's upkeep, to speech-to-speech and to the observer."""
+        if isinstance(event, events.TurnRecorded):
+            if self._upkeep is not None:
+                self._upkeep.turned()
+            if self._bridge is not None:
+                self._bridge.on_turn_recorded(event.turn, event.utterances)
         self._observe(event)
 
     # -- speech becomes turns -------------------------------------------------------------------------------
 
-    def _new_hearing(self) -> Hearing:
-        means = self._means
-        return Hearing(
-            ears=self._ears,
-            recognizer=self._talk or means.recognizer,
-            glossary=self._glossary,
-            language=None if means.asr.language == "auto" else means.asr.language,
-            recognise_ahead=means.listening.recognise_ahead,
-            clock=means.clock,
-            observe=self._overhear,
-            on_moment=self._on_moment,
-            judge=means.judge,
-            urgent=lambda text: mentions_name(text, self._part.wake_names),
-            own_words=self.playback.words_between,
-            on_guess=self._on_guess,
-            on_more=lambda utterance_id: self._head_start.drop("went_on", utterance_id),
-        )
-
     def _glossary(self) -> tuple[str, ...]:
         return choose_glossary(
-            wake_names=self._part.wake_names,
-            display_names=[person.name for person in self._place.company()],
-            words=(*self._means.asr.glossary_words, self._place.guild_name, self._place.name),
+            wake_names=self._participation.wake_names,
+            display_names=[person.name for person in self._place.members()],
+            words=(*self._services.asr.glossary_words, self._place.guild_name, self._place.name),
         )
 
-    def _overhear(self, event: events.Event) -> None:
-        """Tell what hearing found to whoever watches, and at once to whom it may interrupt."""
+    def _is_addressed(self, text: str) -> bool:
+        return mentions_name(text, self._participation.wake_names)
+
+    def _on_heard(self, event: events.Event) -> None:
+        """Pass what hearing found to the observer, and at once to barge-in and to requests for silence."""
         self._observe(event)
-        self._interruption.understood(event)
+        self._barge_in.on_event(event)
         if isinstance(event, events.UtteranceHeard):
-            self._part.overheard(event.speaker_id, event.text, started_at=event.started_at, ended_at=event.ended_at)
-
-    async def _on_moment(self, moment: tuple[SpokenText, ...]) -> None:
-        """Record what was said, decide whether to answer, and write the turn's one log line."""
-        await self._replier.wait_until_recorded(within_s=RECORD_S)
-        moment = tuple(spoken for spoken in moment if not self._part.excludes(spoken.user_id))
-        if not moment:
-            return
-        moment_at = self._clock.monotonic()
-        if self._talk is not None:
-            self._talk.saying(moment)
-        turn = await self._minutes.said(moment, [self._company.name(spoken.user_id) for spoken in moment])
-        if turn is None:
-            return
-        spoken, decision = self._part.judge(moment)
-        if decision.answer:
-            who = str(spoken.user_id)
-            self._ask(Question(turn, spoken.utterance.id, spoken.ended_at, who, decision.reason, decision.may_skip))
-        else:
-            self._head_start.drop("not_answered")
-        self._minutes.log_said(moment, turn, moment_at=moment_at, answered=spoken, decision=decision)
-
-    def _on_guess(self, spoken: SpokenText, likely: bool) -> None:
-        """Look ahead for what somebody seems to have said: find what it is about, and perhaps begin to think."""
-        if self._finishing or self._part.excludes(spoken.user_id) or self._direct() or not self._means.discerning:
-            return
-        decision = self._part.would_answer(spoken)
-        if not decision.answer:
-            return
-        turn = self._minutes.guess(spoken, self._company.name(spoken.user_id))
-        if self._quoting is not None:
-            self._quoting.prefetch(turn, self._memory)
-        if self._means.brain.preemptive_reply and likely and reads_finished(spoken.text) and not self._replier.busy:
-            who = str(spoken.user_id)
-            self._head_start.begin(
-                Question(turn, spoken.utterance.id, spoken.ended_at, who, decision.reason, decision.may_skip)
+            self._participation.on_utterance(
+                event.speaker_id, event.text, started_at=event.started_at, ended_at=event.ended_at
             )
 
-    def _working(self) -> Working:
-        """Return what the decider looks at of the replier, and whether it would break in."""
-        waits = self._replier.waiting
-        waiting = PendingReply.NONE
-        if waits is not None:
-            waiting = PendingReply.MAY_SKIP if waits.may_skip else PendingReply.CERTAIN
-        return Working(waiting, busy=self._replier.busy or bool(self._ears.speaking))
-
-    def _discerning(self) -> bool:
-        """Return whether who answers now can find that nothing is to be said."""
-        return self._means.discerning or self._direct()
-
-    def _direct(self) -> bool:
-        """Return whether speech-to-speech answers now."""
-        return self._talk is not None and self._talk.usable
-
-    # -- answers --------------------------------------------------------------------------------------------
-
-    def _new_replier(self) -> Replier:
-        return Replier(
-            build_context=self._head_start.context,
-            responder=self._head_start,
-            synthesizer=self._means.synthesizer,
-            playback=self.playback,
-            clock=self._clock,
-            timeout_s=self._means.brain.reply_timeout_s,
-            on_reply=self._afterwards.take,
-            own_names=(self._means.brain.name, *self._part.wake_names),
-            pronunciations=self._means.speaking.pronounced_in(self._place.guild_id),
-            blocked_words=self._means.speaking.blocked_in(self._place.guild_id),
-            moderator=self._means.moderator,
-            speech_to_speech=self._talk,
-        )
-
-    def _ask(self, question: Question) -> None:
-        if self._finishing:
+    async def _on_utterances(self, group: tuple[SpokenText, ...]) -> None:
+        """Record a group of utterances as a turn, decide whether to answer it, and write its log line."""
+        await self._replier.wait_until_recorded(within_s=RECORD_REPLY_S)
+        group = tuple(spoken for spoken in group if not self._participation.excludes(spoken.user_id))
+        if not group:
             return
-        self._part.answers(int(question.asker_id) if question.asker_id else None)
-        if self._commentary is not None:
-            self._commentary.on_question()
-        self._replier.ask(question)
+        released_at = self._clock.monotonic()
+        turn = await self._turn_recorder.record_speech(
+            group, [self._participants.name(spoken.user_id) for spoken in group]
+        )
+        if turn is None:
+            return
+        spoken, decision = self._participation.choose_utterance(group)
+        if decision.answer:
+            self._ask(_question(turn, spoken, decision))
+        else:
+            self._preemptive_reply.discard("not_answered")
+        self._turn_recorder.log_speech(group, turn, released_at=released_at, chosen=spoken, decision=decision)
 
-    def _fall_silent(self) -> None:
+    def _on_tentative(self, spoken: SpokenText, likely_finished: bool) -> None:
+        """Prepare a reply to an utterance that may not be over: search the memory, perhaps begin a preemptive reply."""
+        if (
+            self._finishing
+            or self._participation.excludes(spoken.user_id)
+            or self._uses_realtime()
+            or not self._services.can_skip
+        ):
+            return
+        decision = self._participation.preview_decision(spoken)
+        if not decision.answer:
+            return
+        turn = self._turn_recorder.preview_speech(spoken, self._participants.name(spoken.user_id))
+        if self._quoting is not None:
+            self._quoting.prefetch(turn, self._memory)
+        if (
+            self._services.brain.preemptive_reply
+            and likely_finished
+            and reads_finished(spoken.text)
+            and not self._replier.busy
+        ):
+            self._preemptive_reply.start(_question(turn, spoken, decision))
+
+    # -- speaking: what participation asks (see `Speaker`) and what commentary asks ---------------------------
+
+    @property
+    def state(self) -> SpeakerState:
+        """Return what the replier is doing."""
+        question = self._replier.waiting
+        waiting = PendingReply.NONE
+        if question is not None:
+            waiting = PendingReply.MAY_SKIP if question.may_skip else PendingReply.CERTAIN
+        return SpeakerState(waiting, busy=self._is_busy())
+
+    @property
+    def can_skip(self) -> bool:
+        """Return whether what replies now can find that there is nothing to say."""
+        return self._services.can_skip or self._uses_realtime()
+
+    def stop_speaking(self) -> None:
+        """Stop the reply in progress and discard the waiting question."""
         self._replier.cancel_all()
 
-    def _think_aloud(self, decision: Decision) -> bool:
-        """Ask for a thought of the bot's own, on nobody's behalf, after what was said last; False if nothing was."""
+    def speak_unprompted(self, decision: Decision) -> bool:
+        """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
         turns = self._memory.turns
         if turns:
             self._ask(Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip))
         return bool(turns)
 
-    def _new_commentary(self) -> ScreenCommentary | None:
-        screens = self._means.screens
-        if screens is None or not screens.settings.commentary_every_s:
-            return None
-        return ScreenCommentary(
-            screens.settings,
-            clock=self._clock,
-            is_busy=lambda: self._working().busy,
-            is_sharing=lambda: (room := screens.room(self._place.guild_id)) is not None and bool(room.sharing()),
-            request_remark=self._part.remark,
-        )
+    def _ask(self, question: Question) -> None:
+        if self._finishing:
+            return
+        self._participation.on_reply_begun(int(question.asker_id) if question.asker_id else None)
+        if self._commentary is not None:
+            self._commentary.on_question()
+        self._replier.ask(question)
 
-    def _new_talk(self) -> RealtimeTalk | None:
-        means = self._means
-        if means.talk is None:
-            return None
-        return means.talk(
-            instructions=means.instructions,
-            recognizer=means.recognizer,
-            name_of=self._company.name,
-            asker_of=partial(asker_of, company=self._company),
-            server=self._prompting.server,
-            besides=self._prompting.besides,
-            present=self._introductions,
-            write=self._place.write,
-            mind=means.mind,
-            max_input_tokens=means.max_input_tokens,
-            zone=means.zone,
-            observe=self._told_directly,
-        )
+    def _is_busy(self) -> bool:
+        return self._replier.busy or bool(self._ears.speaking)
 
-    def _told_directly(self, event: events.Event) -> None:
-        """Tell what speech-to-speech does to whoever watches; count what it is sent, and let it be kept."""
-        if isinstance(event, events.ContextBuilt):
-            self._part.sent(sum(part.tokens for part in event.parts))
-            if self._keeper is not None:
-                self._keeper.sent(event.parts)
-        self._observe(event)
+    def _uses_realtime(self) -> bool:
+        return self._bridge is not None and self._bridge.usable
 
-    def _introductions(self) -> list[str]:
-        """Return a line on each person who is here, with what they have said of themselves at other times."""
-        present = self._part.heard(self._company.present())
-        if self._keeper is None:
-            return [name for _, name in present]
-        return self._keeper.introductions(present)
+    def _is_sharing(self) -> bool:
+        screens = self._services.screens
+        return screens is not None and (room := screens.room(self._place.guild_id)) is not None and bool(room.sharing())
+
+
+def _question(turn: Turn, spoken: SpokenText, decision: Decision) -> Question:
+    return Question(turn, spoken.utterance.id, spoken.ended_at, str(spoken.user_id), decision.reason, decision.may_skip)

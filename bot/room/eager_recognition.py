@@ -1,6 +1,6 @@
-"""What is done in a pause, before anybody knows whether it is the end: ask the judge, and recognise ahead.
+"""Recognises speech in a pause, before the end of the utterance is certain, and asks the turn judge.
 
-All of it is thrown away when the person goes on. What it gains is that the text stands when the end does.
+If the person goes on, the result is thrown away. If not, the text is ready as soon as the end is certain.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import PauseBegan, Utterance
 
-# Under this probability the person most likely goes on, and if not, the end is known a second into the silence:
-# beginning to recognise later is early enough then, and saves doing it in vain.
+# Below this probability the person most likely goes on. If not, the end is certain a second into the silence, so
+# recognition can begin later and is less often in vain.
 LIKELY_FINISHED = 0.5
-LATER_S = 0.25
-# A recogniser that takes longer than this is behind, and a guess in it keeps finished speech waiting. Then only
-# who almost certainly has finished is recognised ahead, which costs next to nothing in vain.
+DELAY_S = 0.25
+# A recogniser that takes longer than this is behind, and eager recognition would delay finished speech. Then only
+# people who have almost certainly finished are recognised early, which is hardly ever in vain.
 BEHIND_S = 0.5
 SURELY_FINISHED = 0.9
 
@@ -28,35 +28,35 @@ HeardT = TypeVar("HeardT")
 
 
 class EagerRecognition(Generic[HeardT]):
-    """Looks ahead in everybody's pauses.
+    """The eager recognition of one room.
 
-    `answer` gets what the judge says of a pause that asks. `recognise` is called in a task for an utterance that may
-    yet turn out to be none, and must not raise; None: nothing is recognised ahead. `guessed` gets what it makes of the
-    utterance, and whether the person sounds finished; it must not wait. `pace_s`: what a recognition takes at present.
-    *Ownership*: `run` owns the tasks; before it runs every question is answered with None.
+    `on_judged` gets the turn judge's probability for a pause that asks for it; None without a judge. `recognise` runs
+    in a task and must not raise; None: nothing is recognised early. `on_recognised` gets its result and whether the
+    person sounds finished; it must not wait. `pace_s`: what a recognition takes at present. *Ownership*: `run` owns
+    the tasks; before it runs, every pause is judged None.
     """
 
     def __init__(
         self,
         *,
-        judge: TurnEndDetector | None,
-        answer: Callable[[PauseBegan, float | None], None],
+        turn_judge: TurnEndDetector | None,
+        on_judged: Callable[[PauseBegan, float | None], None],
         recognise: Callable[[Utterance], Awaitable[HeardT]] | None,
         pace_s: Callable[[], float],
         clock: Clock,
-        guessed: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
+        on_recognised: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
     ) -> None:
-        self._judge = judge
-        self._answer = answer
+        self._turn_judge = turn_judge
+        self._on_judged = on_judged
         self._recognise = recognise
         self._pace_s = pace_s
         self._clock = clock
-        self._guessed = guessed
+        self._on_recognised = on_recognised
         self._tasks: asyncio.TaskGroup | None = None
-        self._ahead: dict[str, asyncio.Task[HeardT | None]] = {}
+        self._running: dict[str, asyncio.Task[HeardT | None]] = {}
 
     async def run(self) -> None:
-        """Own what is under way, for ever."""
+        """Own the recognitions in progress. Never returns."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             try:
@@ -64,42 +64,43 @@ class EagerRecognition(Generic[HeardT]):
             finally:
                 self._tasks = None
 
-    def began(self, pause: PauseBegan) -> None:
-        """Look ahead: the person is silent."""
+    def on_pause(self, pause: PauseBegan) -> None:
+        """Begin to recognise: the person is silent."""
         if self._tasks is None:
             if pause.asks:
-                self._answer(pause, None)
+                self._on_judged(pause, None)
             return
         utterance = pause.utterance
-        self._ahead[utterance.id] = self._tasks.create_task(self._look(pause), name=f"ahead-{utterance.user_id}")
+        name = f"eager-recognition-{utterance.user_id}"
+        self._running[utterance.id] = self._tasks.create_task(self._recognise_pause(pause), name=name)
 
-    def ended(self, utterance_id: str) -> None:
-        """Throw away what was begun: the person goes on."""
-        task = self._ahead.pop(utterance_id, None)
+    def discard(self, utterance_id: str) -> None:
+        """Stop and throw the result away: the person goes on, or the utterance is dropped."""
+        task = self._running.pop(utterance_id, None)
         if task is not None:
             task.cancel()
 
     async def take(self, utterance_id: str) -> HeardT | None:
-        """Return what was recognised ahead of the utterance, which is one; None if nothing was. Once."""
-        task = self._ahead.pop(utterance_id, None)
+        """Return and forget the result for a finished utterance; None if there is none."""
+        task = self._running.pop(utterance_id, None)
         if task is None:
             return None
-        # Waited for and not awaited: one that is cancelled by a closing room must not look like our own end.
+        # `wait` and not `await`: if a closing room cancels the task, that must not look like our own cancellation.
         await asyncio.wait({task})
         return None if task.cancelled() else task.result()
 
-    async def _look(self, pause: PauseBegan) -> HeardT | None:
+    async def _recognise_pause(self, pause: PauseBegan) -> HeardT | None:
         probability = None
         if pause.asks:
-            if self._judge is not None:
-                probability = await self._judge.judge(pause.utterance.pcm)
-            self._answer(pause, probability)
+            if self._turn_judge is not None:
+                probability = await self._turn_judge.judge(pause.utterance.pcm)
+            self._on_judged(pause, probability)
         if self._recognise is None:
             return None
         if self._pace_s() > BEHIND_S and (probability or 0.0) <= SURELY_FINISHED:
             return None
         if probability is not None and probability < LIKELY_FINISHED:
-            await self._clock.sleep(LATER_S)
+            await self._clock.sleep(DELAY_S)
         heard = await self._recognise(pause.utterance)
-        self._guessed(pause.utterance, heard, probability is not None and probability > LIKELY_FINISHED)
+        self._on_recognised(pause.utterance, heard, probability is not None and probability > LIKELY_FINISHED)
         return heard

@@ -1,6 +1,6 @@
-"""What holds in a guild: what its moderators have chosen, or else the settings; and how much a prompt may be.
+"""Combines a guild's choice with the settings: how its sessions remember, and how large a prompt may be.
 
-A choice that can't be read never stops a reply: the settings hold then, and the log says so.
+If the choice cannot be read, the settings apply and the log says so; a reply never fails because of it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# More than any model takes: for calls that are sent as they are.
+# More than any model takes, for prompts that are not limited.
 NO_LIMIT_TOKENS = 1 << 40
 
 
 class GuildPolicy:
-    """Says what holds. `mode`: that of the settings. `max_output_tokens`: how long an answer may be.
-
-    `instructions`: what the operator wants said to the model on each server, by its id.
-    """
+    """`mode`: the settings'. `max_output_tokens`: of a reply. `instructions`: the operator's, by guild id."""
 
     def __init__(
         self,
@@ -47,7 +44,7 @@ class GuildPolicy:
         self._instructions = instructions or {}
 
     async def mode(self, guild_id: int) -> Mode:
-        """Return how the guild's sessions remember."""
+        """Return the memory mode of the guild's sessions."""
         choice = await self._choice(guild_id)
         return self._mode if choice.mode is None else choice.mode
 

@@ -1,8 +1,8 @@
-"""A head start for an answer: it is thought while the end of the question is not sure yet.
+"""A preemptive reply: the model starts while the end of the question is not certain yet.
 
-In a pause that sounds like the end, with a text that reads finished, the model is asked for what would be answered if
-this is all. Nothing of it is spoken, recorded or done (its tools wait) before the question comes; then its words are
-there already. Whoever goes on, or says something else, has it thrown away; what it cost is counted all the same.
+In a pause that sounds like the end, after a text that reads finished, the model gets the prompt as if the question were
+complete. Nothing is spoken or recorded, and no tool runs, before the end is certain; then the first words are ready. If
+the person goes on or says something else, the reply is discarded; its cost is counted all the same.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ log = structlog.get_logger()
 _FINISHED = re.compile(r"""[^.\s][.?!]["”’')\]]*$""")
 
 
-class _Ahead:
-    """One answer that is thought ahead."""
+class _Attempt:
+    """One preemptive reply."""
 
     def __init__(self, question: Question, begun_at: float) -> None:
         self.question = question
         self.begun_at = begun_at
         self.context: ModelContext | None = None
-        # Set when the context stands, or could not be built.
+        # Set when the context is built, or building it failed.
         self.built = asyncio.Event()
-        # Pieces of the answer, what went wrong, and None at its end.
+        # Pieces of the reply, an error if there was one, and None at the end.
         self.pieces: asyncio.Queue[str | Exception | None] = asyncio.Queue()
         self.task: asyncio.Task[None] | None = None
 
     def fits(self, question: Question) -> bool:
-        """Return whether it was thought for this question: the same words of the same people, as the same turn."""
+        """Return whether it replies to this question: the same words of the same people, as the same turn."""
         own, turn = self.question, question.turn
         return (
             own.utterance_id == question.utterance_id
@@ -51,9 +51,10 @@ class _Ahead:
 
 
 class PreemptiveReply:
-    """Stands before a room's prompts and its responder; to the replier it is both. One answer at a time.
+    """The preemptive reply of one room; one at a time. To the replier it is both the prompt builder and the responder.
 
-    *Ownership*: `run` owns what is thought ahead; before it runs nothing is.
+    `build_context` and `respond` return what was prepared for the question, or else what the room's own would.
+    *Ownership*: `run` is the room's task and owns the reply in progress; before it runs nothing is begun.
     """
 
     def __init__(
@@ -63,12 +64,12 @@ class PreemptiveReply:
         self._responder = responder
         self._clock = clock
         self._tasks: asyncio.TaskGroup | None = None
-        self._ahead: _Ahead | None = None
-        # The one whose question has come.
-        self._taken: _Ahead | None = None
+        self._attempt: _Attempt | None = None
+        # The attempt whose question has come.
+        self._taken: _Attempt | None = None
 
     async def run(self) -> None:
-        """Own what is thought ahead, for ever."""
+        """Own the reply in progress. Never returns."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             try:
@@ -76,83 +77,88 @@ class PreemptiveReply:
             finally:
                 self._tasks = None
 
-    def begin(self, question: Question) -> None:
-        """Think ahead for what somebody seems to ask. `question.turn` is recorded nowhere yet."""
-        if self._tasks is None or (self._ahead is not None and self._ahead.fits(question)):
+    def start(self, question: Question) -> None:
+        """Begin to reply to a question that may not be complete. `question.turn` is not recorded yet."""
+        if self._tasks is None or (self._attempt is not None and self._attempt.fits(question)):
             return
-        self.drop("superseded")
-        ahead = self._ahead = _Ahead(question, self._clock.monotonic())
-        ahead.task = self._tasks.create_task(self._think(ahead), name="head-start")
+        self.discard("superseded")
+        attempt = self._attempt = _Attempt(question, self._clock.monotonic())
+        attempt.task = self._tasks.create_task(self._reply(attempt), name="preemptive-reply")
 
-    def drop(self, reason: str, utterance_id: str | None = None) -> None:
-        """Throw away what is thought ahead: all of it, or only for that utterance."""
-        ahead = self._ahead
-        if ahead is None or utterance_id not in (None, ahead.question.utterance_id):
+    def discard_for(self, utterance_id: str) -> None:
+        """Discard the reply to that utterance: the person has gone on speaking."""
+        if self._attempt is not None and self._attempt.question.utterance_id == utterance_id:
+            self.discard("went_on")
+
+    def discard(self, reason: str) -> None:
+        """Discard the reply in progress, if any. `reason`: for the log."""
+        attempt = self._attempt
+        if attempt is None:
             return
-        self._ahead = None
-        _end(ahead)
-        log.info("head_start_dropped", reason=reason, wasted_ms=self._since_ms(ahead))
+        self._attempt = None
+        _cancel(attempt)
+        log.info("preemptive_reply_discarded", reason=reason, wasted_ms=self._since_ms(attempt))
 
-    async def context(self, question: Question) -> ModelContext:
-        """Return what is sent to answer `question`, built ahead or now. Raises `CompactionError`."""
+    async def build_context(self, question: Question) -> ModelContext:
+        """Return the prompt for `question`, prepared or built now. Raises `CompactionError`."""
         if self._taken is not None:
-            _end(self._taken)
+            _cancel(self._taken)
             self._taken = None
-        ahead = self._ahead
-        if ahead is None or not ahead.fits(question):
-            self.drop("another_question")
+        attempt = self._attempt
+        if attempt is None or not attempt.fits(question):
+            self.discard("another_question")
             return await self._build_context(question)
-        self._ahead, self._taken = None, ahead
-        await ahead.built.wait()
-        if ahead.context is None:
-            # Whatever kept it from being built is met, and told, in the usual way.
+        self._attempt, self._taken = None, attempt
+        await attempt.built.wait()
+        if attempt.context is None:
+            # Building it failed. Build it again, so that the error is reported in the usual way.
             return await self._build_context(question)
-        if ahead.context.tools is not None:
-            ahead.context.tools.release_calls()
-        log.info("head_start_used", gained_ms=self._since_ms(ahead))
-        return ahead.context
+        if attempt.context.tools is not None:
+            attempt.context.tools.release_calls()
+        log.info("preemptive_reply_used", saved_ms=self._since_ms(attempt))
+        return attempt.context
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the answer, from where it is by now if it was begun ahead. See `Responder.respond`."""
-        ahead, self._taken = self._taken, None
-        if ahead is None or ahead.context is not context:
+        """Yield the reply, beginning with what was prepared. See `Responder.respond`."""
+        attempt, self._taken = self._taken, None
+        if attempt is None or attempt.context is not context:
             async with aclosing(self._responder.respond(context)) as stream:
                 async for piece in stream:
                     yield piece
             return
         try:
-            while (item := await ahead.pieces.get()) is not None:
+            while (item := await attempt.pieces.get()) is not None:
                 if isinstance(item, Exception):
                     raise item
                 yield item
         finally:
-            _end(ahead)
+            _cancel(attempt)
 
-    async def _think(self, ahead: _Ahead) -> None:
+    async def _reply(self, attempt: _Attempt) -> None:
         try:
-            context = await self._build_context(ahead.question)
+            context = await self._build_context(attempt.question)
             if context.tools is not None:
                 context.tools.hold_calls()
-            ahead.context = context
-            ahead.built.set()
+            attempt.context = context
+            attempt.built.set()
             async with aclosing(self._responder.respond(context)) as stream:
                 async for piece in stream:
-                    ahead.pieces.put_nowait(piece)
-            ahead.pieces.put_nowait(None)
-        except Exception as error:  # noqa: BLE001 - whoever takes the answer gets it; if nobody does it is nobody's
-            ahead.pieces.put_nowait(error)
+                    attempt.pieces.put_nowait(piece)
+            attempt.pieces.put_nowait(None)
+        except Exception as error:  # noqa: BLE001 - raised again in `respond`, if the reply is used
+            attempt.pieces.put_nowait(error)
         finally:
-            ahead.built.set()
+            attempt.built.set()
 
-    def _since_ms(self, ahead: _Ahead) -> float:
-        return round(1000 * (self._clock.monotonic() - ahead.begun_at), 1)
+    def _since_ms(self, attempt: _Attempt) -> float:
+        return round(1000 * (self._clock.monotonic() - attempt.begun_at), 1)
 
 
-def _end(ahead: _Ahead) -> None:
-    if ahead.task is not None:
-        ahead.task.cancel()
+def _cancel(attempt: _Attempt) -> None:
+    if attempt.task is not None:
+        attempt.task.cancel()
 
 
 def reads_finished(text: str) -> bool:
-    """Return whether a text ends as a sentence does; dots that trail off are no end."""
+    """Return whether a text ends like a sentence. An ellipsis is no end."""
     return bool(_FINISHED.search(text.strip()))

@@ -1,4 +1,4 @@
-"""What the model is given to answer one question: memory, people and quotes of one session, on the guild's policy."""
+"""What the model is given to answer one question: instructions, memory, people and quotes of one session."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.brain.context import build_context_messages
 from bot.brain.skip import skip_instruction
-from bot.room.asker import asker_of
+from bot.brain.tools.permission import NOBODY, Asker
 from compaction.errors import StoreError
+from compaction.model import TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from bot.brain.context import ModelContext
     from bot.brain.recall_quotes import QuoteFinder
@@ -20,97 +21,146 @@ if TYPE_CHECKING:
     from bot.channel.participants import Participants
     from bot.guild import PromptPolicy
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.participation.part import Participation
+    from bot.participation.participation import Participation
     from bot.room.services import RoomServices
+    from compaction.model import Seq
+    from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
 
 
 class PromptBuilder:
-    """Builds the contexts of one room's answers. `report` tells a trouble that costs no answer: where, and what."""
+    """Builds the prompts of one room, and what its speech-to-speech is told (see `RealtimePrompt`).
+
+    `report`: takes a problem that costs no reply: where, and a plain sentence.
+    """
 
     def __init__(
         self,
-        means: RoomServices,
+        services: RoomServices,
         *,
         guild_id: int,
         memory: SessionMemory,
-        company: Participants,
-        keeper: MemoryUpkeep | None,
+        participants: Participants,
+        participation: Participation,
+        upkeep: MemoryUpkeep | None,
         quoting: QuoteFinder | None,
         toolbox: Toolbox,
-        part: Participation,
         report: Callable[[str, str], None],
     ) -> None:
-        self._means = means
+        self._services = services
         self._guild_id = guild_id
         self._memory = memory
-        self._company = company
-        self._keeper = keeper
+        self._participants = participants
+        self._participation = participation
+        self._upkeep = upkeep
         self._quoting = quoting
         self._toolbox = toolbox
-        self._part = part
-        self._overtaken = memory.external_changes
+        self._external_changes = memory.external_changes
         self._report = report
 
-    async def server(self) -> str:
-        """Return what holds on this server besides, as the operator and its moderators word it; empty if nothing."""
-        policy = await self._prompt_policy()
-        return "" if policy is None else policy.instructions
-
-    async def context(self, question: Question) -> ModelContext:
+    async def build_context(self, question: Question) -> ModelContext:
         """Return what is sent to answer `question`. Raises `CompactionError`."""
-        means = self._means
+        services = self._services
         policy = await self._prompt_policy()
-        self._let_go_of_forgotten()
+        self._clear_forgotten()
         quotes = () if self._quoting is None else await self._quoting.find(question.turn, self._memory)
         context = build_context_messages(
             self._memory,
             question.turn,
-            system=(self._instructions(policy), *self.besides(question)),
-            max_input_tokens=means.max_input_tokens if policy is None else policy.max_input_tokens,
-            now=means.clock.now(),
-            zone=means.zone,
+            system=(self._instructions(policy), *self.reply_instructions(question)),
+            max_input_tokens=services.max_input_tokens if policy is None else policy.max_input_tokens,
+            now=services.clock.now(),
+            zone=services.zone,
             quotes=quotes,
-            participants=()
-            if self._keeper is None
-            else self._keeper.participants(self._part.heard(self._company.present())),
+            participants=() if self._upkeep is None else self._upkeep.participants(self._present()),
             policy=policy,
             toolbox=self._toolbox,
-            asker=asker_of(question, self._company),
+            asker=self.asker_of(question),
             may_skip=question.may_skip,
         )
-        if self._keeper is not None:
-            self._keeper.sent(context.parts)
-        self._part.sent(sum(part.tokens for part in context.parts))
-        means.observe(events.ContextBuilt(context.parts, question.turn.seq, means.clock.monotonic()))
+        self.record_sent(context.parts, answer_to=question.turn.seq)
         return context
 
-    def _let_go_of_forgotten(self) -> None:
-        """Forget what tools found when somebody's words were forgotten: they may be in it."""
-        if self._memory.external_changes != self._overtaken:
-            self._overtaken = self._memory.external_changes
-            self._toolbox.exchanges.clear()
+    def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
+        """Record what a model was sent for the reply to turn `answer_to`: its cost, for the memory, for observers."""
+        parts = tuple(parts)
+        self._participation.on_prompt_sent(sum(part.tokens for part in parts))
+        if self._upkeep is not None:
+            self._upkeep.sent(parts)
+        self._services.observe(events.ContextBuilt(parts, answer_to, self._services.clock.monotonic()))
 
-    def _instructions(self, policy: PromptPolicy | None) -> str:
-        """Return what the model is told in every answer on this server."""
-        guild = "" if policy is None else policy.instructions
-        return self._means.instructions.text(tools=bool(self._toolbox.tools()), guild=guild)
+    async def guild_instructions(self) -> str:
+        """Return the operator's and the moderators' instructions for this guild; may be empty."""
+        policy = await self._prompt_policy()
+        return "" if policy is None else policy.instructions
 
-    def besides(self, question: Question) -> tuple[str, ...]:
-        """Return what the model is told about this answer alone."""
-        names = [name for name in self._part.wake_names if name not in self._means.brain.wake_names]
+    def reply_instructions(self, question: Question) -> tuple[str, ...]:
+        """Return instructions for the reply to `question` alone."""
+        names = [name for name in self._participation.wake_names if name not in self._services.brain.wake_names]
         called = f"Here they also call you {' or '.join(names)}." if names else ""
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
         return tuple(text for text in (called, skipping) if text)
 
+    def introductions(self) -> list[str]:
+        """Return a line about each person who is present, with what they said about themselves in earlier sessions."""
+        if self._upkeep is None:
+            return [name for _, name in self._present()]
+        return self._upkeep.introductions(self._present())
+
+    def name_of(self, user_id: int) -> str:
+        """Return a speaker's display name."""
+        return self._participants.name(user_id)
+
+    def asker_of(self, question: Question) -> Asker:
+        """Return who asked; tools run with their permissions."""
+        return asker_of(question, self._participants)
+
+    def _present(self) -> list[tuple[str, str]]:
+        return self._participation.without_opted_out(self._participants.present())
+
+    def _clear_forgotten(self) -> None:
+        """Drop tool results after somebody's words were forgotten, because they may contain them."""
+        if self._memory.external_changes != self._external_changes:
+            self._external_changes = self._memory.external_changes
+            self._toolbox.exchanges.clear()
+
+    def _instructions(self, policy: PromptPolicy | None) -> str:
+        guild = "" if policy is None else policy.instructions
+        return self._services.instructions.text(tools=bool(self._toolbox.tools()), guild=guild)
+
     async def _prompt_policy(self) -> PromptPolicy | None:
-        """Return on what policy the guild's prompts are built, and go over to its mode if that has changed."""
-        if self._means.policy is None:
+        """Return the guild's prompt policy, after putting the session into its mode."""
+        if self._services.guild_policy is None:
             return None
-        policy = await self._means.policy.prompt_policy(self._guild_id)
+        policy = await self._services.guild_policy.prompt_policy(self._guild_id)
         try:
             await self._memory.set_mode(policy.mode)
         except StoreError as error:
-            # The old mode goes on; the next reply tries again.
+            # The session stays in its old mode; the next reply tries again.
             self._report("memory_mode", str(error))
         return policy
+
+
+def asker_of(question: Question, participants: Participants) -> Asker:
+    """Return who asked `question` and in which words, or `NOBODY` if that is not one person.
+
+    Several people may speak in one turn. Then only the one whom the question names counts, and only their words.
+    """
+    turn = question.turn
+    if turn.kind is not TurnKind.SPEECH:
+        return NOBODY
+    speakers = {part.speaker_id for part in turn.parts}
+    asker_id = question.asker_id
+    if asker_id is None and len(speakers) == 1:
+        (asker_id,) = speakers
+    if asker_id not in speakers or not asker_id.isdecimal():
+        return NOBODY
+    person = participants.find(int(asker_id))
+    parts = [part for part in turn.parts if part.speaker_id == asker_id]
+    return Asker(
+        user_id=int(asker_id),
+        name=parts[-1].speaker,
+        words=" ".join(part.text for part in parts),
+        present=person is not None and not person.is_bot,
+        moderator=person is not None and person.is_moderator,
+    )

@@ -1,4 +1,4 @@
-"""What becomes of an answer that is over: it is recorded as far as it was heard, and what failed is told in writing."""
+"""Records a finished reply: the part that was played, and a message in the channel if it failed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.room.reply_failures import ReplyFailures
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -15,41 +14,68 @@ if TYPE_CHECKING:
     from bot.brain.tools.exchanges import ToolExchanges
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.participation.part import Participation
+    from bot.participation.participation import Participation
     from bot.room.turn_recorder import TurnRecorder
 
 log = structlog.get_logger()
 
+UNSPOKEN_PREFIX = "I wanted to say:"
+
+
+class FailureMessages:
+    """What one room's channel reads about replies that failed. Pure.
+
+    Words that could not be spoken are written each time, because somebody waits for them. The reason is written once
+    until a reply is spoken again: otherwise a voice that is down for an evening would fill the channel with it.
+    """
+
+    def __init__(self) -> None:
+        self._written_reasons: set[str] = set()
+
+    def format(self, reply: Reply) -> str:
+        """Return the message about a finished reply; empty if it did not fail."""
+        if reply.failure is None:
+            if reply.text:
+                self._written_reasons.clear()
+            return ""
+        if not reply.unsaid:
+            return reply.failure
+        words = f"{UNSPOKEN_PREFIX} {reply.unsaid}"
+        if reply.failure in self._written_reasons:
+            return words
+        self._written_reasons.add(reply.failure)
+        return f"{reply.failure}\n{words}"
+
 
 class ReplyRecorder:
-    """The answers of one room. `exchanges`: what tools were asked on the way of each."""
+    """Records the replies of one room. `exchanges`: the tool calls of each reply."""
 
     def __init__(
         self,
         place: Place,
-        part: Participation,
-        minutes: TurnRecorder,
+        participation: Participation,
+        turn_recorder: TurnRecorder,
         *,
         exchanges: ToolExchanges,
         clock: Clock,
         observe: events.Observer,
     ) -> None:
         self._place = place
-        self._part = part
-        self._minutes = minutes
+        self._participation = participation
+        self._turn_recorder = turn_recorder
         self._exchanges = exchanges
         self._clock = clock
         self._observe = observe
-        self._excuses = ReplyFailures()
+        self._failure_messages = FailureMessages()
 
-    async def take(self, reply: Reply) -> None:
-        """Record what was heard of an answer, write what failed into the channel, and record what is read there."""
+    async def record(self, reply: Reply) -> None:
+        """Count the cost of a finished reply, write about its failure, and record what was played or written."""
         asker_id = reply.question.asker_id
-        told = " ".join(filter(None, (reply.text, reply.unsaid)))
-        self._part.answered(
+        delivered = " ".join(filter(None, (reply.text, reply.unsaid)))
+        self._participation.on_reply_ended(
             int(asker_id) if asker_id else None,
-            told,
-            tokens=estimate_text_tokens(told),
+            delivered,
+            tokens=estimate_text_tokens(delivered),
             spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
             skipped=reply.skipped,
             steps=self._exchanges.steps(reply.question.turn.seq),
@@ -58,15 +84,15 @@ class ReplyRecorder:
             log.info("reply_skipped", answer_to=reply.question.turn.seq)
         if reply.failure is not None:
             self._observe(events.Problem("reply", reply.failure, self._clock.monotonic()))
-        if excuse := self._excuses.of(reply):
-            await self._place.write(excuse)
+        if message := self._failure_messages.format(reply):
+            await self._place.write(message)
         if reply.text and reply.first_audio_at is not None:
-            await self._spoken(reply, reply.first_audio_at)
+            await self._record_spoken(reply, reply.first_audio_at)
         if reply.unsaid:
-            await self._minutes.wrote(reply)
+            await self._turn_recorder.record_written_reply(reply)
 
-    async def _spoken(self, reply: Reply, first_audio_at: float) -> None:
-        await self._minutes.answered(reply, first_audio_at)
+    async def _record_spoken(self, reply: Reply, first_audio_at: float) -> None:
+        await self._turn_recorder.record_reply(reply, first_audio_at)
         self._observe(
             events.ReplySpoken(
                 text=reply.text,

@@ -1,8 +1,8 @@
-"""One room: a voice session in one channel, from the bot's entrance to its leaving.
+"""One room: a voice session in one channel, from joining to leaving.
 
-It opens the session's memory, enters the channel, keeps the tasks of the conversation alive and ends all of it in
-order; what is said and answered is `bot.room.conversation`. The session outlives a crash: the room that starts next
-in the channel goes on with it.
+It opens the session's memory, joins the channel, owns the conversation's task and ends everything in order. What is
+said and answered is `bot.room.conversation`'s business. A session outlives a crash: the next room in the channel
+resumes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import structlog
 from bot import events
 from bot.memory.recall import RecallScope
 from bot.room.conversation import Conversation
-from bot.room.tasks import lasting
+from bot.room.tasks import run_for_room
 from compaction.errors import StoreError
 from compaction.folding.events import FoldFailed, FoldLanded
 from voice.errors import LinkError
@@ -24,9 +24,9 @@ from voice.errors import LinkError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from bot.channel.port import Link, Moved, Place
+    from bot.channel.port import Link, MembershipChange, Place
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.participation.standing import GuildParticipation
+    from bot.participation.guild_participation import GuildParticipation
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
     from bot.store.sessions import OpenedSession
@@ -36,30 +36,30 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How often the room looks whether it is alone, and tells its packet counters.
-LOOK_AROUND_S = 5.0
-# An ending room's time for what people said of themselves to be kept.
-KEEPING_S = 4.0
+# How often to check whether the bot is alone, and to report the packet counters.
+CHECK_ROOM_S = 5.0
+# At the end: how long storing what people said about themselves may take.
+UPKEEP_S = 4.0
 
 
 class Room:
-    """A voice session in `place`. `run` is its life; made anew for each start.
+    """A voice session in `place`. Make a new one for each start.
 
-    *Ownership*: the supervisor runs it in a task. *Cancellation*: what is stored stays stored, and the session
+    *Ownership*: the supervisor runs `run` in a task. *Cancellation*: what is stored stays stored, and the session
     stays open for the next room.
     """
 
-    def __init__(self, place: Place, means: RoomServices) -> None:
+    def __init__(self, place: Place, services: RoomServices) -> None:
         self._place = place
-        self._means = means
-        self._clock = means.clock
-        self._observe = means.observe
+        self._services = services
+        self._clock = services.clock
+        self._observe = services.observe
         self._opened = asyncio.Event()
         self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._moves: asyncio.Queue[Moved] = asyncio.Queue()
+        self._membership_changes: asyncio.Queue[MembershipChange] = asyncio.Queue()
         self._opened_at = self._clock.monotonic()
         self._memory: SessionMemory | None = None
-        self._keeper: MemoryUpkeep | None = None
+        self._upkeep: MemoryUpkeep | None = None
         self._conversation: Conversation | None = None
 
     # -- what the supervisor asks ---------------------------------------------------------------------------
@@ -70,104 +70,107 @@ class Room:
         return self._opened
 
     async def run(self) -> str:
-        """Live until closed; return the reason. Raises `LinkError`, `StoreError` or whatever broke."""
-        opened = await self._means.sessions.open(
+        """Run until closed and return the reason. Raises `LinkError`, `StoreError`, or whatever failed."""
+        opened = await self._services.sessions.open(
             guild_id=self._place.guild_id,
             channel_id=self._place.channel_id,
-            resume_within_s=self._means.room.resume_within_s,
+            resume_within_s=self._services.room.resume_within_s,
         )
         session_id = opened.session.id
         with structlog.contextvars.bound_contextvars(session_id=session_id, guild_id=self._place.guild_id):
-            async with self._means.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
+            async with self._services.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
                 self._memory = memory
-                self._keeper = self._means.keeping(session_id, self._place.guild_id, memory)
-                standing = await self._means.participation.standing(self._place.guild_id)
-                with self._watching(session_id, memory) as screens:
-                    conversation = self._conversation = self._new_conversation(session_id, memory, standing)
+                self._upkeep = self._services.open_upkeep(session_id, self._place.guild_id, memory)
+                guild = await self._services.participation.of_guild(self._place.guild_id)
+                with self._open_screens(session_id, memory) as screens:
+                    conversation = self._conversation = self._new_conversation(session_id, memory, guild)
                     reason = "crashed"
                     try:
-                        reason = await self._live(opened, conversation, screens)
+                        reason = await self._run_in_channel(opened, conversation, screens)
                         await self._end_session(memory, reason)
                     finally:
                         self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
                 return reason
 
     def close(self, reason: str) -> None:
-        """Ask the room to end in order; `run` returns `reason`."""
+        """Ask the room to end in order. `run` then returns `reason`."""
         if not self._closing.done():
             self._closing.set_result(reason)
 
-    def moved(self, moved: Moved) -> None:
-        """Somebody came or went; noted as a turn of its own."""
-        self._moves.put_nowait(moved)
+    def on_membership(self, change: MembershipChange) -> None:
+        """Record that somebody came or went."""
+        self._membership_changes.put_nowait(change)
 
     def status(self) -> str:
-        """Return how the room is, in plain sentences."""
+        """Return the room's state in plain sentences, for /status."""
         if self._memory is None or self._conversation is None or not self._opened.is_set():
             return f"I am coming to {self._place.name}."
         minutes = round((self._clock.monotonic() - self._opened_at) / 60)
-        people = sum(not person.is_bot for person in self._place.company())
+        people = sum(not person.is_bot for person in self._place.members())
         total = self._memory.total_turns
         remembered = f"I remember {_count(total, 'turn', 'turns')} of this session"
         if self._memory.cursor:
             remembered += f", the first {self._memory.cursor} of them as a summary"
-        told = (
+        sentences = (
             f"I have been in {self._place.name} for {_count(minutes, 'minute', 'minutes')}, with "
-            f"{_count(people, 'person', 'people')}. {remembered}. {_left_out(self._conversation)}"
-            f"{self._conversation.participation()} I answer with {self._conversation.mind}. {self._means.health()}"
+            f"{_count(people, 'person', 'people')}. {remembered}. {_dropped_sentence(self._conversation)}"
+            f"{self._conversation.participation_status()} I answer with {self._conversation.responder_name}. "
+            f"{self._services.health()}"
         )
-        return told.rstrip()
+        return sentences.rstrip()
 
     # -- life -----------------------------------------------------------------------------------------------
 
     def _new_conversation(
-        self, session_id: SessionId, memory: SessionMemory, standing: GuildParticipation
+        self, session_id: SessionId, memory: SessionMemory, guild: GuildParticipation
     ) -> Conversation:
         here = RecallScope(session_id, self._place.guild_id, self._place.channel_id)
         return Conversation(
             self._place,
-            self._means,
+            self._services,
             session_id=session_id,
-            standing=standing,
+            guild=guild,
             memory=memory,
-            keeper=self._keeper,
-            quoting=self._means.quoting(here),
-            toolbox=self._means.toolbox(here, self._place),
+            upkeep=self._upkeep,
+            quoting=self._services.open_quoting(here),
+            toolbox=self._services.open_toolbox(here, self._place),
             report=self._report,
         )
 
-    def _watching(self, session_id: SessionId, memory: SessionMemory) -> AbstractContextManager[RoomScreens | None]:
-        """Return what lets people share screens here while it is entered."""
-        if self._means.screens is None:
+    def _open_screens(self, session_id: SessionId, memory: SessionMemory) -> AbstractContextManager[RoomScreens | None]:
+        """Return a context in which people can share screens here."""
+        if self._services.screens is None:
             return nullcontext()
-        return self._means.screens.room_for(session_id, self._place, memory=memory, watcher=self)
+        return self._services.screens.room_for(session_id, self._place, memory=memory, watcher=self)
 
-    async def _live(self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None) -> str:
-        """Be in the channel until asked to leave; return why."""
-        connection = self._place.connect(conversation.playback, conversation.take, excludes=conversation.excludes)
+    async def _run_in_channel(
+        self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None
+    ) -> str:
+        """Join the channel and run until asked to leave; return the reason."""
+        connection = self._place.connect(conversation.playback, conversation.hear, excludes=conversation.excludes)
         async with connection as link:
             async with asyncio.TaskGroup() as tasks:
                 running = [
-                    tasks.create_task(lasting(conversation.run()), name="conversation"),
-                    tasks.create_task(lasting(self._note_moves(conversation)), name="membership"),
-                    tasks.create_task(lasting(self._look_around(link)), name="look-around"),
-                    tasks.create_task(lasting(self._watch(link)), name="link"),
+                    tasks.create_task(run_for_room(conversation.run()), name="conversation"),
+                    tasks.create_task(run_for_room(self._record_membership(conversation)), name="membership"),
+                    tasks.create_task(run_for_room(self._check_room(link)), name="room-check"),
+                    tasks.create_task(run_for_room(self._watch_link(link)), name="link"),
                 ]
-                if self._keeper is not None:
-                    running.append(tasks.create_task(lasting(self._keeper.run()), name="keeper"))
+                if self._upkeep is not None:
+                    running.append(tasks.create_task(run_for_room(self._upkeep.run()), name="memory-upkeep"))
                 if screens is not None:
-                    running.append(tasks.create_task(lasting(screens.run()), name="screens"))
-                await self._enter(opened)
+                    running.append(tasks.create_task(run_for_room(screens.run()), name="screens"))
+                await self._announce(opened)
                 reason = await self._closing
                 await conversation.finish()
                 if screens is not None:
                     await screens.finish()
                 for task in running:
                     task.cancel()
-            self._tell_link(link)
+            self._report_link(link)
         return reason
 
-    async def _enter(self, opened: OpenedSession) -> None:
+    async def _announce(self, opened: OpenedSession) -> None:
         self._opened_at = self._clock.monotonic()
         log.info("room_opened", channel_id=self._place.channel_id, resumed=opened.resumed)
         self._opened.set()
@@ -176,75 +179,75 @@ class Room:
                 opened.session.id, self._place.guild_id, self._place.channel_id, opened.resumed, self._opened_at
             )
         )
-        if self._keeper is not None:
-            self._keeper.came(str(person.id) for person in self._place.company())
-        if self._means.room.notice:
-            await self._place.write(self._means.room.notice)
+        if self._upkeep is not None:
+            self._upkeep.came(str(person.id) for person in self._place.members())
+        if self._services.room.notice:
+            await self._place.write(self._services.room.notice)
 
     async def _end_session(self, memory: SessionMemory, reason: str) -> None:
-        if self._keeper is not None:
-            await self._keeper.finish(within_s=KEEPING_S)
+        if self._upkeep is not None:
+            await self._upkeep.finish(within_s=UPKEEP_S)
         try:
             await memory.end()
         except StoreError as error:
-            # Turns are stored already; the next process ends the session or goes on with it.
+            # The turns are stored already; the next process ends or resumes the session.
             self._report("session", str(error))
             return
         log.info("session_ended", reason=reason, total_turns=memory.total_turns, cursor=memory.cursor)
 
-    async def _note_moves(self, conversation: Conversation) -> None:
+    async def _record_membership(self, conversation: Conversation) -> None:
         while True:
-            await conversation.moved(await self._moves.get())
+            await conversation.on_membership(await self._membership_changes.get())
 
-    async def _look_around(self, link: Link) -> None:
-        """Leave when nobody is there for long, and tell the packet counters now and then."""
+    async def _check_room(self, link: Link) -> None:
+        """Close the room when nobody has been there for long, and report the packet counters."""
         alone_since: float | None = None
         while True:
-            await self._clock.sleep(LOOK_AROUND_S)
-            self._tell_link(link)
+            await self._clock.sleep(CHECK_ROOM_S)
+            self._report_link(link)
             now = self._clock.monotonic()
-            if any(not person.is_bot for person in self._place.company()):
+            if any(not person.is_bot for person in self._place.members()):
                 alone_since = None
                 continue
             alone_since = now if alone_since is None else alone_since
-            if now - alone_since >= self._means.room.leave_when_empty_s:
+            if now - alone_since >= self._services.room.leave_when_empty_s:
                 self.close("empty")
 
-    async def _watch(self, link: Link) -> None:
-        """End with the connection: in order when somebody took the bot out of the channel, else by `LinkError`."""
+    async def _watch_link(self, link: Link) -> None:
+        """Wait for the end of the connection. Close the room if somebody removed the bot, else raise `LinkError`."""
         reason = await link.lost()
         if link.removed:
             self.close("expelled")
             return
         raise LinkError(reason)
 
-    # -- what is told ---------------------------------------------------------------------------------------
+    # -- events ---------------------------------------------------------------------------------------------
 
     def excludes(self, user_id: int) -> bool:
-        """Return whether nothing of a person is to be heard or seen."""
+        """Return whether a person has opted out of being heard and seen."""
         return self._conversation is not None and self._conversation.excludes(user_id)
 
     def noted(self, note: Note) -> None:
-        """Hand on what was seen on a shared screen."""
+        """Hand on a new note about a shared screen."""
         if self._conversation is not None:
-            self._conversation.noted(note)
+            self._conversation.on_screen_note(note)
 
     def recapped(self, turn: Turn) -> None:
-        """Hand on the recap of a share that is over."""
+        """Hand on the turn that sums up a share which has ended."""
         if self._conversation is not None:
-            self._conversation.recapped(turn)
+            self._conversation.on_screen_recap(turn)
 
-    def _tell_link(self, link: Link) -> None:
+    def _report_link(self, link: Link) -> None:
         self._observe(events.LinkChanged(link.state, link.counters, self._clock.monotonic()))
 
     def _on_compaction(self, event: CompactionEvent) -> None:
         now = self._clock.monotonic()
         match event:
             case FoldLanded():
-                if self._keeper is not None:
-                    self._keeper.landed()
+                if self._upkeep is not None:
+                    self._upkeep.landed()
                 if self._conversation is not None:
-                    self._conversation.landed()
+                    self._conversation.on_compaction_landed()
                 self._observe(
                     events.CompactionLanded(
                         old_cursor=event.old_cursor,
@@ -262,13 +265,13 @@ class Room:
                 pass
 
     def _report(self, where: str, sentence: str) -> None:
-        """Tell a trouble to the log and to whoever watches."""
-        log.error("room_trouble", where=where, problem=sentence)
+        """Report a problem to the log and to observers."""
+        log.error("room_problem", where=where, problem=sentence)
         self._observe(events.Problem(where, sentence, self._clock.monotonic()))
 
 
-def _left_out(conversation: Conversation) -> str:
-    """Return what was heard and is no turn, as a sentence; empty if that is nothing."""
+def _dropped_sentence(conversation: Conversation) -> str:
+    """Return how many sounds became no turn, as a sentence; empty if none."""
     dropped = conversation.dropped
     if not dropped:
         return ""

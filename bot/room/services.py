@@ -1,4 +1,4 @@
-"""What every room of the process works with: models, store, settings. Made and closed by the composition root."""
+"""What every room of the process uses: models, store, settings. `bot.wiring.services` opens and closes it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.participation.standing import GuildParticipations
-    from bot.realtime.bridge import RealtimeTalk
+    from bot.participation.guild_participation import GuildParticipations
+    from bot.realtime.port import RealtimeServices
     from bot.room.guild_policy import GuildPolicy
     from bot.screen.screens import Screens
     from bot.settings import BrainSettings, RoomSettings
@@ -41,50 +41,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RoomServices:
-    """Everything that rooms share, and what makes what each has for itself."""
+    """What the rooms share. Fields named `open_` and `new_` make what each room has for itself."""
 
     sessions: Sessions
-    # Opens a session's memory and tells its compaction events to the second argument.
+    # Opens a session's memory. Arguments: session, guild, what gets its compaction events.
     open_memory: Callable[
         [SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
     ]
     recognizer: Recognizer
     detector: SpeechProbability
     synthesizer: Synthesizer
-    # One a room: the embedded responder remembers whether it has introduced itself.
+    # One for each room: the embedded responder remembers whether it has introduced itself.
     new_responder: Callable[[], Responder]
     instructions: SystemPrompt
     max_input_tokens: int
-    # Whose clock the model and the people are told times in.
+    # The time zone of times that the model and people read.
     zone: tzinfo
     clock: Clock
     observe: events.Observer
     room: RoomSettings
     brain: BrainSettings
-    # When the bot speaks, on each server, and what that may cost.
+    # When the bot speaks on each server, and what that may cost.
     participation: GuildParticipations
     listening: ListeningSettings
     asr: AsrSettings
     speaking: SpeakingSettings
-    # What /status says it thinks with, for example `the language model gpt-4.1-mini`.
-    mind: str
-    # Who tends a session's memory beside the conversation; None: nobody does.
-    keeping: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
-    # Who finds what was said before the window, for the prompt of a reply; None: nobody does.
-    quoting: Callable[[RecallScope], QuoteFinder | None] = lambda _: None
-    # What a model may call while it answers, for a session in a place.
-    toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
-    # The screens that people share with the bot; None: nobody can.
+    # What replies, in the words of /status, for example `the language model gpt-4.1-mini`.
+    responder_name: str
+    # Maintains a session's memory beside the conversation; None: nothing does.
+    open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
+    # Finds what was said before the window, for the prompt of a reply; None: nothing does.
+    open_quoting: Callable[[RecallScope], QuoteFinder | None] = lambda _: None
+    # The tools that a model may call in a room.
+    open_toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
+    # The screens that people share with the bot; None: sharing is off.
     screens: Screens | None = None
-    # Judges what the bot wants to say before it is spoken; None: nobody does.
+    # Checks what the bot is about to say; None: nothing is checked.
     moderator: Moderator | None = None
-    # Says in pauses who sounds finished; without one silence alone ends speech.
-    judge: TurnEndDetector | None = None
-    # Makes a room's speech-to-speech out of the room's own parts; None: recogniser, responder and voice serve.
-    talk: Callable[..., RealtimeTalk] | None = None
-    # Whether who finds the words can tell that there is nothing to say; the embedded responder can't.
-    discerning: bool = True
-    # What the guild has chosen of mode and budget; None: `max_input_tokens` and the session's own mode hold.
-    policy: GuildPolicy | None = None
-    # Tells in plain sentences what of all this does not work at present.
+    # Judges in pauses whether the speaker sounds finished; None: silence alone ends an utterance.
+    turn_judge: TurnEndDetector | None = None
+    # Speech-to-speech; None: recogniser, responder and voice are used.
+    realtime: RealtimeServices | None = None
+    # Whether the responder can find that there is nothing to say; the embedded one cannot.
+    can_skip: bool = True
+    # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.
+    guild_policy: GuildPolicy | None = None
+    # Returns in plain sentences what does not work at present.
     health: Callable[[], str] = str

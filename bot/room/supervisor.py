@@ -1,7 +1,7 @@
-"""The rooms of all guilds: each in a task of its own, started again when it crashes, ended in order.
+"""Runs the rooms of all guilds, each in a task of its own: restarts one that crashes, and ends all in order.
 
-One guild has at most one room, because Discord gives a bot one voice connection a guild. A crash of one room
-touches no other: it is told in that room's text channel and the room starts again, going on with its session.
+A guild has at most one room, because Discord allows a bot one voice connection for each guild. A crash affects no other
+room: the text channel is told, and the room starts again and resumes its session.
 """
 
 from __future__ import annotations
@@ -20,62 +20,62 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from bot.channel.port import Moved, Place
+    from bot.channel.port import MembershipChange, Place
     from bot.clock import Clock
 
 log = structlog.get_logger()
 
-# The first restart comes at once: most crashes are one bad moment. Doubled for each further one in a row.
+# The first restart comes soon: most crashes do not repeat. Doubled for each further crash in a row.
 FIRST_BACKOFF_S = 1.0
 LONGEST_BACKOFF_S = 60.0
-# So many crashes in a row are no bad moment.
+# After more crashes in a row the room stays closed.
 MOST_CRASHES = 5
-# A room that lived this long starts counting its crashes anew.
+# After a room has run this long, its crashes are counted anew.
 STABLE_S = 300.0
-# Connecting to Discord's voice, with its own timeouts and retries.
+# Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0
-# Last words transcribed, closing segment stored, goodbye said.
+# Time for the last words to be recognised and stored.
 CLOSE_TIMEOUT_S = 20.0
 
 KNOWN_ERRORS = (BotError, VoiceError, CompactionError)
 
 
 class SupervisedRoom(Protocol):
-    """What the supervisor asks of a room; `bot.room.room.Room` is it."""
+    """What the supervisor needs of a room. `bot.room.room.Room` implements it."""
 
     @property
     def opened(self) -> asyncio.Event:
         """Set when the bot is in the channel and hears it."""
 
     async def run(self) -> str:
-        """Live until left; return why it ended (one word). Whatever it raises is a crash."""
+        """Run until closed; return the reason (one word). Any error is a crash."""
 
     def close(self, reason: str) -> None:
-        """Ask the room to end in order; `run` returns `reason`."""
+        """Ask the room to end in order. `run` then returns `reason`."""
 
-    def moved(self, moved: Moved) -> None:
-        """Somebody came or went."""
+    def on_membership(self, change: MembershipChange) -> None:
+        """Record that somebody came or went."""
 
     def status(self) -> str:
-        """Return how the room is, in plain sentences."""
+        """Return the room's state in plain sentences."""
 
 
 @dataclass(slots=True)
-class _Kept:
-    """One guild's room and the task that keeps it."""
+class _Entry:
+    """One guild's room and the task that runs it."""
 
     place: Place
     room: SupervisedRoom
     task: asyncio.Task[None] | None = None
-    # Between a crash and the next start there is no room to ask for an orderly end.
-    resting: bool = False
-    # Where somebody moved the bot; its next room opens there.
-    bound_for: Place | None = None
+    # Between a crash and the restart: there is no room that could end in order.
+    restarting: bool = False
+    # Where somebody moved the bot; the next room opens there.
+    next_place: Place | None = None
     ending: bool = False
 
 
 class RoomSupervisor:
-    """Keeps rooms. `make_room` makes the room of a place, a new one for each start.
+    """Runs rooms. `make_room` makes the room of a place, a new one for each start.
 
     *Ownership*: an async context manager that owns every room's task; on exit it ends all rooms in order, each
     within `CLOSE_TIMEOUT_S`, then by cancellation.
@@ -84,7 +84,7 @@ class RoomSupervisor:
     def __init__(self, make_room: Callable[[Place], SupervisedRoom], *, clock: Clock) -> None:
         self._make_room = make_room
         self._clock = clock
-        self._kept: dict[int, _Kept] = {}
+        self._entries: dict[int, _Entry] = {}
         self._closing = False
 
     async def __aenter__(self) -> Self:
@@ -94,21 +94,21 @@ class RoomSupervisor:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         self._closing = True
-        await asyncio.gather(*(self._end(guild_id, "stopped") for guild_id in list(self._kept)))
+        await asyncio.gather(*(self._end(guild_id, "stopped") for guild_id in list(self._entries)))
 
     async def join(self, place: Place) -> None:
-        """Open a room in `place`; return when the bot hears it.
+        """Open a room in `place`; return when the bot is in the channel and hears it.
 
-        Raises the room's own error, or `SetupError` when it took too long or the guild has a room already.
+        Raises the room's error, or `SetupError` if it takes too long or the guild has a room already.
         """
         if self._closing:
             raise SetupError("I am shutting down. Try again in a moment.")
-        if place.guild_id in self._kept:
-            raise SetupError(f"I am in {self._kept[place.guild_id].place.name} already. Use /leave first.")
+        if place.guild_id in self._entries:
+            raise SetupError(f"I am in {self._entries[place.guild_id].place.name} already. Use /leave first.")
         first = self._make_room(place)
-        kept = self._kept[place.guild_id] = _Kept(place, first)
+        entry = self._entries[place.guild_id] = _Entry(place, first)
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        kept.task = asyncio.create_task(self._keep(kept, started), name=f"room-{place.guild_id}")
+        entry.task = asyncio.create_task(self._run_room(entry, started), name=f"room-{place.guild_id}")
         try:
             async with asyncio.timeout(JOIN_TIMEOUT_S):
                 await asyncio.shield(started)
@@ -119,104 +119,104 @@ class RoomSupervisor:
             ) from None
 
     async def abandon(self) -> None:
-        """End every room at once and save nothing more, as a killed process would; sessions stay open."""
+        """Cancel every room and save nothing more, as if the process were killed. Sessions stay open."""
         self._closing = True
-        tasks = [kept.task for kept in self._kept.values() if kept.task is not None]
+        tasks = [entry.task for entry in self._entries.values() if entry.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def leave(self, guild_id: int) -> bool:
         """Close the guild's room; return False when there is none."""
-        if guild_id not in self._kept:
+        if guild_id not in self._entries:
             return False
         await self._end(guild_id, "left")
         return True
 
-    def where(self, guild_id: int) -> Place | None:
-        """Return where the bot is in this guild."""
-        kept = self._kept.get(guild_id)
-        return kept.place if kept else None
+    def place_of(self, guild_id: int) -> Place | None:
+        """Return the channel that the bot is in, or None."""
+        entry = self._entries.get(guild_id)
+        return entry.place if entry else None
 
     def status(self, guild_id: int) -> str:
-        """Return how the guild's room is, in plain sentences."""
-        kept = self._kept.get(guild_id)
-        if kept is None:
+        """Return the state of the guild's room in plain sentences."""
+        entry = self._entries.get(guild_id)
+        if entry is None:
             return "I am not in a voice channel here. Use /join from the one you are in."
-        return kept.room.status()
+        return entry.room.status()
 
-    def moved(self, guild_id: int, channel_id: int, moved: Moved) -> None:
-        """Tell the room of that channel, if there is one."""
-        kept = self._kept.get(guild_id)
-        if kept is not None and kept.place.channel_id == channel_id:
-            kept.room.moved(moved)
+    def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
+        """Pass a change of membership to the room of that channel, if there is one."""
+        entry = self._entries.get(guild_id)
+        if entry is not None and entry.place.channel_id == channel_id:
+            entry.room.on_membership(change)
 
-    def dragged(self, place: Place) -> None:
-        """Follow where somebody moved the bot: its room ends in order, and the next one opens in `place`."""
-        kept = self._kept.get(place.guild_id)
-        if kept is None or kept.ending or kept.resting:
+    def on_bot_moved(self, place: Place) -> None:
+        """Follow the bot, whom somebody moved to `place`: end the room in order and open the next one there."""
+        entry = self._entries.get(place.guild_id)
+        if entry is None or entry.ending or entry.restarting:
             return
-        kept.bound_for = place
-        kept.room.close("moved")
+        entry.next_place = place
+        entry.room.close("moved")
 
     async def _end(self, guild_id: int, reason: str) -> None:
-        kept = self._kept.get(guild_id)
-        if kept is None or kept.task is None:
+        entry = self._entries.get(guild_id)
+        if entry is None or entry.task is None:
             return
-        kept.ending, kept.bound_for = True, None
-        if kept.resting:
-            kept.task.cancel()
+        entry.ending, entry.next_place = True, None
+        if entry.restarting:
+            entry.task.cancel()
         else:
-            kept.room.close(reason)
-        done, _ = await asyncio.wait({kept.task}, timeout=CLOSE_TIMEOUT_S)
+            entry.room.close(reason)
+        done, _ = await asyncio.wait({entry.task}, timeout=CLOSE_TIMEOUT_S)
         if not done:
             log.warning("room_close_timed_out", guild_id=guild_id, timeout_s=CLOSE_TIMEOUT_S)
-            kept.task.cancel()
-            await asyncio.wait({kept.task}, timeout=CLOSE_TIMEOUT_S)
+            entry.task.cancel()
+            await asyncio.wait({entry.task}, timeout=CLOSE_TIMEOUT_S)
 
-    async def _keep(self, kept: _Kept, started: asyncio.Future[None]) -> None:
-        """Run the room of one guild, over and over while it crashes, and wherever the bot is moved."""
-        guild_id = kept.place.guild_id
+    async def _run_room(self, entry: _Entry, started: asyncio.Future[None]) -> None:
+        """Run a guild's room; restart it after a crash, or where the bot was moved, until it is closed."""
+        guild_id = entry.place.guild_id
         crashes = 0
-        was_dragged = False
+        was_moved = False
         try:
             while True:
                 begun_at = self._clock.monotonic()
-                error = await self._live(kept, started)
-                if kept.bound_for is not None:
-                    kept.place, kept.bound_for = kept.bound_for, None
-                    kept.room = self._make_room(kept.place)
-                    was_dragged = True
+                error = await self._run_once(entry, started)
+                if entry.next_place is not None:
+                    entry.place, entry.next_place = entry.next_place, None
+                    entry.room = self._make_room(entry.place)
+                    was_moved = True
                     continue
                 if error is None:
                     return
                 if not started.done():
-                    # The very first opening: whoever asked for it is told, and may ask again.
+                    # The first start: `join` raises the error, and the person may try again.
                     started.set_exception(error)
                     return
-                if was_dragged and not kept.room.opened.is_set():
-                    # Where it may not be; trying again would change nothing.
-                    await kept.place.write(f"I could not come along. {_why(error)}")
+                if was_moved and not entry.room.opened.is_set():
+                    # The bot may not join there; trying again would not help.
+                    await entry.place.write(f"I could not come along. {_crash_sentence(error)}")
                     return
-                was_dragged = False
+                was_moved = False
                 crashes = 1 if self._clock.monotonic() - begun_at >= STABLE_S else crashes + 1
-                kept.resting = True
-                if not await self._wait_after_crash(kept, error, crashes):
+                entry.restarting = True
+                if not await self._wait_after_crash(entry, error, crashes):
                     return
-                kept.resting = False
-                kept.room = self._make_room(kept.place)
+                entry.restarting = False
+                entry.room = self._make_room(entry.place)
         finally:
-            if self._kept.get(guild_id) is kept:
-                del self._kept[guild_id]
+            if self._entries.get(guild_id) is entry:
+                del self._entries[guild_id]
             if not started.done():
                 started.set_exception(SetupError("The room closed before it was open. Try /join again."))
             if started.done() and not started.cancelled():
-                # Whoever waited may have gone; the error is logged, so it need not be told again.
+                # Nobody may be waiting; mark the error as retrieved, since it is logged already.
                 started.exception()
 
-    async def _live(self, kept: _Kept, started: asyncio.Future[None]) -> Exception | None:
+    async def _run_once(self, entry: _Entry, started: asyncio.Future[None]) -> Exception | None:
         """Run the room once. Return the error it crashed with, or None when it ended in order."""
-        guild_id, room = kept.place.guild_id, kept.room
+        guild_id, room = entry.place.guild_id, entry.room
         opening = asyncio.create_task(room.opened.wait(), name=f"room-opening-{guild_id}")
         opening.add_done_callback(lambda task: None if task.cancelled() or started.done() else started.set_result(None))
         try:
@@ -224,34 +224,34 @@ class RoomSupervisor:
             log.info("room_ended", guild_id=guild_id, reason=reason)
             return None
         except Exception as error:
-            # One room's crash, whatever it is, must end no other room.
-            cause = _first(error)
+            # No crash of one room may end another.
+            cause = _first_error(error)
             log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)
             return cause
         finally:
             opening.cancel()
 
-    async def _wait_after_crash(self, kept: _Kept, error: Exception, crashes: int) -> bool:
-        """Tell the people, wait, and return whether to start again."""
-        why = _why(error)
+    async def _wait_after_crash(self, entry: _Entry, error: Exception, crashes: int) -> bool:
+        """Write into the channel, wait, and return whether to restart."""
+        why = _crash_sentence(error)
         if crashes > MOST_CRASHES:
-            await kept.place.write(
+            await entry.place.write(
                 f"{why} That was the {crashes}th time in a row, so I stop. Use /join to call me back."
             )
             return False
         wait_s = min(FIRST_BACKOFF_S * 2 ** (crashes - 1), LONGEST_BACKOFF_S)
-        await kept.place.write(f"{why} I am starting again in {wait_s:g} s; what was said before is kept.")
+        await entry.place.write(f"{why} I am starting again in {wait_s:g} s; what was said before is kept.")
         await self._clock.sleep(wait_s)
         return True
 
 
-def _why(error: Exception) -> str:
-    """Return what people are told of a crash."""
+def _crash_sentence(error: Exception) -> str:
+    """Return the sentence that the channel reads about a crash."""
     return str(error) if isinstance(error, KNOWN_ERRORS) else "Something in me broke."
 
 
-def _first(error: Exception) -> Exception:
-    """Return the first error inside a task group's."""
+def _first_error(error: Exception) -> Exception:
+    """Return the first error inside exception groups."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error

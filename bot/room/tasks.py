@@ -1,7 +1,7 @@
-"""A task that lasts as long as its room. One that is cancelled from inside is a defect that must be told.
+"""A task that runs as long as its room.
 
-A task group passes over a child that ended cancelled, whoever cancelled it: a wait for something that was given up
-elsewhere would end a room's ears or its answers, and nobody would hear of it.
+A task group ignores a child that ended cancelled, whoever cancelled it. So a task that waited for something cancelled
+elsewhere would end a room's hearing or replies unnoticed.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 
-class EndedFromInsideError(RuntimeError):
-    """A task that should have lasted awaited something that was cancelled."""
+class CancelledInsideError(RuntimeError):
+    """A task of a room awaited something that was cancelled. This is a defect."""
 
 
-async def lasting(work: Coroutine[Any, Any, object]) -> None:
-    """Do `work`; a cancellation that nobody asked of this task becomes an error that its owner hears of."""
+async def run_for_room(work: Coroutine[Any, Any, object]) -> None:
+    """Await `work`. Raises `CancelledInsideError` if it ends cancelled although nobody cancelled this task."""
     try:
         await work
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise EndedFromInsideError(f"{task.get_name()} waited for something that was cancelled") from error
+        raise CancelledInsideError(f"{task.get_name()} waited for something that was cancelled") from error

@@ -1,7 +1,7 @@
-"""The minutes of a room: everything that happened as numbered turns, each with its one log line.
+"""Records what happens in a room as numbered turns, each with one log line.
 
-A store that refuses costs nothing yet: the turn is in memory and is stored with a later write; people are told
-once. What was said never enters a log line.
+If the store fails, nothing is lost yet: the turn stays in memory and is stored with a later write, and the channel is
+told once. Log lines never contain what was said.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bot.brain.decider import Decision
     from bot.brain.reply import Reply
-    from bot.channel.port import Moved, Place
+    from bot.channel.port import MembershipChange, Place
     from bot.clock import Clock
     from bot.events import SpokenText
     from compaction.session import SessionMemory
@@ -30,15 +30,12 @@ log = structlog.get_logger()
 
 # The bot's own speaker id in turns; people have Discord's numbers.
 OWN_ID = "assistant"
-# The same sound of the same person again so soon is one sound. What is said twice is left out by hearing already.
+# A sound that a person repeats within this time is one turn. Hearing drops repeated words already.
 SAME_EFFECT_S = 10.0
 
 
 class TurnRecorder:
-    """Writes one session's turns. Owned by its room; not thread-safe.
-
-    `own_name`: what the bot is called in its own turns.
-    """
+    """Records one session's turns. `own_name`: the bot's name in its turns. Not thread-safe."""
 
     def __init__(
         self, memory: SessionMemory, place: Place, *, own_name: str, clock: Clock, observe: events.Observer
@@ -50,41 +47,42 @@ class TurnRecorder:
         self._observe = observe
         self._store_failing = False
 
-    async def said(self, moment: Sequence[SpokenText], names: Sequence[str]) -> Turn | None:
-        """Record a moment: what one person said, or several at the same time. `names`: who says each text.
+    async def record_speech(self, group: Sequence[SpokenText], names: Sequence[str]) -> Turn | None:
+        """Record a group of utterances as one turn. `names`: the speaker of each.
 
-        Returns None if it is a sound that the turn before holds already.
+        Returns None if it is a sound that the last turn holds already.
         """
-        kind = TurnKind.EFFECT if all(is_sound_effect(spoken.text) for spoken in moment) else TurnKind.SPEECH
-        parts = _parts(moment, names)
-        started_at = self._epoch(min(spoken.started_at for spoken in moment))
+        kind = TurnKind.EFFECT if all(is_sound_effect(spoken.text) for spoken in group) else TurnKind.SPEECH
+        parts = _parts(group, names)
+        started_at = self._epoch(min(spoken.started_at for spoken in group))
         if kind is TurnKind.EFFECT and self._repeats(kind, parts, started_at, within_s=SAME_EFFECT_S):
             return None
-        return await self._record(kind, parts, started_at, self._epoch(max(spoken.ended_at for spoken in moment)))
+        ended_at = self._epoch(max(spoken.ended_at for spoken in group))
+        return await self._record(kind, parts, started_at, ended_at, utterances=tuple(group))
 
-    def guess(self, spoken: SpokenText, name: str) -> Turn:
-        """Return the turn that somebody's words would become now. Nothing is recorded."""
+    def preview_speech(self, spoken: SpokenText, name: str) -> Turn:
+        """Return the turn that an utterance would become now. Records nothing."""
         started_at, ended_at = self._epoch(spoken.started_at), self._epoch(spoken.ended_at)
         seq = Seq(self._memory.total_turns)
         return Turn(seq, TurnKind.SPEECH, started_at, ended_at, _parts([spoken], [name]))
 
-    async def moved(self, moved: Moved) -> Turn | None:
-        """Record that somebody came or went; None if the turn before says the same."""
-        person, now = moved.person, self._clock.now()
-        what = "joined" if moved.joined else "left"
+    async def record_membership(self, change: MembershipChange) -> Turn | None:
+        """Record that somebody came or went. Returns None if the last turn says the same."""
+        person, now = change.person, self._clock.now()
+        what = "joined" if change.joined else "left"
         part = TurnPart(str(person.id), person.name, f"{person.name} {what} the channel.")
-        # Nobody comes twice without going: a connection that stumbles is told of twice.
+        # Nobody comes twice without going: an unsteady connection reports the same change twice.
         if self._repeats(TurnKind.MEMBERSHIP, (part,), now, within_s=math.inf):
             return None
         return await self._record(TurnKind.MEMBERSHIP, (part,), now, now)
 
-    async def answered(self, reply: Reply, first_audio_at: float) -> Turn:
-        """Record what was heard of an answer of the bot's, and log how long each stage of it took."""
+    async def record_reply(self, reply: Reply, first_audio_at: float) -> Turn:
+        """Record the part of a reply that was heard, and log how long each stage took."""
         text = f"{reply.text} (interrupted)" if reply.interrupted else reply.text
         part = TurnPart(OWN_ID, self._own_name, text)
         turn = await self._record(TurnKind.ASSISTANT, (part,), self._epoch(first_audio_at), self._epoch(reply.ended_at))
         asked_at = reply.question.ended_at
-        _log_answer(
+        _log_reply(
             turn,
             reply,
             char_count=len(text),
@@ -96,40 +94,40 @@ class TurnRecorder:
         )
         return turn
 
-    async def wrote(self, reply: Reply) -> Turn:
-        """Record what of an answer was written, because it could not be spoken: people have read it."""
+    async def record_written_reply(self, reply: Reply) -> Turn:
+        """Record the part of a reply that was written because it could not be spoken."""
         at = self._epoch(reply.ended_at)
         turn = await self._record(TurnKind.ASSISTANT, (TurnPart(OWN_ID, self._own_name, reply.unsaid),), at, at)
-        _log_answer(turn, reply, char_count=len(reply.unsaid), written=True)
+        _log_reply(turn, reply, char_count=len(reply.unsaid), written=True)
         return turn
 
-    def log_said(
+    def log_speech(
         self,
-        moment: Sequence[SpokenText],
+        group: Sequence[SpokenText],
         turn: Turn,
         *,
-        moment_at: float,
-        answered: SpokenText,
+        released_at: float,
+        chosen: SpokenText,
         decision: Decision,
     ) -> None:
-        """Log a turn of speech with every stage's latency and what was decided. Call it when it is stored.
+        """Log a turn of speech with the latency of every stage, and the decision. Call it when the turn is stored.
 
-        `moment_at`: when the moment was over, monotonic. `answered`: the text that the decision is about; the stages
-        before that are those of its utterance.
+        `released_at`: when the group was complete (monotonic). `chosen`: the utterance that the decision is about; the
+        earlier stages are its.
         """
-        utterance = answered.utterance
+        utterance = chosen.utterance
         log.info(
             "turn_recorded",
             seq=turn.seq,
             kind=turn.kind.value,
             speaker_id=utterance.user_id,
-            speaker_count=len({spoken.user_id for spoken in moment}),
+            speaker_count=len({spoken.user_id for spoken in group}),
             utterance_id=utterance.id,
             duration_s=round(utterance.ended_at - utterance.started_at, 2),
-            char_count=sum(len(spoken.text) for spoken in moment),
-            **answered.stages_ms,
-            moment_ms=_ms(moment_at - answered.text_at),
-            store_ms=_ms(self._clock.monotonic() - moment_at),
+            char_count=sum(len(spoken.text) for spoken in group),
+            **chosen.stages_ms,
+            group_ms=_ms(released_at - chosen.text_at),
+            store_ms=_ms(self._clock.monotonic() - released_at),
             answers=decision.answer,
             reason=decision.reason.value,
             supersedes=decision.supersedes,
@@ -137,7 +135,7 @@ class TurnRecorder:
         )
 
     def _repeats(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float, *, within_s: float) -> bool:
-        """Return whether this is what the last turn holds already, and log that it is left out."""
+        """Return whether the last turn holds the same, and log that this one is left out."""
         turns = self._memory.turns
         if not turns or (turns[-1].kind, turns[-1].parts) != (kind, parts):
             return False
@@ -146,32 +144,40 @@ class TurnRecorder:
         log.info("turn_left_out", kind=kind.value, reason="duplicate", seq=turns[-1].seq)
         return True
 
-    async def _record(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float, ended_at: float) -> Turn:
-        """Put a turn into the timeline and the store. Times are UTC epoch seconds."""
+    async def _record(
+        self,
+        kind: TurnKind,
+        parts: tuple[TurnPart, ...],
+        started_at: float,
+        ended_at: float,
+        *,
+        utterances: tuple[SpokenText, ...] = (),
+    ) -> Turn:
+        """Append a turn to the timeline and the store, and emit it. Times are UTC epoch seconds."""
         seq = self._memory.total_turns
         try:
             turn = await self._memory.append(kind, parts, started_at=started_at, ended_at=ended_at)
             self._store_failing = False
         except StoreError as error:
-            # Others may have been recorded behind it while the store kept it waiting.
+            # Other turns may have been appended while the store was busy.
             turn = next(each for each in self._memory.turns if each.seq == seq)
             if not self._store_failing:
                 self._store_failing = True
                 log.error("turn_not_stored", seq=turn.seq, problem=str(error))  # noqa: TRY400 - the sentence says it
                 self._observe(events.Problem("store", str(error), self._clock.monotonic()))
                 await self._place.write(f"I cannot store what is said: {error}")
-        self._observe(events.TurnRecorded(turn, self._clock.monotonic()))
+        self._observe(events.TurnRecorded(turn, self._clock.monotonic(), utterances))
         return turn
 
     def _epoch(self, monotonic: float) -> float:
-        """Return the UTC epoch seconds of a monotonic moment."""
+        """Convert a monotonic time to UTC epoch seconds."""
         return self._clock.now() - (self._clock.monotonic() - monotonic)
 
 
-def _parts(moment: Sequence[SpokenText], names: Sequence[str]) -> tuple[TurnPart, ...]:
-    """Return everybody's words in order; what one person says in a row is one part."""
+def _parts(group: Sequence[SpokenText], names: Sequence[str]) -> tuple[TurnPart, ...]:
+    """Return everybody's words in order; consecutive words of one person are one part."""
     parts: list[TurnPart] = []
-    for spoken, name in zip(moment, names, strict=True):
+    for spoken, name in zip(group, names, strict=True):
         speaker_id = str(spoken.user_id)
         if parts and parts[-1].speaker_id == speaker_id:
             parts[-1] = TurnPart(speaker_id, name, f"{parts[-1].text} {spoken.text}")
@@ -180,7 +186,7 @@ def _parts(moment: Sequence[SpokenText], names: Sequence[str]) -> tuple[TurnPart
     return tuple(parts)
 
 
-def _log_answer(turn: Turn, reply: Reply, **figures: object) -> None:
+def _log_reply(turn: Turn, reply: Reply, **figures: object) -> None:
     log.info(
         "turn_recorded",
         seq=turn.seq,

@@ -154,7 +154,7 @@ class RoomScreens:
         while True:
             await self._clock.sleep(LOOK_S)
             now = self._clock.monotonic()
-            here = {person.id for person in self.place.company()}
+            here = {person.id for person in self.place.members()}
             for sharer in list(self._sharers.values()):
                 if sharer.person.id in here:
                     sharer.absent_since = None
@@ -171,7 +171,7 @@ class RoomScreens:
 
     def person(self, user_id: int) -> Person | None:
         """Return who that is, if they are in the channel now."""
-        return next((each for each in self.place.company() if each.id == user_id and not each.is_bot), None)
+        return next((each for each in self.place.members() if each.id == user_id and not each.is_bot), None)
 
     def require_present(self, user_id: int) -> None:
         """Raise `ScreenError` unless that person is in the channel now."""

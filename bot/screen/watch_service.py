@@ -8,7 +8,7 @@ from bot.brain.tools.tool import ToolError
 from bot.screen.messages import OPTED_OUT, ScreenError, ShareEnd
 
 if TYPE_CHECKING:
-    from bot.participation.standing import GuildParticipations
+    from bot.participation.guild_participation import GuildParticipations
     from bot.screen.room import RoomScreens
     from bot.screen.screens import Screens
     from bot.web.server import WebServer
@@ -36,7 +36,7 @@ class WatchService:
 
     async def link(self, guild_id: int, user_id: int) -> str:
         """Return a link for somebody to share with. Raises `BotError` with a plain sentence."""
-        standing = await self._participation.standing(guild_id)
+        standing = await self._participation.of_guild(guild_id)
         if user_id in standing.opted_out:
             raise ScreenError(OPTED_OUT)
         token = self._screens.invite(guild_id, user_id)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from bot.clock import Clock
-    from bot.participation.standing import GuildParticipations
+    from bot.participation.guild_participation import GuildParticipations
     from bot.wiring.settings import BotSettings
 
 log = structlog.get_logger()

@@ -14,7 +14,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.factory import open_budget, open_model
 from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
-from bot.realtime.bridge import talks
+from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.guild_policy import GuildPolicy
 from bot.room.services import RoomServices
 from bot.store.database import open_database
@@ -42,11 +42,12 @@ if TYPE_CHECKING:
     from bot.mcp.servers import McpServers
     from bot.mcp.settings import McpSettings
     from bot.memory.recall import RecallScope
-    from bot.participation.standing import GuildParticipations
+    from bot.participation.guild_participation import GuildParticipations
     from bot.screen.screens import Screens
     from bot.settings import LlmSettings
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
+    from voice.asr.port import Recognizer
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
 
@@ -117,6 +118,8 @@ async def open_services(
         more=tuple if servers is None else servers.tools,
         screens=lambda place: screens.room(place.guild_id),
     )
+    instructions = SystemPrompt(settings.brain.name, settings.brain.instructions)
+    responder_name = f"the language model {model.model}" if model else "what I heard, without a language model"
     return RoomServices(
         sessions=stores.sessions,
         open_memory=memory_factory(turns, summariser, settings, policy, clock),
@@ -124,7 +127,7 @@ async def open_services(
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
         new_responder=_responders(settings, model, zone),
-        instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
+        instructions=instructions,
         max_input_tokens=settings.budget.max_input_tokens,
         zone=zone,
         clock=clock,
@@ -136,15 +139,23 @@ async def open_services(
         asr=settings.asr,
         speaking=settings.speaking,
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
-        mind=f"the language model {model.model}" if model else "what I heard, without a language model",
-        judge=judge,
-        talk=talks(settings.realtime, api_key=_realtime_key(settings), language=settings.asr.language, clock=clock),
-        keeping=upkeep_factory(settings, database, turns, stores.people, accesses, clock),
-        quoting=quoting_factory(settings, recall, zone),
-        toolbox=_toolbox(settings, model, toolset),
-        discerning=model is not None,
+        responder_name=responder_name,
+        turn_judge=judge,
+        realtime=_realtime(
+            settings,
+            instructions=instructions,
+            recognizer=recognizer,
+            fallback_name=responder_name,
+            zone=zone,
+            clock=clock,
+            observe=observe,
+        ),
+        open_upkeep=upkeep_factory(settings, database, turns, stores.people, accesses, clock),
+        open_quoting=quoting_factory(settings, recall, zone),
+        open_toolbox=_toolbox(settings, model, toolset),
+        can_skip=model is not None,
         screens=screens,
-        policy=policy,
+        guild_policy=policy,
         health=health.summary,
     )
 
@@ -192,6 +203,35 @@ def _toolbox(
     if model is None and not settings.realtime.enabled:
         return lambda *_: Toolbox()
     return toolset.toolbox
+
+
+def _realtime(
+    settings: BotSettings,
+    *,
+    instructions: SystemPrompt,
+    recognizer: Recognizer,
+    fallback_name: str,
+    zone: tzinfo,
+    clock: Clock,
+    observe: events.Observer,
+) -> RealtimeServices | None:
+    """Return what the rooms' speech-to-speech needs; None where it is off."""
+    if not settings.realtime.enabled:
+        return None
+    new_session = session_factory(
+        settings.realtime, api_key=_realtime_key(settings), language=settings.asr.language, clock=clock
+    )
+    return RealtimeServices(
+        settings=settings.realtime,
+        new_session=new_session,
+        instructions=instructions,
+        recognizer=recognizer,
+        fallback_name=fallback_name,
+        max_input_tokens=settings.budget.max_input_tokens,
+        zone=zone,
+        clock=clock,
+        observe=observe,
+    )
 
 
 def _realtime_key(settings: BotSettings) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.channel.chat import DroppedFile
+from bot.channel.port import DroppedFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.channel.chat import ChatError
+    from bot.channel.port import ChatError
 
 
 class FakeChat:

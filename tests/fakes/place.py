@@ -12,9 +12,9 @@ from tests.fakes.chat import FakeChat
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from bot.channel.port import FrameSource
     from voice.errors import LinkError
     from voice.transport.audio_events import AudioEvent
+    from voice.transport.outgoing import FrameSource
 
 ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, "Juke", True)
 
@@ -76,7 +76,7 @@ class FakePlace:
         self.links: list[FakeLink] = []
         self.refuse: LinkError | None = None
 
-    def company(self) -> Sequence[Person]:
+    def members(self) -> Sequence[Person]:
         """Return who is here."""
         return tuple(self.people)
 

@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import MAX_CHARS, RoomTool, ToolError
-from bot.channel.chat import ChatError
+from bot.channel.port import ChatError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
-    from bot.channel.chat import Chat, DroppedFile
+    from bot.channel.port import Chat, DroppedFile
 
 # 'That file' is one of the last few.
 NEWEST = 10

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.brain.tools.tool import Permission, RoomTool, ToolError
-from bot.channel.chat import ChatError
+from bot.channel.port import ChatError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bot.channel.chat import Chat
+    from bot.channel.port import Chat
 
 MOST_URL_CHARS = 500
 MOST_TEXT_CHARS = 500

@@ -19,7 +19,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.participation.standing import GuildParticipation
+    from bot.participation.guild_participation import GuildParticipation
 
 # Longer silences than a day are what `always` is for.
 MOST_MINUTES = 24 * 60
@@ -41,9 +41,9 @@ SILENCED_FOR_GOOD = (
 
 
 class TakingPart(Protocol):
-    """What the commands ask of the service; `bot.participation.standing.GuildParticipations` implements it."""
+    """What the commands need. `bot.participation.guild_participation.GuildParticipations` implements it."""
 
-    async def standing(self, guild_id: int) -> GuildParticipation:
+    async def of_guild(self, guild_id: int) -> GuildParticipation:
         """Return how the bot stands on that server. Raises `StoreError`."""
 
     async def quiet(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:
@@ -61,7 +61,7 @@ class TakingPart(Protocol):
     async def choose_names(self, guild_id: int, names: tuple[str, ...] | None, *, by: int) -> None:
         """Choose what the bot is called there; None: as the settings say. Raises `StoreError`."""
 
-    async def opt(self, guild_id: int, person_id: int, *, out: bool) -> None:
+    async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Hear a person there no more, or again. Raises `StoreError`."""
 
 
@@ -163,7 +163,7 @@ async def mode_chosen(participation: TakingPart, interaction: discord.Interactio
             await participation.choose_mode(guild_id, chosen, by=interaction.user.id)
         else:
             refused = f"{NOT_A_MODERATOR} "
-    standing = await participation.standing(guild_id)
+    standing = await participation.of_guild(guild_id)
     return f"{refused}I take part in the mode {MODES[standing.voice_mode]}."
 
 
@@ -182,14 +182,14 @@ async def names_chosen(participation: TakingPart, interaction: discord.Interacti
                     f"{MOST_NAME_CHARS} characters."
                 )
             await participation.choose_names(guild_id, wanted, by=interaction.user.id)
-    standing = await participation.standing(guild_id)
+    standing = await participation.of_guild(guild_id)
     called = ", ".join(discord.utils.escape_markdown(name) for name in standing.wake_names)
     return f"{refused}I listen to: {called}."
 
 
 async def opted(participation: TakingPart, interaction: discord.Interaction, *, out: bool) -> str:
     """Leave that person out, or take them back in, and return what they are told."""
-    await participation.opt(_where(interaction), interaction.user.id, out=out)
+    await participation.set_opt_out(_where(interaction), interaction.user.id, out=out)
     if not out:
         return "I hear you again on this server."
     return (

@@ -28,7 +28,7 @@ class Rooms(Protocol):
     async def leave(self, guild_id: int) -> bool:
         """Close the guild's room; return False when there is none."""
 
-    def where(self, guild_id: int) -> Place | None:
+    def place_of(self, guild_id: int) -> Place | None:
         """Return where the bot is in this guild."""
 
     def status(self, guild_id: int) -> str:
@@ -51,7 +51,7 @@ def add_room_commands(
     @app_commands.guild_only()
     async def leave(interaction: discord.Interaction) -> None:
         assert interaction.guild_id is not None, "guild_only"
-        place = rooms.where(interaction.guild_id)
+        place = rooms.place_of(interaction.guild_id)
         if place is None:
             await _answer(interaction, "I am not in a voice channel here.")
             return
@@ -71,7 +71,7 @@ async def _join(interaction: discord.Interaction, rooms: Rooms, metronome: Metro
     if guild is None or channel is None:
         await _answer(interaction, "Join a voice channel first, then use /join.")
         return
-    here = rooms.where(guild.id)
+    here = rooms.place_of(guild.id)
     if here is not None:
         at_home = here.channel_id == channel.id
         await _answer(

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.channel.chat import ChatError
+from bot.channel.port import ChatError
 from bot.discord.chat import DiscordChat
 from bot.discord.client import connected
 from rehearsal.discord import payloads

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.channel.port import Moved, Place
+    from bot.channel.port import MembershipChange, Place
 
 ADA, BEN = 2001, 2002
 TOKEN = f"{ROOMTONE_BOT_ID}.local"
@@ -40,7 +40,7 @@ class FakeHousehold:
         self.refuse: LinkError | None = None
         self.state = "I am well."
         self.told = asyncio.Event()
-        self.movements: list[tuple[int, int, Moved]] = []
+        self.movements: list[tuple[int, int, MembershipChange]] = []
         self.drags: list[tuple[int, int]] = []
 
     async def join(self, place: Place) -> None:
@@ -54,7 +54,7 @@ class FakeHousehold:
         was_there, self.place = self.place is not None, None
         return was_there
 
-    def where(self, guild_id: int) -> Place | None:
+    def place_of(self, guild_id: int) -> Place | None:
         """Return the place."""
         return self.place
 
@@ -62,12 +62,12 @@ class FakeHousehold:
         """Say so."""
         return self.state
 
-    def moved(self, guild_id: int, channel_id: int, moved: Moved) -> None:
+    def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Keep it."""
-        self.movements.append((guild_id, channel_id, moved))
+        self.movements.append((guild_id, channel_id, change))
         self.told.set()
 
-    def dragged(self, place: Place) -> None:
+    def on_bot_moved(self, place: Place) -> None:
         """Keep it."""
         self.drags.append((place.guild_id, place.channel_id))
 
@@ -172,7 +172,7 @@ async def test_join_leave_and_status_answer_in_sentences() -> None:
         place = household.place
         assert place is not None
         assert (place.guild_id, place.channel_id, place.name) == (local.guild.id, 600, "Evening")
-        assert [(person.id, person.name, person.is_bot) for person in place.company()] == [(ADA, "Ada", False)]
+        assert [(person.id, person.name, person.is_bot) for person in place.members()] == [(ADA, "Ada", False)]
         assert await say("join") == ["I am in Evening already."]
         await local.join(BEN, channel_id=602)
         await settle(lambda: len(household.movements) == 2)
@@ -262,7 +262,7 @@ class Visit:
         if not self._closing.done():
             self._closing.set_result(reason)
 
-    def moved(self, moved: Moved) -> None:
+    def on_membership(self, change: MembershipChange) -> None:
         """Let them."""
 
     def status(self) -> str:
@@ -286,7 +286,7 @@ async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() ->
         await rooms.join(place)
         await local.join(ROOMTONE_BOT_ID, channel_id=602)
         await settle(lambda: len(visits) == 2 and visits[1].opened.is_set())
-        here = rooms.where(local.guild.id)
+        here = rooms.place_of(local.guild.id)
         assert here is not None
         assert (here.channel_id, here.name) == (602, "Side room")
         assert [state["channel_id"] for state in local.status()["voice_states"]] == ["602"]
@@ -310,7 +310,7 @@ async def test_a_place_follows_discord_through_a_new_main_session() -> None:
         await local.join(BEN)
         await local.leave(ADA)
         await settle(lambda: len(household.movements) == 3)
-        assert [person.name for person in place.company()] == ["Ben"]
+        assert [person.name for person in place.members()] == ["Ben"]
 
 
 def a_stage(*, moderator: bool) -> GuildSpec:

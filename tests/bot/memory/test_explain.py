@@ -272,20 +272,21 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
         await evening.keeper.tend()
         await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Cy", "A map of the harbour."))
         items = Items(
+            evening.memory,
+            tuple,
             instructions=SystemPrompt("Roomtone", "Be kind."),
-            present=lambda: evening.keeper.introductions([("id-Ada", "Ada"), ("id-Bob", "Bob")]),
+            introductions=lambda: evening.keeper.introductions([("id-Ada", "Ada"), ("id-Bob", "Bob")]),
             max_input_tokens=evening.max_input_tokens,
             zone=EAST,
         )
-        items.open(evening.memory)
         session = FakeRealtime(items.brief, lambda event: None)
         session.connect()
         question = await evening.say("What was the gate code?", "Bob")
         items.recalled = ("[10:30] From memory, turn 0, Ada: The gate code is 4411.",)
-        items.earlier = ("[3 May, 10:30] From memory, Ada: The gate is blue.",)
-        items.server, items.besides = "You are a dry old innkeeper.", ("Nobody said your name.",)
+        items.recalled_earlier = ("[3 May, 10:30] From memory, Ada: The gate is blue.",)
+        items.guild_instructions, items.reply_instructions = "You are a dry old innkeeper.", ("Nobody said your name.",)
         with capture_logs() as logs:
-            sent = items.refresh(session, answering=question.seq)
+            sent = items.refresh(session, answer_to=question.seq)
         evening.keeper.sent(sent)
         await evening.keeper.tend()
         (line,) = [each for each in logs if each["event"] == "model_context_built"]

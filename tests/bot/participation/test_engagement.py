@@ -21,89 +21,89 @@ KEPT_SILENT = Decision(False, Reason.SILENCED)
 def talking(text: str = "It is green.") -> Engagement:
     """The bot has just answered Ada, at 100 s."""
     engagement = Engagement(window_s=WINDOW_S)
-    engagement.answers(ADA)
-    engagement.answered(ADA, text, now=100.0)
+    engagement.on_reply_begun(ADA)
+    engagement.on_reply_ended(ADA, text, now=100.0)
     return engagement
 
 
 def test_who_was_answered_may_go_on_for_a_while() -> None:
     """Nobody else, and not for ever."""
     engagement = talking()
-    assert engagement.engaged(ADA, at=100.0 + WINDOW_S)
-    assert not engagement.engaged(ADA, at=100.1 + WINDOW_S)
-    assert not engagement.engaged(BO, at=101.0)
+    assert engagement.is_engaged(ADA, at=100.0 + WINDOW_S)
+    assert not engagement.is_engaged(ADA, at=100.1 + WINDOW_S)
+    assert not engagement.is_engaged(BO, at=101.0)
 
 
 def test_while_the_answer_is_in_the_works_they_have_its_ear() -> None:
     """However long that takes; an answer of which nothing was heard leaves it as it was."""
     engagement = Engagement(window_s=WINDOW_S)
-    engagement.answers(ADA)
-    assert engagement.engaged(ADA, at=500.0)
-    engagement.answered(ADA, "", now=501.0)
-    assert not engagement.engaged(ADA, at=501.0)
+    engagement.on_reply_begun(ADA)
+    assert engagement.is_engaged(ADA, at=500.0)
+    engagement.on_reply_ended(ADA, "", now=501.0)
+    assert not engagement.is_engaged(ADA, at=501.0)
 
 
 def test_a_question_of_the_bots_waits_for_an_answer() -> None:
     """As long as the window lasts."""
-    assert talking("Shall I post it?").asked(ADA, at=120.0)
-    assert not talking("Shall I post it?").asked(ADA, at=100.1 + WINDOW_S)
-    assert not talking().asked(ADA, at=120.0)
-    assert not talking("Shall I post it?").asked(BO, at=120.0)
+    assert talking("Shall I post it?").was_asked(ADA, at=120.0)
+    assert not talking("Shall I post it?").was_asked(ADA, at=100.1 + WINDOW_S)
+    assert not talking().was_asked(ADA, at=120.0)
+    assert not talking("Shall I post it?").was_asked(BO, at=120.0)
 
 
 @pytest.mark.parametrize("question", ["Which one?", "どれですか？", "أيهما؟"])
 def test_it_can_ask_in_any_writing(question: str) -> None:
     """Whoever it asked may answer in a word."""
     engagement = Engagement(window_s=35.0)
-    engagement.answered(1, question, now=0.0)
-    assert engagement.asked(1, at=1.0)
+    engagement.on_reply_ended(1, question, now=0.0)
+    assert engagement.was_asked(1, at=1.0)
 
 
 def test_who_turns_to_somebody_else_has_ended_it() -> None:
     """By name; a word to the bot has not."""
     engagement = talking()
-    engagement.heard(ADA, "And what about the fence?", FOR_IT)
-    assert engagement.engaged(ADA, at=101.0)
-    engagement.heard(ADA, "Bo, come.", TO_OTHER)
-    assert not engagement.engaged(ADA, at=101.0)
+    engagement.on_utterance(ADA, "And what about the fence?", FOR_IT)
+    assert engagement.is_engaged(ADA, at=101.0)
+    engagement.on_utterance(ADA, "Bo, come.", TO_OTHER)
+    assert not engagement.is_engaged(ADA, at=101.0)
 
 
 def test_others_take_over_and_remarks_do_not() -> None:
     """A turn of somebody else's that is not for the bot."""
     engagement = talking()
-    engagement.heard(BO, "word " * (TAKES_OVER_WORDS - 1), AMONG_THEM)
-    engagement.heard(BO, "word " * 20, FOR_IT)
-    engagement.heard(BO, "word " * 20, KEPT_SILENT)
-    engagement.heard(ADA, "Mm-hm.", NODDED)
-    assert engagement.engaged(ADA, at=101.0)
-    engagement.heard(BO, "word " * TAKES_OVER_WORDS, AMONG_THEM)
-    assert not engagement.engaged(ADA, at=101.0)
+    engagement.on_utterance(BO, "word " * (TAKES_OVER_WORDS - 1), AMONG_THEM)
+    engagement.on_utterance(BO, "word " * 20, FOR_IT)
+    engagement.on_utterance(BO, "word " * 20, KEPT_SILENT)
+    engagement.on_utterance(ADA, "Mm-hm.", NODDED)
+    assert engagement.is_engaged(ADA, at=101.0)
+    engagement.on_utterance(BO, "word " * TAKES_OVER_WORDS, AMONG_THEM)
+    assert not engagement.is_engaged(ADA, at=101.0)
 
 
 def test_who_says_something_to_others_has_ended_it() -> None:
     """However short it is, for themselves."""
     engagement = talking()
-    engagement.answered(BO, "It is blue.", now=100.0)
-    engagement.heard(ADA, "Two words.", AMONG_THEM)
-    assert not engagement.engaged(ADA, at=101.0)
-    assert engagement.engaged(BO, at=101.0)
+    engagement.on_reply_ended(BO, "It is blue.", now=100.0)
+    engagement.on_utterance(ADA, "Two words.", AMONG_THEM)
+    assert not engagement.is_engaged(ADA, at=101.0)
+    assert engagement.is_engaged(BO, at=101.0)
 
 
 def test_told_to_be_silent_it_talks_with_nobody() -> None:
     """Whoever said so."""
     engagement = talking()
-    engagement.answers(BO)
-    engagement.ends_for_all()
-    assert not engagement.engaged(ADA, at=101.0)
-    assert not engagement.engaged(BO, at=101.0)
+    engagement.on_reply_begun(BO)
+    engagement.clear()
+    assert not engagement.is_engaged(ADA, at=101.0)
+    assert not engagement.is_engaged(BO, at=101.0)
 
 
 def test_who_leaves_talks_with_nobody() -> None:
     """Also while the answer is in the works."""
     engagement = Engagement(window_s=WINDOW_S)
-    engagement.answers(ADA)
-    engagement.ends(ADA)
-    assert not engagement.engaged(ADA, at=0.0)
+    engagement.on_reply_begun(ADA)
+    engagement.remove(ADA)
+    assert not engagement.is_engaged(ADA, at=0.0)
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.text(), st.booleans(), st.sampled_from(Reason))), st.floats(0, 1e6))
@@ -111,5 +111,5 @@ def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, st
     """Whatever is said."""
     engagement = Engagement(window_s=WINDOW_S)
     for user_id, text, answer, reason in heard:
-        engagement.heard(user_id, text, Decision(answer, reason))
-    assert not any(engagement.engaged(user_id, at=at) for user_id in range(5))
+        engagement.on_utterance(user_id, text, Decision(answer, reason))
+    assert not any(engagement.is_engaged(user_id, at=at) for user_id in range(5))

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from datetime import UTC
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.events import SpokenText
-from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeTalk, talks
+from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeBridge
+from bot.realtime.port import RealtimeServices, session_factory
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import RecallHit
@@ -30,17 +31,20 @@ from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.room.test_room import settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer
+from tests.fakes.place import FakePlace
 from tests.fakes.realtime import FakeRealtime
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.rehearsal.servers.realtime_client import FakeMind, served
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.listening.utterance import Utterance
-from voice.realtime.port import RealtimeToolCall
+from voice.realtime.port import Briefing, RealtimeToolCall
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from bot.brain.recall_quotes import QuoteFinder
+    from bot.brain.tools.permission import Asker
     from compaction.model import Turn
     from compaction.payload import PayloadPart
     from voice.audio import Pcm
@@ -48,37 +52,71 @@ if TYPE_CHECKING:
 SPEECH = np.full(16_000, 50, np.int16)
 
 
-class Desk:
-    """A talk with its surroundings: a fake session, a real memory, and everything that was told."""
+class FakePrompt:
+    """What the model is told of Ada and Bo. `guild`: the server's instructions."""
 
-    def __init__(self, mode: str = "turns") -> None:
-        self.clock = FakeClock()
+    def __init__(self, observe: events.Observer = events.nobody) -> None:
+        self.guild = ""
+        self._observe = observe
+
+    def name_of(self, user_id: int) -> str:
+        """Return the name."""
+        return {1: "Ada", 2: "Bo"}[user_id]
+
+    def asker_of(self, question: Question) -> Asker:
+        """Return nobody."""
+        return NOBODY
+
+    async def guild_instructions(self) -> str:
+        """Return them."""
+        return self.guild
+
+    def reply_instructions(self, question: Question) -> tuple[str, ...]:
+        """Return one where the model may skip."""
+        return ("Be quick.",) if question.may_skip else ()
+
+    def introductions(self) -> list[str]:
+        """Return the names."""
+        return ["Ada", "Bo"]
+
+    def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
+        """Observe it."""
+        self._observe(events.ContextBuilt(tuple(parts), answer_to, 0.0))
+
+
+class Desk:
+    """A bridge with its surroundings: a fake session, a real memory, and everything that was told."""
+
+    def __init__(
+        self, memory: SessionMemory, clock: FakeClock, toolbox: Toolbox, quoting: QuoteFinder | None, mode: str
+    ):
+        self.clock = clock
         self.recognizer = ScriptedRecognizer()
-        self.written: list[str] = []
+        self.place = FakePlace()
         self.seen: list[events.Event] = []
         self.sessions: list[FakeRealtime] = []
         self.over = asyncio.Event()
-        self.memory: SessionMemory | None = None
+        self.memory = memory
         self.said = 0
-        self.server = ""
-        self.talk = RealtimeTalk(
-            RealtimeSettings.model_validate({"enabled": True, "mode": mode}),
+        self.prompt = FakePrompt(self.seen.append)
+        services = RealtimeServices(
+            settings=RealtimeSettings.model_validate({"enabled": True, "mode": mode}),
             new_session=self._new_session,  # type: ignore[arg-type]
             instructions=SystemPrompt("Roomtone"),
             recognizer=self.recognizer,
-            name_of={1: "Ada", 2: "Bo"}.__getitem__,
-            asker_of=lambda question: NOBODY,
-            server=self._server,
-            besides=lambda question: ("Be quick.",) if question.may_skip else (),
-            present=lambda: ["Ada", "Bo"],
-            write=self._write,
-            mind="what I heard",
+            fallback_name="what I heard",
             max_input_tokens=8_000,
             zone=UTC,
-            clock=self.clock,
+            clock=clock,
             observe=self.seen.append,
         )
+        self.bridge = RealtimeBridge(services, self.prompt, self.place, memory=memory, toolbox=toolbox, quoting=quoting)
         self.session = self.sessions[0]
+
+    @property
+    def written(self) -> list[str]:
+        """Return what was written into the channel."""
+        return self.place.written
 
     def _new_session(self, brief: object, on_event: object, run_tool: object) -> tuple[FakeRealtime, object]:
         session = FakeRealtime(brief, on_event)  # type: ignore[arg-type]
@@ -86,19 +124,12 @@ class Desk:
         self.sessions.append(session)
         return session, self.over.wait
 
-    async def _server(self) -> str:
-        return self.server
-
-    async def _write(self, sentence: str) -> None:
-        self.written.append(sentence)
-
-    async def record(self, kind: TurnKind, speaker_id: str, name: str, text: str) -> Turn:
-        """Put a turn into the memory and tell the talk, as the room does."""
-        assert self.memory is not None
+    async def record(self, kind: TurnKind, speaker_id: str, name: str, text: str, *utterances: SpokenText) -> Turn:
+        """Put a turn into the memory and tell the bridge, as the room does."""
         self.clock.advance(1.0)
         now = self.clock.now()
         turn = await self.memory.append(kind, [TurnPart(speaker_id, name, text)], started_at=now, ended_at=now)
-        self.talk.recorded(turn)
+        self.bridge.on_turn_recorded(turn, utterances)
         return turn
 
     async def say(self, user_id: int, text: str) -> Turn:
@@ -108,17 +139,14 @@ class Desk:
         # No two utterances are the same sound.
         self.said += 1
         sound = np.full(16_000, 50 + self.said, np.int16)
-        recognition = await self.talk.recognize(sound, speaker_id=user_id)
+        recognition = await self.bridge.recognize(sound, speaker_id=user_id)
         utterance = Utterance("u", user_id, 1.0, 2.0, 2.5, sound)
-        self.talk.saying((SpokenText(utterance, recognition, 2.5, 3.0),))
-        return await self.record(TurnKind.SPEECH, str(user_id), self._name(user_id), recognition.text)
-
-    def _name(self, user_id: int) -> str:
-        return {1: "Ada", 2: "Bo"}[user_id]
+        spoken, name = SpokenText(utterance, recognition, 2.5, 3.0), self.prompt.name_of(user_id)
+        return await self.record(TurnKind.SPEECH, str(user_id), name, recognition.text, spoken)
 
     async def answer(self, turn: Turn, *, may_skip: bool = False) -> list[str]:
         """Let the model answer; return the words of each piece."""
-        return [speech.text async for speech in self.talk.speak(Question(turn, may_skip=may_skip))]
+        return [speech.text async for speech in self.bridge.speak(Question(turn, may_skip=may_skip))]
 
     @property
     def payload(self) -> tuple[PayloadPart, ...]:
@@ -126,7 +154,7 @@ class Desk:
         return next(event.parts for event in reversed(self.seen) if isinstance(event, events.ContextBuilt))
 
 
-async def _nowhere() -> str:
+async def _no_tool(call: RealtimeToolCall) -> str:
     return ""
 
 
@@ -135,9 +163,10 @@ async def _echo(arguments: Mapping[str, object]) -> str:
 
 
 @asynccontextmanager
-async def desk(mode: str = "turns") -> AsyncIterator[Desk]:
-    """Lend a talk whose session is connected."""
-    made = Desk(mode)
+async def desk(mode: str = "turns", *, toolbox: Toolbox | None = None, quoting: object = None) -> AsyncIterator[Desk]:
+    """Lend a bridge whose session is connected."""
+    clock = FakeClock()
+    toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, _echo)])
     async with SessionMemory.open(
         SessionId("s"),
         store=InMemoryTurnStore(),
@@ -145,11 +174,10 @@ async def desk(mode: str = "turns") -> AsyncIterator[Desk]:
         fallback=ExtractiveSummariser(),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
-        clock=made.clock,
+        clock=clock,
         searchable=True,
     ) as memory:
-        made.memory = memory
-        made.talk.open(memory, Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, _echo)]))
+        made = Desk(memory, clock, toolbox, cast("QuoteFinder | None", quoting), mode)
         made.session.connect()
         yield made
 
@@ -168,13 +196,13 @@ async def test_what_is_heard_again_is_not_said_again() -> None:
     """A second hearing, with a silence before, is the own recogniser's; the items are those of the first."""
     async with desk() as room:
         room.session.heard.append("Room")
-        first = await room.talk.recognize(SPEECH, speaker_id=1)
+        first = await room.bridge.recognize(SPEECH, speaker_id=1)
         room.recognizer.texts.append("Roomtone, who is there?")
-        again = await room.talk.recognize(np.concatenate([np.zeros(8_000, np.int16), SPEECH]), speaker_id=1)
+        again = await room.bridge.recognize(np.concatenate([np.zeros(8_000, np.int16), SPEECH]), speaker_id=1)
         assert (first.text, again.text) == ("Room", "Roomtone, who is there?")
         assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
-        room.talk.saying((SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), again, 2.5, 3.0),))
-        await room.record(TurnKind.SPEECH, "1", "Ada", again.text)
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), again, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "1", "Ada", again.text, spoken)
         assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
 
 
@@ -183,7 +211,7 @@ async def test_what_became_no_turn_does_not_stay() -> None:
     """A cough that the guards dropped is taken out when the person's next words are a turn; others' words stay."""
     async with desk() as room:
         room.session.heard.append("(cough)")
-        await room.talk.recognize(SPEECH * 2, speaker_id=1)
+        await room.bridge.recognize(SPEECH * 2, speaker_id=1)
         await room.say(2, "hello there")
         assert "(cough)" in room.session.items.values()
         await room.say(1, "good evening")
@@ -195,7 +223,7 @@ async def test_guesses_are_not_said() -> None:
     """What was said cannot be unsaid."""
     async with desk() as room:
         with pytest.raises(RecogniserOverloadedError):
-            await room.talk.recognize(SPEECH, speaker_id=1, interim=True)
+            await room.bridge.recognize(SPEECH, speaker_id=1, interim=True)
         assert room.session.items == {}
 
 
@@ -206,9 +234,9 @@ async def test_the_rooms_own_recogniser_stands_in(heard: Exception | None) -> No
     async with desk() as room:
         room.session.heard.append(heard)
         room.recognizer.texts.append("own words")
-        recognition = await room.talk.recognize(SPEECH, speaker_id=2)
-        room.talk.saying((SpokenText(Utterance("u", 2, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0),))
-        await room.record(TurnKind.SPEECH, "2", "Bo", recognition.text)
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=2)
+        spoken = SpokenText(Utterance("u", 2, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "2", "Bo", recognition.text, spoken)
         assert recognition.text == "own words"
         said = list(room.session.items.values())
         assert said == ["Bo speaks:", "(unclear)"] if heard is None else said[0].endswith("Bo: own words")
@@ -233,7 +261,7 @@ async def test_an_answer_is_spoken_and_stands_once() -> None:
         room.session.answers.append("I am Roomtone and I listen")
         words = await room.answer(turn)
         assert " ".join(filter(None, words)) == "I am Roomtone and I listen"
-        room.talk.report_heard(3.0, complete=True)
+        room.bridge.report_heard(3.0, complete=True)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone and I listen")
         assert len(room.session.items) == 3
         assert room.session.interrupted == []
@@ -259,9 +287,7 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
                 for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
             )
 
-    async with desk() as room:
-        assert room.memory is not None
-        room.talk.open(room.memory, Toolbox(), Remembering())  # type: ignore[arg-type]
+    async with desk(quoting=Remembering()) as room:
         for asked in ("when does it open", "where do we meet"):
             turn = await room.say(1, asked)
             room.session.answers.append("At nine.")
@@ -281,7 +307,7 @@ async def test_what_was_talked_over_is_corrected() -> None:
         turn = await room.say(1, "tell me")
         room.session.answers.append("one two three four")
         await room.answer(turn)
-        room.talk.report_heard(0.74, complete=False)
+        room.bridge.report_heard(0.74, complete=False)
         assert room.session.interrupted == [740]
 
 
@@ -290,15 +316,14 @@ async def test_several_at_once_are_heard_as_one_sound() -> None:
     """In the mixed mode: all their names, their sound laid over each other, the words by the own recogniser."""
     async with desk("mixed") as room:
         room.recognizer.texts += ["left", "right"]
-        moment = []
+        group = []
         for user_id, began in ((1, 1.0), (2, 1.5)):
-            recognition = await room.talk.recognize(SPEECH, speaker_id=user_id)
+            recognition = await room.bridge.recognize(SPEECH, speaker_id=user_id)
             utterance = Utterance("u", user_id, began, began + 1, began + 1.5, SPEECH)
-            moment.append(SpokenText(utterance, recognition, 2.5, 3.0))
+            group.append(SpokenText(utterance, recognition, 2.5, 3.0))
         assert room.session.items == {}
         room.session.heard.append("left right")
-        room.talk.saying(tuple(moment))
-        await room.record(TurnKind.SPEECH, "1", "Ada", "left")
+        await room.record(TurnKind.SPEECH, "1", "Ada", "left", *group)
         assert list(room.session.items.values()) == ["Ada, Bo speak at the same time:", "left right"]
         sound: Pcm = room.session.sounds[0]
         assert len(sound) == 24_000
@@ -306,14 +331,14 @@ async def test_several_at_once_are_heard_as_one_sound() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_moment_that_did_not_get_through_is_told_in_writing() -> None:
+async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
     """In the mixed mode too the words stand in the conversation, with the next thing that happens."""
     async with desk("mixed") as room:
         room.recognizer.texts.append("left")
-        recognition = await room.talk.recognize(SPEECH, speaker_id=1)
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
         room.session.heard.append(RealtimeError("It did not get through."))
-        room.talk.saying((SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0),))
-        await room.record(TurnKind.SPEECH, "1", "Ada", "left")
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "1", "Ada", "left", spoken)
         assert room.session.items == {}
         await asyncio.sleep(0)
         await room.record(TurnKind.MEMBERSHIP, "2", "Bo", "Bo joined.")
@@ -326,7 +351,6 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
     """Coverage over a long evening with folds, lost connections, unheard speech and answers: nothing is nowhere."""
     random = Random(seed)
     async with desk() as room:
-        assert room.memory is not None
         for number in range(140):
             match random.randrange(9):
                 case 8:
@@ -341,13 +365,13 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
                     turn = await room.say(1, f"What is number {number}?")
                     room.session.answers.append(f"It is {number}.")
                     await room.answer(turn)
-                    room.talk.report_heard(1.0, complete=random.random() < 0.7)
+                    room.bridge.report_heard(1.0, complete=random.random() < 0.7)
                     await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", f"It is {number}.")
                 case _:
                     await room.say(random.choice((1, 2)), f"Number {number} is the lantern of hall {number}.")
             if random.random() < 0.3:
                 await room.memory.settle()
-                room.talk.landed()
+                room.bridge.refresh()
         turn = await room.say(2, "What was that?")
         room.session.answers.append("A lantern.")
         await room.answer(turn)
@@ -389,42 +413,28 @@ async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: s
     async with served(FakeMind("ja")) as server:
         settings = RealtimeSettings.model_validate({"enabled": True, "base_url": server.base_url})
         clock = FakeClock()
-        new_talk = talks(settings, api_key="k", language=language, clock=clock)
-        assert new_talk is not None
-        talk = new_talk(
-            instructions=SystemPrompt("Roomtone"),
-            recognizer=ScriptedRecognizer(),
-            name_of=str,
-            asker_of=lambda question: NOBODY,
-            server=_nowhere,
-            besides=lambda question: (),
-            present=list,
-            write=None,
-            mind="",
-            max_input_tokens=8_000,
-            zone=UTC,
-            observe=events.nobody,
+        _, run = session_factory(settings, api_key="k", language=language, clock=clock)(
+            lambda: Briefing("Be kind."), lambda news: None, _no_tool
         )
-        living = asyncio.create_task(talk.run(), name="talk-under-test")
+        living = asyncio.create_task(run(), name="session-under-test")
         await settle(lambda: bool(server.of("session.update")))
         living.cancel()
         await asyncio.gather(living, return_exceptions=True)
         (update,) = server.of("session.update")
     assert update["session"]["audio"]["input"]["transcription"].get("language") == told
-    assert talks(RealtimeSettings(), api_key="", language="auto", clock=clock) is None
 
 
 @pytest.mark.asyncio
 async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
     """It is not asked meanwhile, and knows afterwards what was said."""
     async with desk() as room:
-        assert room.talk.mind == "the speech-to-speech model gpt-realtime"
-        running = asyncio.create_task(room.talk.run(), name="talk-under-test")
+        assert room.bridge.responder_name == "the speech-to-speech model gpt-realtime"
+        running = asyncio.create_task(room.bridge.run(), name="bridge-under-test")
         room.session.fail("It is overloaded.")
         await settle(lambda: len(room.written) == 1)
         assert room.written == [FALLEN_BACK.format(mind="what I heard", when=IT_IS_BACK, why="It is overloaded.")]
-        assert not room.talk.usable
-        assert room.talk.mind == "what I heard"
+        assert not room.bridge.usable
+        assert room.bridge.responder_name == "what I heard"
         turn = await room.say(1, "who said that")
         assert turn.parts[0].text == "who said that"
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Bo did.")
@@ -433,7 +443,7 @@ async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
         await settle(lambda: len(room.written) == 2)
         assert room.written[1] == BACK
         assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["who said that", "Bo did."]
-        assert room.talk.mind == "the speech-to-speech model gpt-realtime"
+        assert room.bridge.responder_name == "the speech-to-speech model gpt-realtime"
         room.over.set()
         await running
 
@@ -442,14 +452,14 @@ async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
 async def test_when_somebody_has_to_mend_it_the_people_are_told_so() -> None:
     """It is not tried again before the next join, and the room's task for it ends."""
     async with desk() as room:
-        running = asyncio.create_task(room.talk.run(), name="talk-under-test")
+        running = asyncio.create_task(room.bridge.run(), name="bridge-under-test")
         room.session.fail("The account has no quota left.", lasting=True)
         room.over.set()
         await running
         said = FALLEN_BACK.format(mind="what I heard", when=NEXT_JOIN, why="The account has no quota left.")
         assert room.written == [said]
         room.recognizer.texts.append("own")
-        assert (await room.talk.recognize(SPEECH, speaker_id=1)).text == "own"
+        assert (await room.bridge.recognize(SPEECH, speaker_id=1)).text == "own"
 
 
 @pytest.mark.asyncio
@@ -460,7 +470,7 @@ async def test_an_answer_that_outlived_its_conversation_is_told_to_the_next_one(
         room.session.answers.append("I am Roomtone")
         await room.answer(turn)
         room.session.connect()
-        room.talk.report_heard(3.0, complete=True)
+        room.bridge.report_heard(3.0, complete=True)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone")
         assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["who are you", "I am Roomtone"]
 
@@ -471,7 +481,7 @@ async def test_what_holds_on_the_server_holds_from_the_next_answer_on() -> None:
     async with desk() as room:
         turn = await room.say(1, "who are you")
         for persona, may_skip in (("You are a dry old innkeeper.", True), ("You are a pirate.", False)):
-            room.server = persona
+            room.prompt.guild = persona
             room.session.answers.append("I am Roomtone")
             await room.answer(turn, may_skip=may_skip)
             assert f"(the rules above hold all the same):\n{persona}" in room.session.instructions
@@ -483,15 +493,15 @@ async def test_what_holds_on_the_server_holds_from_the_next_answer_on() -> None:
 async def test_what_holds_on_the_server_is_known_from_the_start() -> None:
     """The first conversation begins with it."""
     async with desk() as room:
-        room.server = "You are a pirate."
+        room.prompt.guild = "You are a pirate."
         begun: list[str] = []
 
         async def live() -> None:
             room.session.connect()
             begun.append(room.session.instructions)
 
-        room.talk._life = live
-        await room.talk.run()
+        room.bridge._run_session = live
+        await room.bridge.run()
         assert "You are a pirate." in begun[0]
 
 
@@ -503,7 +513,7 @@ async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None
         turn = await room.say(1, "look at that")
         room.session.answers.append(answer)
         assert await room.answer(turn, may_skip=True) == []
-        room.talk.report_heard(0.0, complete=True)
+        room.bridge.report_heard(0.0, complete=True)
         assert room.session.interrupted == [0]
         assert list(room.session.items.values()) == ["Ada speaks:", "look at that"]
 
@@ -523,11 +533,8 @@ async def test_words_that_begin_like_it_are_heard(answer: str, may_skip: bool) -
 @pytest.mark.asyncio
 async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
     """Somebody shares a screen, a tool server connects; and when it goes, that is told too."""
-    async with desk() as room:
-        assert room.memory is not None
-        more: list[RoomTool] = []
-        room.talk.open(room.memory, Toolbox(more=lambda: more))
-        room.session.connect()
+    more: list[RoomTool] = []
+    async with desk(toolbox=Toolbox(more=lambda: more)) as room:
         assert room.session.tools == ()
         for tools in ([RoomTool("look", "Looks.", {"type": "object"}, _echo)], []):
             more[:] = tools
@@ -541,7 +548,6 @@ async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
 async def test_the_rolling_mode_may_be_chosen_in_the_middle() -> None:
     """The oldest turns leave the conversation, with a note in their place; every turn is there or noted as gone."""
     async with desk() as room:
-        assert room.memory is not None
         for number in range(30):
             await room.say(1, f"Number {number} is the lantern of hall {number}.")
         await room.memory.set_mode(Mode.ROLLING)
@@ -562,18 +568,17 @@ async def test_the_rolling_mode_may_be_chosen_in_the_middle() -> None:
 async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole() -> None:
     """What stands for its beginning goes with the rest of it when its turn is folded."""
     async with desk() as room:
-        assert room.memory is not None
         turn = await room.say(1, "tell me a story")
         room.session.answers.append("Once there was a lantern.")
         room.session.lost_after = 2
         assert " ".join(filter(None, await room.answer(turn))) == "Once there was a lantern."
-        room.talk.report_heard(2.5, complete=True)
+        room.bridge.report_heard(2.5, complete=True)
         answered = await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Once there was a lantern.")
         assert {"cut_1", "cut_2"} <= room.session.items.keys()
         for number in range(70):
             await room.say(2, f"Number {number} is the lantern of hall {number}.")
-        room.talk.landed()
+        room.bridge.refresh()
         await room.memory.settle()
-        room.talk.landed()
+        room.bridge.refresh()
         assert room.memory.cursor > answered.seq
         assert not [item for item in room.session.items if item.startswith(("cut_", "reply_"))]

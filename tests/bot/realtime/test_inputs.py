@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from bot.realtime.inputs import MOST_WAITING, Inputs, SaidInput
+from bot.realtime.inputs import MOST_INPUTS, Inputs, RealtimeInput
 
 
-def said(number: int) -> SaidInput:
+def said(number: int) -> RealtimeInput:
     """Return something that was said."""
-    return SaidInput(np.full(100, number, np.int16), (f"who_{number}", f"item_{number}"), 1)
+    return RealtimeInput(np.full(100, number, np.int16), (f"who_{number}", f"item_{number}"), 1)
 
 
 def test_the_same_sound_is_known_also_after_a_silence() -> None:
     """Of the same person, and only the last; no sound is the same as none."""
     inputs = Inputs()
-    assert inputs.same(1, said(1).pcm) is None
+    assert inputs.find_same(1, said(1).pcm) is None
     inputs.add(1, said(1))
     later = np.concatenate([np.zeros(50, np.int16), said(1).pcm])
-    assert inputs.same(1, said(1).pcm) is not None
-    assert inputs.same(1, later) is not None
-    assert inputs.same(1, said(2).pcm) is None
-    assert inputs.same(1, said(1).pcm[:50]) is None
-    assert inputs.same(2, said(1).pcm) is None
+    assert inputs.find_same(1, said(1).pcm) is not None
+    assert inputs.find_same(1, later) is not None
+    assert inputs.find_same(1, said(2).pcm) is None
+    assert inputs.find_same(1, said(1).pcm[:50]) is None
+    assert inputs.find_same(2, said(1).pcm) is None
 
 
 def test_what_was_said_before_a_turn_and_became_none_is_told_once() -> None:
@@ -30,9 +30,9 @@ def test_what_was_said_before_a_turn_and_became_none_is_told_once() -> None:
     inputs = Inputs()
     for number in (1, 2, 3):
         inputs.add(7, said(number))
-    assert inputs.before(7, ("who_9", "item_9")) == []
-    assert [each.item_ids[1] for each in inputs.before(7, said(3).item_ids)] == ["item_1", "item_2"]
-    assert inputs.before(7, said(3).item_ids) == []
+    assert inputs.pop_before(7, ("who_9", "item_9")) == []
+    assert [each.item_ids[1] for each in inputs.pop_before(7, said(3).item_ids)] == ["item_1", "item_2"]
+    assert inputs.pop_before(7, said(3).item_ids) == []
 
 
 def test_little_is_kept() -> None:
@@ -40,4 +40,4 @@ def test_little_is_kept() -> None:
     inputs = Inputs()
     for number in range(50):
         inputs.add(7, said(number))
-    assert len(inputs.before(7, said(49).item_ids)) == MOST_WAITING - 1
+    assert len(inputs.pop_before(7, said(49).item_ids)) == MOST_INPUTS - 1

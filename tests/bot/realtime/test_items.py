@@ -50,8 +50,14 @@ async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         await evening.say("And I in Lisbon.", "Bob")
-        items = Items(instructions=SystemPrompt("Roomtone"), present=list, max_input_tokens=8_000, zone=UTC)
-        items.open(evening.memory)
+        items = Items(
+            evening.memory,
+            tuple,
+            instructions=SystemPrompt("Roomtone"),
+            introductions=list,
+            max_input_tokens=8_000,
+            zone=UTC,
+        )
         conversation = _Conversation(items.brief().items)
         session = cast("Realtime", conversation)
         assert "Zanzibar" in str(conversation.items)
@@ -62,7 +68,7 @@ async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         await evening.keeper.tend()
-        items.refresh(session, answering=Seq(1))
+        items.refresh(session, answer_to=Seq(1))
         assert "sound-1" not in conversation.items
         assert "Zanzibar" not in str(conversation.items)
         assert [text.split("] ")[1] for text in conversation.items.values()] == [

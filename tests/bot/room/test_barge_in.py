@@ -32,14 +32,19 @@ class Room:
         self.bench = Bench(ScriptedResponder(REPLY))
         self.clock = FakeClock()
         self.voiced: dict[int, float] = {}
-        self.interruption = BargeInHandler(
-            voiced_s=lambda: self.voiced,
-            playback=self.bench.playback,
-            replier=self.bench.replier,
+        self.barge_in = BargeInHandler(
+            self,
+            self.bench.playback,
+            self.bench.replier,
+            BrainSettings(),
             stop_after_s=SpeakingSettings().stop_after_s,
-            wake_names=lambda: BrainSettings().wake_names,
             clock=self.clock,
         )
+
+    @property
+    def voiced_s(self) -> dict[int, float]:
+        """Return how long Ada has spoken."""
+        return self.voiced
 
     @asynccontextmanager
     async def speaking(self) -> AsyncIterator[None]:
@@ -59,14 +64,14 @@ class Room:
         for _ in range(round(seconds / 0.02)):
             self.clock.advance(0.02)
             self.voiced[ADA] = self.voiced.get(ADA, 0.0) + 0.02
-            self.interruption.heard()
+            self.barge_in.update()
             self.frame()
 
     def understood(self, text: str) -> None:
         """Let her words become text."""
         self.voiced.clear()
         now = self.clock.monotonic()
-        self.interruption.understood(events.UtteranceHeard("u1", ADA, text, now - 1.0, now, now))
+        self.barge_in.on_event(events.UtteranceHeard("u1", ADA, text, now - 1.0, now, now))
 
 
 @pytest.mark.asyncio
@@ -109,7 +114,7 @@ async def test_noise_that_became_no_text_is_waited_out_too() -> None:
             room.speak(0.74)
             room.voiced.clear()
             now = room.clock.monotonic()
-            room.interruption.understood(events.UtteranceDropped("u1", ADA, reason, "", now - 1, now, now))
+            room.barge_in.on_event(events.UtteranceDropped("u1", ADA, reason, "", now - 1, now, now))
             async with room.bench.listener.listening():
                 reply = await room.bench.next_reply()
         assert reply.interrupted is interrupted, reason
@@ -131,7 +136,7 @@ async def test_time_passes_without_sound() -> None:
     """After a short burst it is as loud as before although nothing more is heard."""
     room = Room()
     async with room.speaking():
-        ticking = asyncio.create_task(room.interruption.run(), name="interruption")
+        ticking = asyncio.create_task(room.barge_in.run(), name="barge-in")
         room.speak(0.3)
         for _ in range(10):
             await until(lambda: room.clock.sleeping > 0)

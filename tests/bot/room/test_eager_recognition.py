@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.room.eager_recognition import BEHIND_S, LATER_S, EagerRecognition
+from bot.room.eager_recognition import BEHIND_S, DELAY_S, EagerRecognition
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.voice.recordings import silence
@@ -27,7 +27,7 @@ def _pause(number: int = 1, *, asks: bool = True) -> PauseBegan:
 
 
 class Bench:
-    """Foresight over a recogniser that answers with the utterance's id, once the gate is open."""
+    """Eager recognition over a recogniser that answers with the utterance's id, once the gate is open."""
 
     def __init__(self, probability: float | None = None, *, pace_s: float = 0.1, ahead: bool = True) -> None:
         self.clock = FakeClock()
@@ -37,17 +37,17 @@ class Bench:
         self.guesses: list[tuple[str, bool]] = []
         self.gate = asyncio.Event()
         self.gate.set()
-        self.foresight: EagerRecognition[str] = EagerRecognition(
-            judge=self,
-            answer=lambda pause, probability: self.answers.append((pause.utterance.id, probability)),
+        self.eager: EagerRecognition[str] = EagerRecognition(
+            turn_judge=self,
+            on_judged=lambda pause, probability: self.answers.append((pause.utterance.id, probability)),
             recognise=self._recognise if ahead else None,
             pace_s=lambda: pace_s,
             clock=self.clock,
-            guessed=lambda utterance, heard, likely: self.guesses.append((heard, likely)),
+            on_recognised=lambda utterance, heard, likely: self.guesses.append((heard, likely)),
         )
 
     async def judge(self, pcm: Pcm) -> float | None:
-        """See `TurnJudge.judge`."""
+        """See `TurnEndDetector.judge`."""
         return self.probability
 
     async def _recognise(self, utterance: Utterance) -> str:
@@ -58,7 +58,7 @@ class Bench:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run it."""
-        task = asyncio.create_task(self.foresight.run(), name="foresight-under-test")
+        task = asyncio.create_task(self.eager.run(), name="eager-recognition-under-test")
         await asyncio.sleep(0)
         try:
             yield
@@ -72,13 +72,13 @@ async def test_what_was_begun_is_there_once() -> None:
     bench = Bench(0.95)
     bench.gate.clear()
     async with bench.running():
-        bench.foresight.began(_pause())
+        bench.eager.on_pause(_pause())
         await until(lambda: bench.begun == ["u1"])
-        taking = asyncio.create_task(bench.foresight.take("u1"))
+        taking = asyncio.create_task(bench.eager.take("u1"))
         await asyncio.sleep(0)
         bench.gate.set()
         assert await taking == "u1"
-        assert await bench.foresight.take("u1") is None
+        assert await bench.eager.take("u1") is None
     assert bench.answers == [("u1", 0.95)]
 
 
@@ -87,22 +87,22 @@ async def test_going_on_throws_it_away() -> None:
     bench = Bench(0.95)
     bench.gate.clear()
     async with bench.running():
-        bench.foresight.began(_pause())
+        bench.eager.on_pause(_pause())
         await until(lambda: bench.begun == ["u1"])
-        bench.foresight.ended("u1")
-        bench.foresight.ended("u1")
-        assert await bench.foresight.take("u1") is None
+        bench.eager.discard("u1")
+        bench.eager.discard("u1")
+        assert await bench.eager.take("u1") is None
 
 
 async def test_who_likely_goes_on_is_recognised_later() -> None:
     """Most such pauses are over by then, at no cost."""
     bench = Bench(0.2)
     async with bench.running():
-        bench.foresight.began(_pause())
+        bench.eager.on_pause(_pause())
         await until(lambda: bench.clock.sleeping > 0)
         assert bench.answers == [("u1", 0.2)]
         assert bench.begun == []
-        bench.clock.advance(LATER_S)
+        bench.clock.advance(DELAY_S)
         await until(lambda: bench.begun == ["u1"])
 
 
@@ -111,8 +111,8 @@ async def test_when_the_recogniser_is_behind_only_the_sure_are_begun(probability
     """What would be in vain half of the time is left until it is not."""
     bench = Bench(probability, pace_s=BEHIND_S + 0.1)
     async with bench.running():
-        bench.foresight.began(_pause())
-        assert await bench.foresight.take("u1") == ("u1" if begins else None)
+        bench.eager.on_pause(_pause())
+        assert await bench.eager.take("u1") == ("u1" if begins else None)
     assert bench.answers == [("u1", probability)]
 
 
@@ -120,17 +120,17 @@ async def test_without_recognising_ahead_questions_are_still_answered() -> None:
     """The setting concerns the recogniser alone."""
     bench = Bench(0.95, ahead=False)
     async with bench.running():
-        bench.foresight.began(_pause())
-        bench.foresight.began(_pause(2, asks=False))
-        assert await bench.foresight.take("u1") is None
+        bench.eager.on_pause(_pause())
+        bench.eager.on_pause(_pause(2, asks=False))
+        assert await bench.eager.take("u1") is None
     assert bench.answers == [("u1", 0.95)]
 
 
 async def test_before_it_runs_every_question_is_answered_at_once() -> None:
     """Listening must never wait for an answer that nobody gives."""
     bench = Bench(0.95)
-    bench.foresight.began(_pause())
-    bench.foresight.began(_pause(2, asks=False))
+    bench.eager.on_pause(_pause())
+    bench.eager.on_pause(_pause(2, asks=False))
     assert bench.answers == [("u1", None)]
 
 
@@ -139,9 +139,9 @@ async def test_its_end_ends_what_is_under_way() -> None:
     bench = Bench(0.95)
     bench.gate.clear()
     async with bench.running():
-        bench.foresight.began(_pause())
+        bench.eager.on_pause(_pause())
         await until(lambda: bench.begun == ["u1"])
-        taking = asyncio.create_task(bench.foresight.take("u1"))
+        taking = asyncio.create_task(bench.eager.take("u1"))
         await asyncio.sleep(0)
     assert await taking is None
 
@@ -151,15 +151,15 @@ async def test_a_guess_is_told_at_once(probability: float | None, likely: bool) 
     """With whether the person sounds finished; what is thrown away is told to nobody."""
     bench = Bench(probability)
     async with bench.running():
-        bench.foresight.began(_pause())
+        bench.eager.on_pause(_pause())
         if probability == 0.4:
             await until(lambda: bench.clock.sleeping > 0)
-            bench.clock.advance(LATER_S)
+            bench.clock.advance(DELAY_S)
         await until(lambda: bool(bench.guesses))
         assert bench.guesses == [("u1", likely)]
         bench.gate.clear()
-        bench.foresight.began(_pause(2))
-        bench.clock.advance(LATER_S)
-        bench.foresight.ended("u2")
+        bench.eager.on_pause(_pause(2))
+        bench.clock.advance(DELAY_S)
+        bench.eager.discard("u2")
         await asyncio.sleep(0)
     assert len(bench.guesses) == 1

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot import events
 from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.room import hearing
-from bot.room.hearing import LEAD, TICK_S, Hearing
+from bot.room.hearing import LEADING_SILENCE, TICK_S, Hearing
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
@@ -38,7 +38,7 @@ class FakeJudge:
         self.asked = 0
 
     async def judge(self, pcm: Pcm) -> float | None:
-        """See `TurnJudge.judge`."""
+        """See `TurnEndDetector.judge`."""
         self.asked += 1
         await self.gate.wait()
         return self.probability
@@ -57,7 +57,7 @@ class Bench:
         self.clock = FakeClock()
         self.recognizer = ScriptedRecognizer(*texts)
         self.seen: list[events.Event] = []
-        self.moments: list[tuple[SpokenText, ...]] = []
+        self.groups: list[tuple[SpokenText, ...]] = []
         self.own_words = ""
         self.guesses: list[SpokenText] = []
         self.went_on: list[str] = []
@@ -69,21 +69,21 @@ class Bench:
             recognise_ahead=recognise_ahead,
             clock=self.clock,
             observe=self.seen.append,
-            on_moment=self._keep,
-            judge=judge,
-            urgent=lambda text: "Roomtone" in text,
+            on_group=self._keep,
+            turn_judge=judge,
+            is_urgent=lambda text: "Roomtone" in text,
             own_words=lambda since, until: self.own_words,
-            on_guess=lambda spoken, likely: self.guesses.append(spoken),
-            on_more=self.went_on.append,
+            on_tentative=lambda spoken, likely: self.guesses.append(spoken),
+            on_resumed=self.went_on.append,
         )
 
-    async def _keep(self, moment: tuple[SpokenText, ...]) -> None:
-        self.moments.append(moment)
+    async def _keep(self, group: tuple[SpokenText, ...]) -> None:
+        self.groups.append(group)
 
     @property
     def texts(self) -> list[SpokenText]:
-        """Return everything that was said, moment by moment."""
-        return [spoken for moment in self.moments for spoken in moment]
+        """Return everything that was said, group by group."""
+        return [spoken for group in self.groups for spoken in group]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -106,7 +106,7 @@ class Bench:
         """Let somebody speak now, then be silent until it counts as said."""
         started = self.clock.monotonic()
         await self.pass_time(seconds)
-        self.hearing.take(speech(user_id, at=started, seconds=seconds))
+        self.hearing.hear(speech(user_id, at=started, seconds=seconds))
         await self.pass_time(1.5)
 
     @property
@@ -219,7 +219,7 @@ async def test_last_words_become_text_before_the_end() -> None:
     """Somebody is still speaking when the room ends: what was said until then is not lost."""
     bench = Bench("And one more thing.")
     async with bench.running():
-        bench.hearing.take(speech(ADA, at=bench.clock.monotonic())[:1])
+        bench.hearing.hear(speech(ADA, at=bench.clock.monotonic())[:1])
         await bench.hearing.finish([ADA], within_s=5.0)
         assert [text.recognition.text for text in bench.texts] == ["And one more thing."]
 
@@ -230,7 +230,7 @@ async def test_last_words_do_not_hold_up_the_end() -> None:
     bench = Bench()
     bench.recognizer.gate.clear()
     async with bench.running():
-        bench.hearing.take(speech(ADA, at=bench.clock.monotonic())[:1])
+        bench.hearing.hear(speech(ADA, at=bench.clock.monotonic())[:1])
         await bench.hearing.finish([ADA], within_s=0.05)
     assert bench.texts == []
 
@@ -273,10 +273,10 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
     bench = Bench("I think", "I think we should go.")
     async with bench.running():
         at = bench.clock.monotonic()
-        bench.hearing.take(speech(ADA, at=at, seconds=1.0))
+        bench.hearing.hear(speech(ADA, at=at, seconds=1.0))
         await bench.pass_time(1.4)
         assert bench.recognizer.interims == [True]
-        bench.hearing.take(speech(ADA, at=at + 1.5, seconds=1.0))
+        bench.hearing.hear(speech(ADA, at=at + 1.5, seconds=1.0))
         await bench.pass_time(2.5)
         await until(lambda: bool(bench.texts))
     assert [spoken.text for spoken in bench.texts] == ["I think we should go."]
@@ -325,18 +325,18 @@ async def test_a_late_judge_costs_time_and_no_words() -> None:
 
 
 @pytest.mark.asyncio
-async def test_people_who_talk_at_once_are_one_moment() -> None:
+async def test_people_who_talk_at_once_are_one_group() -> None:
     """Bo finishes while Ada still speaks: her words come with his, in the order in which they began."""
     bench = Bench("I do too.", "I like the tall lighthouse best.")
     async with bench.running():
         at = bench.clock.monotonic()
-        bench.hearing.take([*speech(ADA, at=at, seconds=4.0), *speech(BO, at=at + 1.0, seconds=1.0)])
+        bench.hearing.hear([*speech(ADA, at=at, seconds=4.0), *speech(BO, at=at + 1.0, seconds=1.0)])
         await bench.pass_time(3.0)
         assert len(bench.recognizer.asked) == 1
-        assert bench.moments == []
+        assert bench.groups == []
         await bench.pass_time(2.5)
-        await until(lambda: bool(bench.moments))
-    assert [[(said.user_id, said.text) for said in moment] for moment in bench.moments] == [
+        await until(lambda: bool(bench.groups))
+    assert [[(said.user_id, said.text) for said in group] for group in bench.groups] == [
         [(ADA, "I like the tall lighthouse best."), (BO, "I do too.")]
     ]
 
@@ -347,9 +347,9 @@ async def test_the_bots_name_does_not_wait() -> None:
     bench = Bench("Roomtone, what time is it?")
     async with bench.running():
         at = bench.clock.monotonic()
-        bench.hearing.take([*speech(ADA, at=at, seconds=6.0), *speech(BO, at=at + 1.0, seconds=1.0)])
+        bench.hearing.hear([*speech(ADA, at=at, seconds=6.0), *speech(BO, at=at + 1.0, seconds=1.0)])
         await bench.pass_time(3.5)
-        await until(lambda: bool(bench.moments))
+        await until(lambda: bool(bench.groups))
         assert [said.user_id for said in bench.texts] == [BO]
 
 
@@ -386,8 +386,8 @@ async def test_a_sentence_that_broke_off_is_heard_again() -> None:
     assert [spoken.text for spoken in bench.texts] == ["Roomtone, what do we take to the mountains on Saturday?"]
     assert bench.dropped == []
     first, second = bench.recognizer.sounds
-    assert len(second) - len(first) == len(LEAD)
-    assert not second[: len(LEAD)].any()
+    assert len(second) - len(first) == len(LEADING_SILENCE)
+    assert not second[: len(LEADING_SILENCE)].any()
 
 
 @pytest.mark.asyncio

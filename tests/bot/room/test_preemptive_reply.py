@@ -1,4 +1,4 @@
-"""A head start: used for the very question it was thought for, and otherwise as if it had never been."""
+"""A preemptive reply is used for the question that it was begun for, and otherwise leaves no trace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ASKED = Question(TURN, "u1", 1.0, "1")
 
 
 class Desk:
-    """A head start whose contexts and words are scripted."""
+    """A preemptive reply whose contexts and words are scripted."""
 
     def __init__(self, *pieces: str | Exception | asyncio.Event) -> None:
         self.responder = ScriptedResponder(*pieces)
@@ -42,7 +42,7 @@ class Desk:
         self.called: list[str] = []
         tool = RoomTool("look", "Looks.", {"type": "object"}, self._look)
         self.toolbox = Toolbox([tool])
-        self.ahead = PreemptiveReply(build_context=self._context, responder=self.responder, clock=FakeClock())
+        self.preemptive = PreemptiveReply(build_context=self._context, responder=self.responder, clock=FakeClock())
 
     async def _look(self, arguments: Mapping[str, object]) -> str:
         self.called.append("look")
@@ -59,14 +59,14 @@ class Desk:
 
     async def answer(self, question: Question) -> list[str]:
         """Answer a question that has come, as the replier does."""
-        context = await self.ahead.context(question)
-        return [piece async for piece in self.ahead.respond(context)]
+        context = await self.preemptive.build_context(question)
+        return [piece async for piece in self.preemptive.respond(context)]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run it."""
         async with asyncio.TaskGroup() as tasks:
-            run = tasks.create_task(self.ahead.run(), name="head-start-under-test")
+            run = tasks.create_task(self.preemptive.run(), name="preemptive-reply-under-test")
             await asyncio.sleep(0)
             yield
             run.cancel()
@@ -77,12 +77,12 @@ async def test_what_was_thought_ahead_is_the_answer() -> None:
     """The model is asked once, and has begun before the question came; times of the turn may differ."""
     desk = Desk("Bo ", "brings it.")
     async with desk.running():
-        desk.ahead.begin(ASKED)
-        desk.ahead.begin(ASKED)
+        desk.preemptive.start(ASKED)
+        desk.preemptive.start(ASKED)
         await until(lambda: bool(desk.responder.contexts))
         with capture_logs() as logs:
             assert await desk.answer(replace(ASKED, turn=replace(TURN, ended_at=11.5))) == ["Bo ", "brings it."]
-        assert [line["event"] for line in logs] == ["head_start_used"]
+        assert [line["event"] for line in logs] == ["preemptive_reply_used"]
         assert (len(desk.built), len(desk.responder.contexts)) == (1, 1)
 
 
@@ -92,9 +92,9 @@ async def test_the_rest_of_the_answer_comes_as_it_is_made() -> None:
     thinking = asyncio.Event()
     desk = Desk("Bo ", thinking, "brings it.")
     async with desk.running():
-        desk.ahead.begin(ASKED)
+        desk.preemptive.start(ASKED)
         await until(lambda: bool(desk.responder.contexts))
-        stream = desk.ahead.respond(await desk.ahead.context(ASKED))
+        stream = desk.preemptive.respond(await desk.preemptive.build_context(ASKED))
         assert await anext(stream) == "Bo "
         thinking.set()
         assert await anext(stream) == "brings it."
@@ -117,7 +117,7 @@ async def test_another_question_is_thought_anew(asked: Question) -> None:
     never = asyncio.Event()
     desk = Desk(never)
     async with desk.running():
-        desk.ahead.begin(ASKED)
+        desk.preemptive.start(ASKED)
         await until(lambda: bool(desk.responder.contexts))
         desk.responder.pieces = ("Anew.",)
         assert await desk.answer(asked) == ["Anew."]
@@ -130,13 +130,13 @@ async def test_who_goes_on_has_it_thrown_away() -> None:
     never = asyncio.Event()
     desk = Desk(never)
     async with desk.running():
-        desk.ahead.begin(ASKED)
+        desk.preemptive.start(ASKED)
         await until(lambda: bool(desk.responder.contexts))
         with capture_logs() as logs:
-            desk.ahead.drop("went_on", "u9")
-            desk.ahead.drop("went_on", "u1")
-            desk.ahead.drop("went_on", "u1")
-        assert [(line["event"], line["reason"]) for line in logs] == [("head_start_dropped", "went_on")]
+            desk.preemptive.discard_for("u9")
+            desk.preemptive.discard_for("u1")
+            desk.preemptive.discard_for("u1")
+        assert [(line["event"], line["reason"]) for line in logs] == [("preemptive_reply_discarded", "went_on")]
         desk.responder.pieces = ("Anew.",)
         assert await desk.answer(ASKED) == ["Anew."]
         assert len(desk.built) == 2
@@ -147,7 +147,7 @@ async def test_tools_wait_for_the_question() -> None:
     """Nothing is done for what nobody has asked yet."""
     desk = Desk("Hm.")
     async with desk.running():
-        desk.ahead.begin(ASKED)
+        desk.preemptive.start(ASKED)
         await until(lambda: bool(desk.responder.contexts))
         tools = desk.responder.contexts[0].tools
         assert tools is not None
@@ -163,16 +163,16 @@ async def test_failures_are_those_of_the_answer() -> None:
     """A model's is met by who takes the answer; a context that could not be built is built again."""
     desk = Desk("Bo ", ChatModelError("It broke. Try again.", retryable=True))
     async with desk.running():
-        desk.ahead.begin(ASKED)
+        desk.preemptive.start(ASKED)
         await until(lambda: bool(desk.responder.contexts))
         with pytest.raises(ChatModelError, match="It broke"):
             await desk.answer(ASKED)
         desk.error = StoreError("The disk is full. Make room.")
-        desk.ahead.begin(ASKED)
+        desk.preemptive.start(ASKED)
         await until(lambda: len(desk.built) == 2)
         with pytest.raises(StoreError):
             await desk.answer(ASKED)
-        desk.ahead.begin(ASKED)
+        desk.preemptive.start(ASKED)
         await until(lambda: len(desk.built) == 4)
         desk.error = None
         desk.responder.pieces = ("Yes.",)
@@ -185,14 +185,14 @@ async def test_a_broken_off_answer_ends_what_was_thought_ahead() -> None:
     never = asyncio.Event()
     desk = Desk("Bo ", never)
     async with desk.running():
-        desk.ahead.begin(ASKED)
+        desk.preemptive.start(ASKED)
         await until(lambda: bool(desk.responder.contexts))
-        stream = desk.ahead.respond(await desk.ahead.context(ASKED))
+        stream = desk.preemptive.respond(await desk.preemptive.build_context(ASKED))
         assert await anext(stream) == "Bo "
         await stream.aclose()
-        desk.ahead.begin(ASKED)
+        desk.preemptive.start(ASKED)
         await until(lambda: len(desk.responder.contexts) == 2)
-        await desk.ahead.context(ASKED)
+        await desk.preemptive.build_context(ASKED)
         desk.responder.pieces = ("Next.",)
         assert await desk.answer(replace(ASKED, utterance_id="u2")) == ["Next."]
         await until(lambda: len(asyncio.all_tasks()) == 2)
@@ -202,7 +202,7 @@ async def test_a_broken_off_answer_ends_what_was_thought_ahead() -> None:
 async def test_before_it_runs_nothing_is_thought_ahead() -> None:
     """A room that has not begun."""
     desk = Desk("Yes.")
-    desk.ahead.begin(ASKED)
+    desk.preemptive.start(ASKED)
     assert await desk.answer(ASKED) == ["Yes."]
     assert len(desk.built) == 1
 

@@ -16,14 +16,14 @@ from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.speech_output import TOO_MUCH
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
-from bot.channel.port import Moved
+from bot.channel.port import MembershipChange
 from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice
 from bot.llm.budget import Budget
+from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import GuildParticipations
 from bot.room.guild_policy import GuildPolicy
-from bot.room.room import LOOK_AROUND_S, Room
+from bot.room.room import CHECK_ROOM_S, Room
 from bot.room.services import RoomServices
 from bot.settings import BrainSettings, RoomSettings
 from bot.store.database import open_database
@@ -80,10 +80,10 @@ class House:
         self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(
             names=BrainSettings().wake_names, zone=UTC
         )
-        self.discerning = False
+        self.can_skip = False
         self.ailing = ""
         self.toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
-        self.keeping: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
+        self.open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
 
     @cached_property
     def participation(self) -> GuildParticipations:
@@ -93,9 +93,9 @@ class House:
 
     def room(self) -> Room:
         """Return a new room of the place."""
-        return Room(self.place, self.means())
+        return Room(self.place, self.services())
 
-    def means(self) -> RoomServices:
+    def services(self) -> RoomServices:
         """Return what the rooms work with."""
         brain = BrainSettings()
         return RoomServices(
@@ -116,11 +116,11 @@ class House:
             listening=ListeningSettings(),
             asr=AsrSettings(),
             speaking=SpeakingSettings(),
-            mind="what I heard",
-            policy=self.policy,
-            discerning=self.discerning,
-            toolbox=self.toolbox,
-            keeping=self.keeping,
+            responder_name="what I heard",
+            guild_policy=self.policy,
+            can_skip=self.can_skip,
+            open_toolbox=self.toolbox,
+            open_upkeep=self.open_upkeep,
             health=lambda: self.ailing,
         )
 
@@ -285,9 +285,9 @@ async def test_alone_with_one_person_every_word_is_for_the_bot(tmp_path: Path) -
 async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
     """Who joined and left stands in the timeline; who has gone keeps their name."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
-        room.moved(Moved(BO, joined=False))
+        room.on_membership(MembershipChange(BO, joined=False))
         house.place.people = [ADA]
-        room.moved(Moved(BO, joined=True))
+        room.on_membership(MembershipChange(BO, joined=True))
         await settle(lambda: len(house.turns) == 2)
         assert house.said == ["Bo: Bo left the channel.", "Bo: Bo joined the channel."]
         assert {turn.kind for turn in house.turns} == {TurnKind.MEMBERSHIP}
@@ -341,13 +341,13 @@ async def test_an_empty_room_is_left_after_a_while(tmp_path: Path) -> None:
     wait_s = RoomSettings().leave_when_empty_s
     async with a_house(tmp_path) as house, living(house) as (_, task):
         house.place.people = [OTHER_BOT]
-        await house.pass_time(wait_s - 2 * LOOK_AROUND_S, step_s=LOOK_AROUND_S)
+        await house.pass_time(wait_s - 2 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         house.place.people = [ADA]
-        await house.pass_time(2 * LOOK_AROUND_S, step_s=LOOK_AROUND_S)
+        await house.pass_time(2 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         house.place.people = []
-        await house.pass_time(wait_s - 2 * LOOK_AROUND_S, step_s=LOOK_AROUND_S)
+        await house.pass_time(wait_s - 2 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         assert not task.done()
-        await house.pass_time(4 * LOOK_AROUND_S, step_s=LOOK_AROUND_S)
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         assert await ended(house, task) == "empty"
 
 

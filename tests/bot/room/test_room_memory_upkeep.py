@@ -50,13 +50,13 @@ class KeptHouse(House):
         super().__init__(Sessions(self.database, clock), SqlTurnStore(self.database, clock), clock)
         self.people = PeopleBook(PeopleStore(self.database), PeopleSettings())
         self.shelf = TierStore(self.database)
-        self.keeping = self._keeping
+        self.open_upkeep = self._open_upkeep
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
-    def _keeping(self, session_id: SessionId, guild_id: int, memory: SessionMemory) -> MemoryUpkeep:
+    def _open_upkeep(self, session_id: SessionId, guild_id: int, memory: SessionMemory) -> MemoryUpkeep:
         return MemoryUpkeep(
             session_id,
             guild_id,
@@ -146,7 +146,7 @@ async def test_of_who_has_opted_out_nothing_is_told(tmp_path: Path) -> None:
             await house.say(BO.id, "Roomtone, where is parcel three?")
             await house.reply(1)
             await settle(lambda: "Lisbon" in str(house.people.section(house.place.guild_id, present)))
-            await house.participation.opt(house.place.guild_id, ADA.id, out=True)
+            await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
             await house.say(BO.id, "Roomtone, what is my dog called?")
             await house.reply(2)
         _, sent = [event for event in house.of(events.ContextBuilt) if isinstance(event, events.ContextBuilt)]

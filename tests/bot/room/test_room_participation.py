@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 from bot import events
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
-from bot.channel.port import Moved, Person
+from bot.channel.port import MembershipChange, Person
 from bot.llm.port import ChatModelError
-from bot.participation.part import HUSHED, LOOK_S, TALKING
+from bot.participation.participation import CHECK_QUIET_S, MAY_SPEAK, SILENCED
 from bot.participation.settings import ParticipationSettings
 from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnKind
@@ -35,7 +35,7 @@ def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
     """Give the house a model that answers so, and can find that there is nothing to say."""
     responder = ScriptedResponder(*pieces)
     house.new_responder = lambda: responder
-    house.discerning = True
+    house.can_skip = True
     return responder
 
 
@@ -130,7 +130,7 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         await house.say(ADA.id, "Shut up, Roomtone!")
         reply = await house.reply(1)
         assert reply.interrupted
-        await settle(lambda: house.place.written[-1] == HUSHED)
+        await settle(lambda: house.place.written[-1] == SILENCED)
         link.pulling = True
         await settle(lambda: len(house.turns) == 4)
         await house.say(BO.id, "Roomtone, where is the spare key?")
@@ -139,7 +139,7 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         assert "2 silenced" in room.status()
         assert "I am silenced for now" in room.status()
         await house.say(BO.id, "Roomtone, you can talk again.")
-        await settle(lambda: house.place.written[-1] == TALKING)
+        await settle(lambda: house.place.written[-1] == MAY_SPEAK)
         await house.say(BO.id, "Roomtone, where is the spare key?")
         await settle(lambda: len(house.of(events.ReplySpoken)) >= 2)
 
@@ -151,9 +151,9 @@ async def test_stop_counts_only_from_who_has_its_ear(tmp_path: Path) -> None:
         await house.say(ADA.id, "Roomtone, hello.")
         await house.reply(1)
         await house.say(BO.id, "Stop talking!")
-        assert HUSHED not in house.place.written
+        assert SILENCED not in house.place.written
         await house.say(ADA.id, "Please be quiet now.")
-        await settle(lambda: house.place.written[-1] == HUSHED)
+        await settle(lambda: house.place.written[-1] == SILENCED)
         await settle(lambda: bool(house.choices.made))
         silence = house.choices.made[house.place.guild_id].silence
         assert (silence.always, silence.until, house.choices.by) == (False, None, [ADA.id])
@@ -217,7 +217,7 @@ async def test_a_question_to_the_room_is_answered_where_it_speaks_freely(tmp_pat
         async with living(house):
             await house.say(ADA.id, "When does the concert start?")
             await silent(house)
-            standing = await house.participation.standing(house.place.guild_id)
+            standing = await house.participation.of_guild(house.place.guild_id)
             standing.voice_mode = type(standing.voice_mode).FREE
             await house.say(ADA.id, "Bo, when does the concert start?")
             await silent(house)
@@ -248,16 +248,16 @@ async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
         house.participating = ParticipationSettings(quiet_thought_after_minutes=2, quiet_thought_every_minutes=10)
         responder = thinking(house, "Who brings the lamp, by the way?")
         async with living(house):
-            await house.pass_time(300.0, step_s=LOOK_S)
+            await house.pass_time(300.0, step_s=CHECK_QUIET_S)
             assert not responder.contexts  # nothing was ever said
             await house.say(ADA.id, "Somebody has to bring the lamp.")
-            await house.pass_time(100.0, step_s=LOOK_S)
+            await house.pass_time(100.0, step_s=CHECK_QUIET_S)
             assert not responder.contexts
-            await house.pass_time(2 * LOOK_S + 20.0, step_s=LOOK_S)
+            await house.pass_time(2 * CHECK_QUIET_S + 20.0, step_s=CHECK_QUIET_S)
             await house.reply(1)
             (context,) = responder.contexts
             assert "Nobody has said anything for a while" in context.messages[1].content
-            await house.pass_time(300.0, step_s=LOOK_S)
+            await house.pass_time(300.0, step_s=CHECK_QUIET_S)
             assert len(responder.contexts) == 1
 
 
@@ -266,18 +266,18 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
     """Not decrypted, and what was on its way is dropped; the others see no turn of them, not even their coming."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
         assert not house.place.excludes(ADA.id)
-        await house.participation.opt(house.place.guild_id, ADA.id, out=True)
+        await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
         assert house.place.excludes(ADA.id)
         assert not house.place.excludes(BO.id)
         house.recognizer.texts.append("Roomtone, shut up.")
         house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
-        room.moved(Moved(ADA, joined=False))
+        room.on_membership(MembershipChange(ADA, joined=False))
         await house.pass_time(3.0)
         await house.say(BO.id, "Roomtone, hello.")
         await house.reply(1)
         assert not [line for line in house.said if line.startswith("Ada")]
-        assert HUSHED not in house.place.written
-        await house.participation.opt(house.place.guild_id, ADA.id, out=False)
+        assert SILENCED not in house.place.written
+        await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=False)
         assert not house.place.excludes(ADA.id)
 
 
@@ -297,8 +297,8 @@ async def test_another_bot_is_not_talked_to(tmp_path: Path) -> None:
 async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
     """The same coming, and the same laughter; what is said again after something else is said again."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
-        for moved in (Moved(CY, joined=True), Moved(CY, joined=True), Moved(CY, joined=False), Moved(CY, joined=True)):
-            room.moved(moved)
+        for joined in (True, True, False, True):
+            room.on_membership(MembershipChange(CY, joined=joined))
         await settle(lambda: len(house.turns) == 3)
         await house.say(ADA.id, "[laughter]")
         house.recognizer.texts.append("[laughter]")
@@ -353,8 +353,8 @@ async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> No
         async with living(house):
             await house.say(ADA.id, "Roomtone, what colour is the door?")
             await house.reply(1)
-            standing = await house.participation.standing(house.place.guild_id)
-            spent = standing.ledger.spent(house.clock.monotonic())
+            standing = await house.participation.of_guild(house.place.guild_id)
+            spent = standing.costs.last_hour(house.clock.monotonic())
             (built,) = house.of(events.ContextBuilt)
             assert isinstance(built, events.ContextBuilt)
             assert spent.calls == 3

@@ -30,7 +30,7 @@ class Judge:
         self.probability = probability
 
     async def judge(self, pcm: Pcm) -> float | None:
-        """See `TurnJudge.judge`."""
+        """See `TurnEndDetector.judge`."""
         return self.probability
 
 
@@ -41,18 +41,18 @@ async def a_judged_house(
     """A house whose room hears how finished people sound, with a model that says one thing."""
     async with a_house(folder) as house:
         responder = ScriptedResponder("Bo brings it.")
-        house.new_responder, house.discerning = lambda: responder, True
-        plain = house.means
+        house.new_responder, house.can_skip = lambda: responder, True
+        plain = house.services
 
-        def means() -> RoomServices:
-            return replace(plain(), judge=Judge(probability), brain=BrainSettings(preemptive_reply=head_start))
+        def services() -> RoomServices:
+            return replace(plain(), turn_judge=Judge(probability), brain=BrainSettings(preemptive_reply=head_start))
 
-        house.means = means  # type: ignore[method-assign]
+        house.services = services  # type: ignore[method-assign]
         yield house, responder
 
 
 def _told(logs: Sequence[Mapping[str, object]]) -> list[object]:
-    return [line["event"] for line in logs if str(line["event"]).startswith("head_start")]
+    return [line["event"] for line in logs if str(line["event"]).startswith("preemptive_reply")]
 
 
 @pytest.mark.asyncio
@@ -70,7 +70,7 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
             await house.pass_time(1.2)
             reply = await house.reply(1)
         assert reply.text == "Bo brings it."
-        assert _told(logs) == ["head_start_used"]
+        assert _told(logs) == ["preemptive_reply_used"]
         assert len(responder.contexts) == 1
         assert responder.contexts[0].current.parts == house.turns[0].parts
         assert [turn.seq for turn in house.turns] == [0, 1]
@@ -90,7 +90,7 @@ async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
             house.place.links[-1].hear(speech(ADA.id, at=started + 2.3, seconds=1.0))
             await house.pass_time(2.6)
             await house.reply(1)
-        assert _told(logs) == ["head_start_dropped", "head_start_used"]
+        assert _told(logs) == ["preemptive_reply_discarded", "preemptive_reply_used"]
         assert [part.text for part in responder.contexts[-1].current.parts] == ["Roomtone, who brings it on Saturday?"]
         assert len(house.turns) == 2
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +15,7 @@ from bot.brain.skip import skip_instruction
 from bot.guild import GuildChoice
 from bot.llm.budget import Budget
 from bot.participation.settings import ParticipationSettings
-from bot.realtime.bridge import RealtimeTalk
+from bot.realtime.port import RealtimeServices
 from bot.room.guild_policy import GuildPolicy
 from bot.room.room import Room
 from bot.store.database import open_database
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from bot.realtime.bridge import Life
+    from bot.realtime.port import RunSession
     from bot.screen.screens import ScreenPageConnection
     from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
 
@@ -46,17 +45,26 @@ class Studio:
         self.cinema = cinema
         self.house = cinema.house
         # There is no language model beside it.
-        self.house.discerning = False
+        self.house.can_skip = False
         self.sessions: list[FakeRealtime] = []
         self.line: ScreenPageConnection | None = None
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[FakeRealtime]:
         """Run the room; lend its session, which is connected."""
-        talk = partial(
-            RealtimeTalk, RealtimeSettings(enabled=True), new_session=self._new_session, clock=self.house.clock
+        services = self.house.services()
+        realtime = RealtimeServices(
+            settings=RealtimeSettings(enabled=True),
+            new_session=self._new_session,
+            instructions=services.instructions,
+            recognizer=services.recognizer,
+            fallback_name=services.responder_name,
+            max_input_tokens=services.max_input_tokens,
+            zone=services.zone,
+            clock=services.clock,
+            observe=services.observe,
         )
-        room = Room(self.house.place, replace(self.house.means(), screens=self.cinema.screens, talk=talk))
+        room = Room(self.house.place, replace(services, screens=self.cinema.screens, realtime=realtime))
         task = asyncio.create_task(room.run(), name="room-under-test")
         try:
             await settle(lambda: (bool(self.sessions) and self.sessions[0].connected) or task.done())
@@ -68,7 +76,7 @@ class Studio:
 
     def _new_session(
         self, brief: Callable[[], Briefing], on_event: Callable[[RealtimeNews], None], run_tool: ToolRunner
-    ) -> tuple[FakeRealtime, Life]:
+    ) -> tuple[FakeRealtime, RunSession]:
         session = FakeRealtime(brief, on_event)
         self.sessions.append(session)
 

@@ -39,7 +39,7 @@ class Cinema:
         self.readers = FakeReaders()
         self.responder = ScriptedResponder(REMARK)
         house.new_responder = lambda: self.responder
-        house.discerning = True
+        house.can_skip = True
         self.screens = Screens(
             ScreenSettings(), self.readers, clock=house.clock, bot_name="Roomtone", reading="Read here."
         )
@@ -47,7 +47,7 @@ class Cinema:
     @asynccontextmanager
     async def living(self) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
         """Run the room."""
-        room = Room(self.house.place, replace(self.house.means(), screens=self.screens))
+        room = Room(self.house.place, replace(self.house.services(), screens=self.screens))
         task = asyncio.create_task(room.run(), name="room-under-test")
         try:
             await settle(lambda: room.opened.is_set() or task.done())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.channel.port import Moved
+from bot.channel.port import MembershipChange
 from bot.errors import SetupError
 from bot.room.supervisor import MOST_CRASHES, RoomSupervisor
 from tests.fakes.brain import until
@@ -26,7 +26,7 @@ class FakeRoom:
         self.place = place
         self.opened = asyncio.Event()
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.moves: list[Moved] = []
+        self.moves: list[MembershipChange] = []
         self._fails_to_open = fails_to_open
 
     async def run(self) -> str:
@@ -41,9 +41,9 @@ class FakeRoom:
         if not self.end.done():
             self.end.set_result(reason)
 
-    def moved(self, moved: Moved) -> None:
+    def on_membership(self, change: MembershipChange) -> None:
         """Keep it."""
-        self.moves.append(moved)
+        self.moves.append(change)
 
     def status(self) -> str:
         """Say so."""
@@ -71,12 +71,12 @@ async def test_a_room_is_joined_asked_and_left() -> None:
     async with house.supervisor as rooms:
         assert not await rooms.leave(place.guild_id)
         await rooms.join(place)
-        assert rooms.where(place.guild_id) is place
+        assert rooms.place_of(place.guild_id) is place
         assert rooms.status(place.guild_id) == "I am in Lounge."
         with pytest.raises(SetupError, match=r"already.*/leave"):
             await rooms.join(place)
         assert await rooms.leave(place.guild_id)
-        assert rooms.where(place.guild_id) is None
+        assert rooms.place_of(place.guild_id) is None
         assert "/join" in rooms.status(place.guild_id)
         await rooms.join(place)
     assert [room.end.result() for room in house.rooms] == ["left", "stopped"]
@@ -90,7 +90,7 @@ async def test_a_room_that_cannot_open_tells_who_asked() -> None:
     async with house.supervisor as rooms:
         with pytest.raises(LinkError, match="No voice server"):
             await rooms.join(place)
-        await until(lambda: rooms.where(place.guild_id) is None)
+        await until(lambda: rooms.place_of(place.guild_id) is None)
     assert len(house.rooms) == 1
     assert place.written == []
 
@@ -123,7 +123,7 @@ async def test_a_room_that_keeps_crashing_is_given_up() -> None:
             house.clock.advance(2.0**crash)
             await until(lambda crash=crash: len(house.rooms) == crash + 2 and house.rooms[-1].opened.is_set())  # type: ignore[misc]
         house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
-        await until(lambda: rooms.where(place.guild_id) is None)
+        await until(lambda: rooms.place_of(place.guild_id) is None)
     assert place.written[1] == "Discord hung up. I am starting again in 2 s; what was said before is kept."
     assert place.written[-1].endswith("so I stop. Use /join to call me back.")
 
@@ -137,7 +137,7 @@ async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
         house.rooms[0].end.set_exception(LinkError("Discord hung up."))
         await until(lambda: house.clock.sleeping == 1)
         assert await rooms.leave(place.guild_id)
-        assert rooms.where(place.guild_id) is None
+        assert rooms.place_of(place.guild_id) is None
     assert len(house.rooms) == 1
 
 
@@ -145,12 +145,12 @@ async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
 async def test_movements_reach_the_room_of_that_channel_alone() -> None:
     """Other channels of the guild are not its business, nor are other guilds."""
     house, place = House(), FakePlace()
-    joined = Moved(ADA, joined=True)
+    joined = MembershipChange(ADA, joined=True)
     async with house.supervisor as rooms:
         await rooms.join(place)
-        rooms.moved(place.guild_id, place.channel_id, joined)
-        rooms.moved(place.guild_id, 999, joined)
-        rooms.moved(12, place.channel_id, joined)
+        rooms.on_membership(place.guild_id, place.channel_id, joined)
+        rooms.on_membership(place.guild_id, 999, joined)
+        rooms.on_membership(12, place.channel_id, joined)
         assert house.rooms[0].moves == [joined]
 
 
@@ -161,13 +161,13 @@ async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
     side, attic = FakePlace(channel_id=21), FakePlace(channel_id=22)
     async with house.supervisor as rooms:
         await rooms.join(place)
-        rooms.dragged(FakePlace(guild_id=11))
+        rooms.on_bot_moved(FakePlace(guild_id=11))
         for there in (side, attic):
-            rooms.dragged(there)
+            rooms.on_bot_moved(there)
             await until(lambda: house.rooms[-1].place is there and house.rooms[-1].opened.is_set())  # noqa: B023
-            assert rooms.where(place.guild_id) is there
+            assert rooms.place_of(place.guild_id) is there
         assert await rooms.leave(place.guild_id)
-        assert rooms.where(place.guild_id) is None
+        assert rooms.place_of(place.guild_id) is None
     assert [room.end.result() for room in house.rooms] == ["moved", "moved", "left"]
     assert place.written == side.written == attic.written == []
 
@@ -179,8 +179,8 @@ async def test_a_bot_that_may_not_be_where_it_was_dragged_says_so_once() -> None
     async with house.supervisor as rooms:
         await rooms.join(place)
         house.fails_to_open = LinkError("The bot may not join Lounge.")
-        rooms.dragged(side)
-        await until(lambda: rooms.where(place.guild_id) is None)
+        rooms.on_bot_moved(side)
+        await until(lambda: rooms.place_of(place.guild_id) is None)
     assert side.written == ["I could not come along. The bot may not join Lounge."]
     assert len(house.rooms) == 2
 
@@ -194,13 +194,13 @@ async def test_a_bot_that_is_sent_away_is_not_dragged_back() -> None:
         room = house.rooms[0]
         with pytest.MonkeyPatch.context() as slowly:
             slowly.setattr(room, "close", lambda _: None)
-            rooms.dragged(side)
+            rooms.on_bot_moved(side)
             leaving = asyncio.create_task(rooms.leave(place.guild_id), name="leaving")
             await asyncio.sleep(0)
-            rooms.dragged(side)
+            rooms.on_bot_moved(side)
         room.close("moved")
         assert await leaving
-        assert rooms.where(place.guild_id) is None
+        assert rooms.place_of(place.guild_id) is None
     assert len(house.rooms) == 1
 
 
@@ -210,11 +210,11 @@ async def test_a_room_that_was_followed_into_is_mended_like_any_other() -> None:
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
     async with house.supervisor as rooms:
         await rooms.join(place)
-        rooms.dragged(side)
+        rooms.on_bot_moved(side)
         await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
         house.rooms[1].end.set_exception(LinkError("The line broke."))
         await until(lambda: house.clock.sleeping == 1)
-        rooms.dragged(place)
+        rooms.on_bot_moved(place)
         house.clock.advance(1.0)
         await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
         assert house.rooms[2].place is side
@@ -228,5 +228,5 @@ async def test_abandoned_rooms_end_without_a_goodbye() -> None:
     async with house.supervisor as rooms:
         await rooms.join(place)
         await rooms.abandon()
-        assert rooms.where(place.guild_id) is None
+        assert rooms.place_of(place.guild_id) is None
     assert house.rooms[0].end.cancelled()

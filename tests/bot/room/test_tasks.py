@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.room.tasks import EndedFromInsideError, lasting
+from bot.room.tasks import CancelledInsideError, run_for_room
 
 
 async def _wait_for(something: asyncio.Future[None]) -> None:
@@ -15,8 +15,8 @@ async def _wait_for(something: asyncio.Future[None]) -> None:
 
 async def _group(something: asyncio.Future[None]) -> None:
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(lasting(_wait_for(something)), name="replies")
-        tasks.create_task(lasting(asyncio.Event().wait()), name="ears")
+        tasks.create_task(run_for_room(_wait_for(something)), name="replies")
+        tasks.create_task(run_for_room(asyncio.Event().wait()), name="ears")
         await asyncio.sleep(0)
         something.cancel()
 
@@ -27,16 +27,16 @@ async def test_what_is_cancelled_from_inside_ends_its_group_loudly() -> None:
     with pytest.raises(ExceptionGroup) as caught:
         await _group(asyncio.get_running_loop().create_future())
     (error,) = caught.value.exceptions
-    assert isinstance(error, EndedFromInsideError)
+    assert isinstance(error, CancelledInsideError)
     assert "replies" in str(error)
 
 
 @pytest.mark.asyncio
 async def test_who_is_told_to_end_ends() -> None:
     """Quietly, as any task; and one that is done is done."""
-    task = asyncio.create_task(lasting(asyncio.Event().wait()), name="ears")
+    task = asyncio.create_task(run_for_room(asyncio.Event().wait()), name="ears")
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await lasting(asyncio.sleep(0))
+    await run_for_room(asyncio.sleep(0))

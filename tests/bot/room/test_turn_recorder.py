@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.channel.port import Moved
+from bot.channel.port import MembershipChange
 from bot.room.turn_recorder import TurnRecorder
 from compaction.errors import StoreError
 from tests.compaction.rooms import Room
@@ -31,10 +31,12 @@ def test_a_turn_that_is_not_stored_is_still_the_one_that_was_said() -> None:
 
     async def main() -> None:
         async with Room(store=_Slow()) as room:
-            minutes = TurnRecorder(
+            recorder = TurnRecorder(
                 room.memory, FakePlace(), own_name="Roomtone", clock=FakeClock(), observe=lambda _: None
             )
-            ada, bo = await asyncio.gather(minutes.moved(Moved(ADA, True)), minutes.moved(Moved(BO, True)))
+            ada, bo = await asyncio.gather(
+                *(recorder.record_membership(MembershipChange(person, joined=True)) for person in (ADA, BO))
+            )
             assert ada is not None
             assert bo is not None
             assert (ada.seq, ada.parts[0].speaker) == (0, "Ada")

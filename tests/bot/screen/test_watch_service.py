@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import GuildParticipations
 from bot.screen.messages import ScreenError
 from bot.screen.watch_service import NOT_HERE, WatchService
 from bot.settings import WebSettings
@@ -57,7 +57,7 @@ async def test_who_may_have_no_link_is_told_why() -> None:
         with pytest.raises(ScreenError, match="/join"):
             await at.link(GUILD, ADA.id)
         async with watching.room():
-            await participation.opt(GUILD, ADA.id, out=True)
+            await participation.set_opt_out(GUILD, ADA.id, out=True)
             with pytest.raises(ScreenError, match="/opt-in"):
                 await at.link(GUILD, ADA.id)
             await at.link(GUILD, BO.id)

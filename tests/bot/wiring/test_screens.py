@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
+from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import GuildParticipations
 from bot.wiring.screens import open_screens
 from bot.wiring.settings import BotSettings
 from config.schema import Settings

@@ -13,7 +13,7 @@ from bot import events
 from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice, VoiceMode
 from bot.health import Health
-from bot.participation.standing import GuildParticipations
+from bot.participation.guild_participation import GuildParticipations
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
 from bot.wiring.settings import BotSettings
@@ -43,7 +43,11 @@ class EquippedHouse(House):
     def means(self) -> RoomServices:
         """Return it."""
         return replace(
-            self.equipment, recognizer=self.recognizer, detector=LoudnessDetector(), synthesizer=self.voice, judge=None
+            self.equipment,
+            recognizer=self.recognizer,
+            detector=LoudnessDetector(),
+            synthesizer=self.voice,
+            turn_judge=None,
         )
 
 
@@ -101,9 +105,10 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
         assert [event.answer_to for event in built if isinstance(event, events.ContextBuilt)][-1] == 1
         system = str(server.calls[-1].messages[0]["content"])
         assert system.index("Call everybody captain.") < system.index("Speak like a pirate.")
-        policy = house.equipment.policy
+        policy = house.equipment.guild_policy
         assert policy is not None
         assert (await policy.prompt_policy(GUILD)).mode is Mode.ROLLING
+        assert house.equipment.realtime is None, "speech-to-speech is off unless somebody wants it"
 
 
 @pytest.mark.asyncio

@@ -6,14 +6,14 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.channel.chat import ChatError
+from bot.channel.port import ChatError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from bot.channel.chat import DroppedFile
-    from bot.channel.port import FrameSource, Person
+    from bot.channel.port import DroppedFile, Person
     from voice.transport.audio_events import AudioEvent
+    from voice.transport.outgoing import FrameSource
 
 
 class SilentChat:
@@ -74,7 +74,7 @@ class WrittenChannel:
         self.chat = SilentChat()
         self.link: ManualLink | None = None
 
-    def company(self) -> Sequence[Person]:
+    def members(self) -> Sequence[Person]:
         """Return who is here."""
         return tuple(self._people)
 

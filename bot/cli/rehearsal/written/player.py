@@ -11,7 +11,7 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, assert_never
 
-from bot.channel.port import Moved, Person
+from bot.channel.port import MembershipChange, Person
 from bot.cli.failures import first_cause
 from bot.cli.rehearsal.companion import ProblemLogHandler, observations
 from bot.cli.rehearsal.written.audio import ScriptedRecognizer, make_speech, speech_duration_s
@@ -196,7 +196,7 @@ class WrittenPlayer:
         if self._program is not None:
             self._program.happened(self.lasted_s, f"{person.name} {'comes in' if joined else 'leaves'}")
         before = self.record.last_seq
-        self._present().moved(Moved(person, joined=joined))
+        self._present().on_membership(MembershipChange(person, joined=joined))
         await self._settled(lambda: self.record.last_seq > before, f"{person.name}'s move to be noted")
 
     async def _talk(self, talk: SpeechEvent) -> None:

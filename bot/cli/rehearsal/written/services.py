@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.cli.rehearsal.written.audio import LoudnessDetector, ToneSynthesizer
-from bot.participation.standing import GuildParticipations
+from bot.participation.guild_participation import GuildParticipations
 from bot.room.services import RoomServices
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
 from bot.wiring.services import open_stores, policy_for
@@ -84,9 +84,9 @@ async def open_written_services(
             listening=parts.listening,
             asr=parts.asr,
             speaking=parts.speaking,
-            mind="what I heard, without a language model",
-            keeping=upkeep_factory(parts, database, store, stores.people, accesses, clock),
-            quoting=quoting_factory(parts, recall, UTC),
-            discerning=False,
-            policy=policy,
+            responder_name="what I heard, without a language model",
+            open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock),
+            open_quoting=quoting_factory(parts, recall, UTC),
+            can_skip=False,
+            guild_policy=policy,
         )

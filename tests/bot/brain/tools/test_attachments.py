@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.brain.tools.attachments import NOTHING, PAGE_CHARS, as_text, attachment_tool
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
-from bot.channel.chat import ChatError
+from bot.channel.port import ChatError
 from compaction.budget.messages import MessageToolCall
 from tests.fakes.chat import FakeChat
 

@@ -19,18 +19,18 @@ from bot.discord.commands.participation import (
     named,
 )
 from bot.guild import VoiceMode
+from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import GuildParticipations
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
-from tests.bot.participation.test_standing import FakeVoice
+from tests.bot.participation.test_guild_participation import FakeRoom
 from tests.fakes.choices import FakeChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.participation.standing import GuildParticipation
+    from bot.participation.guild_participation import GuildParticipation
 
 
 class Table:
@@ -64,8 +64,8 @@ async def online(choices: FakeChoices | None = None) -> AsyncIterator[Table]:
         LocalDiscord() as local,
         connected(settings_for(local), FakeHousehold(), [command]),
     ):
-        standing = await participation.standing(local.guild.id)
-        standing.voice = FakeVoice()
+        standing = await participation.of_guild(local.guild.id)
+        standing.room = FakeRoom()
         yield Table(local, participation, standing)
 
 
@@ -79,7 +79,7 @@ async def test_anybody_silences_it_for_now() -> None:
         assert not table.standing.silence.applies("evening", now=0.0)
         assert (await table.say(BEN, "quiet", **{"for": 20})).startswith("I am silent for 20 minutes, or until /talk.")
         assert table.standing.silence.until is not None
-        table.standing.voice = None
+        table.standing.room = None
         assert await table.say(BEN, "quiet") == "I am not in a voice channel here."
 
 

@@ -8,43 +8,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.participation.ledger import HOUR_S, Ceiling, Ledger, Spent
+from bot.participation.costs import HOUR_S, Cost, CostCeiling, CostLedger
 from bot.participation.settings import ParticipationSettings
 
 
 def test_the_hour_slides() -> None:
     """What is older than an hour costs nothing any more."""
-    ledger = Ledger(Ceiling(calls=2))
-    ledger.add(Spent(calls=1, tokens=100), now=0.0)
-    ledger.add(Spent(calls=1, tokens=50, spoken_s=3.0), now=600.0)
-    assert ledger.spent(1_000.0) == Spent(2, 150, 3.0)
-    assert ledger.over(1_000.0)
+    ledger = CostLedger(CostCeiling(calls=2))
+    ledger.add(Cost(calls=1, tokens=100), now=0.0)
+    ledger.add(Cost(calls=1, tokens=50, spoken_s=3.0), now=600.0)
+    assert ledger.last_hour(1_000.0) == Cost(2, 150, 3.0)
+    assert ledger.is_over(1_000.0)
     assert ledger.free_in_s(1_000.0) == HOUR_S - 1_000.0
-    assert not ledger.over(HOUR_S)
-    assert ledger.spent(HOUR_S) == Spent(1, 50, 3.0)
+    assert not ledger.is_over(HOUR_S)
+    assert ledger.last_hour(HOUR_S) == Cost(1, 50, 3.0)
     assert ledger.free_in_s(HOUR_S) == 0.0
 
 
 @pytest.mark.parametrize(
     ("ceiling", "reached"),
     [
-        (Ceiling(), False),
-        (Ceiling(calls=1), True),
-        (Ceiling(calls=2), False),
-        (Ceiling(tokens=100), True),
-        (Ceiling(tokens=101), False),
-        (Ceiling(spoken_s=2.5), True),
-        (Ceiling(spoken_s=2.6), False),
+        (CostCeiling(), False),
+        (CostCeiling(calls=1), True),
+        (CostCeiling(calls=2), False),
+        (CostCeiling(tokens=100), True),
+        (CostCeiling(tokens=101), False),
+        (CostCeiling(spoken_s=2.5), True),
+        (CostCeiling(spoken_s=2.6), False),
     ],
 )
-def test_each_figure_has_a_ceiling_of_its_own(ceiling: Ceiling, reached: bool) -> None:
+def test_each_figure_has_a_ceiling_of_its_own(ceiling: CostCeiling, reached: bool) -> None:
     """0 means none."""
-    assert ceiling.reached(Spent(1, 100, 2.5)) is reached
+    assert ceiling.is_reached(Cost(1, 100, 2.5)) is reached
 
 
 def test_there_is_a_ceiling_unless_somebody_takes_it_away() -> None:
     """Of the settings, each figure."""
-    assert Ceiling.of(ParticipationSettings()) == Ceiling(240, 1_000_000, 1_800.0)
+    assert CostCeiling.from_settings(ParticipationSettings()) == CostCeiling(240, 1_000_000, 1_800.0)
 
 
 ENTRIES = st.lists(
@@ -55,18 +55,18 @@ ENTRIES = st.lists(
 @given(ENTRIES, st.integers(1, 20))
 def test_nothing_is_ever_spent_over_the_ceiling(entries: list[tuple[int, int, int, int]], most: int) -> None:
     """Who asks before each cost never has more calls in an hour than are allowed, and the figures are the sum."""
-    ledger = Ledger(Ceiling(calls=most))
-    spent: list[tuple[float, Spent]] = []
+    ledger = CostLedger(CostCeiling(calls=most))
+    spent: list[tuple[float, Cost]] = []
     now = 0.0
     for wait_s, _, tokens, spoken_s in entries:
         now += wait_s
-        if ledger.over(now):
+        if ledger.is_over(now):
             assert ledger.free_in_s(now) > 0
-            assert not copy.deepcopy(ledger).over(now + ledger.free_in_s(now))
+            assert not copy.deepcopy(ledger).is_over(now + ledger.free_in_s(now))
             continue
-        cost = Spent(1, tokens, float(spoken_s))
+        cost = Cost(1, tokens, float(spoken_s))
         ledger.add(cost, now=now)
         spent.append((now, cost))
         last_hour = [each for at, each in spent if now - at < HOUR_S]
-        assert ledger.spent(now) == sum(last_hour, Spent())
+        assert ledger.last_hour(now) == sum(last_hour, Cost())
         assert len(last_hour) <= most

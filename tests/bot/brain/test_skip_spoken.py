@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.skip import is_skip
-from bot.realtime.skip import unless_silent
+from bot.brain.skip import is_skip, unless_spoken_skip
 from voice.realtime.port import ReplyPiece
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def _heard(pieces: Sequence[ReplyPiece]) -> tuple[list[ReplyPiece], list[ReplyPi
             yield piece
 
     async def listen() -> list[ReplyPiece]:
-        return [piece async for piece in unless_silent(come(), on_silence=unsaid.append)]
+        return [piece async for piece in unless_spoken_skip(come(), on_skip=unsaid.append)]
 
     return asyncio.run(listen()), unsaid[0] if unsaid else None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.guild import GuildChoice, Silence, VoiceMode
+from bot.participation.guild_participation import GuildParticipations, NotHereError
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import GuildParticipations, NotHereError
 from compaction.errors import StoreError
 from compaction.model import Mode
 from tests.fakes.choices import FakeChoices, FakeOptOuts
@@ -16,7 +16,7 @@ GUILD, ADA, BO = 10, 1, 2
 NAMES = ("Roomtone", "Room tone")
 
 
-class FakeVoice:
+class FakeRoom:
     """A room that notes how often it fell silent."""
 
     session_id = "evening"
@@ -24,7 +24,7 @@ class FakeVoice:
     def __init__(self) -> None:
         self.silences = 0
 
-    def fall_silent(self) -> None:
+    def stop_speaking(self) -> None:
         """Count."""
         self.silences += 1
 
@@ -47,12 +47,12 @@ class House:
 
 @pytest.mark.asyncio
 async def test_the_settings_hold_where_nothing_is_chosen() -> None:
-    """And the same standing is had by everybody."""
+    """And the same guild is had by everybody."""
     house = House()
-    standing = await house.participation.standing(GUILD)
-    assert (standing.voice_mode, standing.wake_names, standing.silence) == (VoiceMode.ENGAGED, NAMES, Silence())
-    assert await house.participation.standing(GUILD) is standing
-    assert await house.participation.standing(11) is not standing
+    guild = await house.participation.of_guild(GUILD)
+    assert (guild.voice_mode, guild.wake_names, guild.silence) == (VoiceMode.ENGAGED, NAMES, Silence())
+    assert await house.participation.of_guild(GUILD) is guild
+    assert await house.participation.of_guild(11) is not guild
 
 
 @pytest.mark.asyncio
@@ -63,14 +63,14 @@ async def test_what_is_chosen_is_known_in_the_next_process() -> None:
     await house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA)
     await house.participation.choose_names(GUILD, ("Jeeves",), by=ADA)
     await house.participation.quiet_always(GUILD, by=ADA)
-    await house.participation.opt(GUILD, BO, out=True)
+    await house.participation.set_opt_out(GUILD, BO, out=True)
     assert house.choices.made[GUILD] == GuildChoice(
         Mode.ROLLING, False, VoiceMode.FREE, ("Jeeves",), Silence(always=True)
     )
-    standing = await house.again().standing(GUILD)
-    assert (standing.voice_mode, standing.wake_names) == (VoiceMode.FREE, ("Jeeves",))
-    assert standing.silence.always
-    assert standing.opted_out == {BO}
+    guild = await house.again().of_guild(GUILD)
+    assert (guild.voice_mode, guild.wake_names) == (VoiceMode.FREE, ("Jeeves",))
+    assert guild.silence.always
+    assert guild.opted_out == {BO}
 
 
 @pytest.mark.asyncio
@@ -83,8 +83,8 @@ async def test_a_choice_can_be_given_back_to_the_settings() -> None:
     assert house.choices.made[GUILD] == GuildChoice(wake_names=("Jeeves",))
     await house.participation.choose_names(GUILD, None, by=ADA)
     assert house.choices.made[GUILD] == GuildChoice()
-    standing = await house.participation.standing(GUILD)
-    assert (standing.voice_mode, standing.wake_names) == (VoiceMode.ENGAGED, NAMES)
+    guild = await house.participation.of_guild(GUILD)
+    assert (guild.voice_mode, guild.wake_names) == (VoiceMode.ENGAGED, NAMES)
 
 
 @pytest.mark.asyncio
@@ -93,10 +93,10 @@ async def test_silence_for_now_takes_a_room() -> None:
     house = House()
     with pytest.raises(NotHereError, match="not in a voice channel"):
         await house.participation.quiet(GUILD, by=BO)
-    standing = await house.participation.standing(GUILD)
-    voice = standing.voice = FakeVoice()
+    guild = await house.participation.of_guild(GUILD)
+    room = guild.room = FakeRoom()
     await house.participation.quiet(GUILD, by=BO, minutes=5)
-    assert voice.silences == 1
+    assert room.silences == 1
     assert house.choices.made[GUILD].silence == Silence(session_id="evening", until=house.clock.now() + 300.0)
     assert await house.participation.talk(GUILD, by=BO, moderator=False)
     assert house.choices.made[GUILD].silence == Silence()
@@ -106,25 +106,25 @@ async def test_silence_for_now_takes_a_room() -> None:
 async def test_a_moderators_silence_takes_a_moderator() -> None:
     """To begin and to end."""
     house = House()
-    standing = await house.participation.standing(GUILD)
-    voice = standing.voice = FakeVoice()
+    guild = await house.participation.of_guild(GUILD)
+    room = guild.room = FakeRoom()
     await house.participation.quiet_always(GUILD, by=ADA)
-    assert voice.silences == 1
+    assert room.silences == 1
     assert not await house.participation.talk(GUILD, by=BO, moderator=False)
-    assert standing.silence.always
+    assert guild.silence.always
     assert await house.participation.talk(GUILD, by=ADA, moderator=True)
-    assert not standing.silence.always
+    assert not guild.silence.always
 
 
 @pytest.mark.asyncio
 async def test_a_store_that_fails_takes_nothing_back() -> None:
     """What was asked for holds; who asked is told by the error."""
     house = House()
-    standing = await house.participation.standing(GUILD)
+    guild = await house.participation.of_guild(GUILD)
     house.choices.broken = True
     with pytest.raises(StoreError):
         await house.participation.quiet_always(GUILD, by=ADA)
-    assert standing.silence.always
+    assert guild.silence.always
 
 
 @pytest.mark.asyncio
@@ -132,7 +132,7 @@ async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
     """But nobody is heard while it cannot be known who has opted out."""
     house = House()
     house.choices.broken = True
-    assert (await house.participation.standing(GUILD)).voice_mode is VoiceMode.ENGAGED
+    assert (await house.participation.of_guild(GUILD)).voice_mode is VoiceMode.ENGAGED
 
     class Broken(FakeOptOuts):
         """A store that is away."""
@@ -143,4 +143,4 @@ async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
 
     house.opt_outs = Broken()
     with pytest.raises(StoreError):
-        await house.again().standing(GUILD)
+        await house.again().of_guild(GUILD)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.channel.participants import Participants
-from bot.room.asker import asker_of
+from bot.room.prompt import asker_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 
@@ -17,30 +17,30 @@ TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (ASKS,))
 BOTH = replace(TURN, parts=(ASKS, OVER, TurnPart("1", "Ada", "Tell me.")))
 
 
-def _company(*people: object) -> Participants:
+def _participants(*people: object) -> Participants:
     return Participants(FakePlace(people=people or (ADA, BO, OTHER_BOT)))  # type: ignore[arg-type]
 
 
 def test_who_spoke_alone_asked() -> None:
     """Present, with what they may."""
-    assert asker_of(Question(TURN), _company()) == Asker(1, "Ada", "Roomtone, what is that?", present=True)
+    assert asker_of(Question(TURN), _participants()) == Asker(1, "Ada", "Roomtone, what is that?", present=True)
     moderator = replace(ADA, is_moderator=True)
-    assert asker_of(Question(TURN), _company(moderator)).moderator
-    assert not asker_of(Question(TURN), _company(BO)).present
+    assert asker_of(Question(TURN), _participants(moderator)).moderator
+    assert not asker_of(Question(TURN), _participants(BO)).present
 
 
 def test_of_several_only_who_is_answered_counts() -> None:
     """What others said into it is no wish of theirs."""
-    asker = asker_of(Question(BOTH, asker_id="1"), _company())
+    asker = asker_of(Question(BOTH, asker_id="1"), _participants())
     assert (asker.user_id, asker.words) == (1, "Roomtone, what is that? Tell me.")
-    assert asker_of(Question(BOTH), _company()) == NOBODY
-    assert asker_of(Question(BOTH, asker_id="7"), _company()) == NOBODY
+    assert asker_of(Question(BOTH), _participants()) == NOBODY
+    assert asker_of(Question(BOTH, asker_id="7"), _participants()) == NOBODY
 
 
 def test_nobody_asked_what_nobody_said() -> None:
     """Comings and goings, other bots, and speakers whom nobody knows."""
-    assert asker_of(Question(replace(TURN, kind=TurnKind.MEMBERSHIP)), _company()) == NOBODY
+    assert asker_of(Question(replace(TURN, kind=TurnKind.MEMBERSHIP)), _participants()) == NOBODY
     juke = replace(TURN, parts=(TurnPart("3", "Juke", "Post it."),))
-    assert not asker_of(Question(juke), _company()).present
+    assert not asker_of(Question(juke), _participants()).present
     somebody = replace(TURN, parts=(TurnPart("somebody", "Eve", "Post it."),))
-    assert asker_of(Question(somebody), _company()) == NOBODY
+    assert asker_of(Question(somebody), _participants()) == NOBODY

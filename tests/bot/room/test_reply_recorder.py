@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.brain.reply import Question, Reply
-from bot.room.reply_failures import ReplyFailures
+from bot.room.reply_recorder import FailureMessages
 from compaction.model import Seq, Turn, TurnKind
 
 AWAY = "The voice is away. Start it."
@@ -27,18 +27,18 @@ def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Re
 
 def test_why_nothing_is_heard_is_told_once_and_the_words_each_time() -> None:
     """Until an answer was heard whole again; another reason is another sentence."""
-    excuses = ReplyFailures()
-    assert excuses.of(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
-    assert excuses.of(reply(failure=AWAY, unsaid="It is blue.")) == "I wanted to say: It is blue."
-    assert excuses.of(reply()) == ""
-    assert excuses.of(reply(failure=REFUSED, unsaid="It is new.")) == f"{REFUSED}\nI wanted to say: It is new."
-    assert excuses.of(reply("It is", failure=AWAY, unsaid="old.")) == "I wanted to say: old."
-    assert excuses.of(reply("It is green.")) == ""
-    assert excuses.of(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
+    messages = FailureMessages()
+    assert messages.format(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
+    assert messages.format(reply(failure=AWAY, unsaid="It is blue.")) == "I wanted to say: It is blue."
+    assert messages.format(reply()) == ""
+    assert messages.format(reply(failure=REFUSED, unsaid="It is new.")) == f"{REFUSED}\nI wanted to say: It is new."
+    assert messages.format(reply("It is", failure=AWAY, unsaid="old.")) == "I wanted to say: old."
+    assert messages.format(reply("It is green.")) == ""
+    assert messages.format(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
 
 
 def test_what_is_not_the_voices_fault_is_told_each_time() -> None:
     """Whoever asked has no answer, neither aloud nor in writing."""
-    excuses = ReplyFailures()
+    messages = FailureMessages()
     for _ in range(2):
-        assert excuses.of(reply(failure="The model is away. Start it.")) == "The model is away. Start it."
+        assert messages.format(reply(failure="The model is away. Start it.")) == "The model is away. Start it."

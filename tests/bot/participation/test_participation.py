@@ -1,4 +1,4 @@
-"""A room's part in the talk under whatever happens: it never speaks where it must not."""
+"""A room's participation in the talk under whatever happens: it never speaks where it must not."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.decider import PendingReply, Reason
+from bot.brain.decider import Decision, PendingReply, Reason
 from bot.channel.participants import Participants
 from bot.guild import VoiceMode
-from bot.participation.part import HUSHED, NOTICES_WAITING, Participation, Working
+from bot.participation.guild_participation import GuildParticipations
+from bot.participation.participation import NOTICES_WAITING, SILENCED, Participation, QuietTimer, SpeakerState
 from bot.participation.settings import ParticipationSettings
-from bot.participation.standing import GuildParticipations
 from tests.fakes.brain import until
 from tests.fakes.choices import FakeChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -23,7 +23,7 @@ from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 
 if TYPE_CHECKING:
     from bot.events import SpokenText
-    from bot.participation.standing import GuildParticipation
+    from bot.participation.guild_participation import GuildParticipation
 
 TEXTS = [
     "Roomtone, what was it?",
@@ -42,7 +42,7 @@ TEXTS = [
 
 @dataclass(frozen=True)
 class Said:
-    """What `SpokenText` tells a part of an utterance."""
+    """What participation needs of a `SpokenText`."""
 
     user_id: int
     text: str
@@ -50,12 +50,12 @@ class Said:
 
 
 class Table:
-    """One part, its server and its clock."""
+    """One participation, its server and its clock."""
 
     def __init__(self, most_calls: int) -> None:
         self.clock = FakeClock()
         self.place = FakePlace(people=[ADA, BO, OTHER_BOT])
-        self.participation = GuildParticipations(
+        self.guilds = GuildParticipations(
             FakeChoices(),
             FakeOptOuts(),
             ParticipationSettings(max_calls_per_hour=most_calls),
@@ -65,25 +65,37 @@ class Table:
         self.stopped = 0
 
     async def begin(self) -> tuple[Participation, GuildParticipation]:
-        """Return the part and its server's standing."""
-        standing = await self.participation.standing(self.place.guild_id)
-        part = Participation(
-            self.participation,
-            standing,
+        """Return the participation and its server's guild."""
+        guild = await self.guilds.of_guild(self.place.guild_id)
+        participation = Participation(
+            self.guilds,
+            guild,
             session_id="evening",
             place=self.place,
-            company=Participants(self.place),
+            participants=Participants(self.place),
             clock=self.clock,
-            working=lambda: Working(PendingReply.NONE, busy=False),
-            discerning=lambda: True,
-            stop=self._stop,
-            think=lambda decision: True,
+            speaker=self,
         )
-        standing.voice = part
-        return part, standing
+        guild.room = participation
+        return participation, guild
 
-    def _stop(self) -> None:
+    @property
+    def state(self) -> SpeakerState:
+        """Nothing is said."""
+        return SpeakerState(PendingReply.NONE, busy=False)
+
+    @property
+    def can_skip(self) -> bool:
+        """It can."""
+        return True
+
+    def stop_speaking(self) -> None:
+        """Count."""
         self.stopped += 1
+
+    def speak_unprompted(self, decision: Decision) -> bool:
+        """Begin."""
+        return True
 
 
 STEPS = st.lists(
@@ -103,7 +115,7 @@ STEPS = st.lists(
 async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tuple[object, ...]]:
     """Do the steps and return every decision; whatever was answered was allowed at that moment."""
     table = Table(most_calls)
-    part, standing = await table.begin()
+    participation, guild = await table.begin()
     decided: list[tuple[object, ...]] = []
     for step, value, text in steps:
         match step:
@@ -111,25 +123,25 @@ async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tu
                 table.clock.advance(cast("float", value))
             case "quiet":
                 minutes = cast("float", value) or None
-                await table.participation.quiet(table.place.guild_id, by=BO.id, minutes=minutes)
+                await table.guilds.quiet(table.place.guild_id, by=BO.id, minutes=minutes)
             case "always":
-                await table.participation.quiet_always(table.place.guild_id, by=ADA.id)
+                await table.guilds.quiet_always(table.place.guild_id, by=ADA.id)
             case "talk":
-                await table.participation.talk(table.place.guild_id, by=BO.id, moderator=bool(value))
+                await table.guilds.talk(table.place.guild_id, by=BO.id, moderator=bool(value))
             case "mode":
-                await table.participation.choose_mode(table.place.guild_id, cast("VoiceMode", value), by=ADA.id)
+                await table.guilds.choose_mode(table.place.guild_id, cast("VoiceMode", value), by=ADA.id)
             case "opt":
-                await table.participation.opt(table.place.guild_id, cast("int", value), out=bool(text))
+                await table.guilds.set_opt_out(table.place.guild_id, cast("int", value), out=bool(text))
             case _:
                 user_id, now = cast("int", value), table.clock.monotonic()
-                part.overheard(user_id, text, started_at=now, ended_at=now)
-                silenced, over = part.silenced, standing.ledger.over(now)
-                _, decision = part.judge([cast("SpokenText", Said(user_id, text, now))])
-                decided.append((user_id, text, decision, silenced, over, user_id in standing.opted_out))
+                participation.on_utterance(user_id, text, started_at=now, ended_at=now)
+                silenced, over = participation.silenced, guild.costs.is_over(now)
+                _, decision = participation.choose_utterance([cast("SpokenText", Said(user_id, text, now))])
+                decided.append((user_id, text, decision, silenced, over, user_id in guild.opted_out))
                 if decision.answer:
-                    part.answers(user_id)
-                    part.sent(100)
-                    part.answered(user_id, "So it is.", tokens=3, spoken_s=1.0, skipped=False)
+                    participation.on_reply_begun(user_id)
+                    participation.on_prompt_sent(100)
+                    participation.on_reply_ended(user_id, "So it is.", tokens=3, spoken_s=1.0, skipped=False)
     return decided
 
 
@@ -150,18 +162,45 @@ def test_it_never_speaks_where_it_must_not(steps: list[tuple[str, object, str]],
 
 @pytest.mark.asyncio
 async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
-    """Told off and on for ever, it obeys each time and writes what there is room for."""
+    """ConversationItem off and on for ever, it obeys each time and writes what there is room for."""
     table = Table(9)
-    part, _ = await table.begin()
+    participation, _ = await table.begin()
     for _ in range(3 * NOTICES_WAITING):
-        part.overheard(ADA.id, "Roomtone, be quiet.", started_at=0.0, ended_at=0.0)
-        assert part.silenced
-        part.overheard(ADA.id, "Roomtone, you can talk again.", started_at=0.0, ended_at=0.0)
-        assert not part.silenced
+        participation.on_utterance(ADA.id, "Roomtone, be quiet.", started_at=0.0, ended_at=0.0)
+        assert participation.silenced
+        participation.on_utterance(ADA.id, "Roomtone, you can talk again.", started_at=0.0, ended_at=0.0)
+        assert not participation.silenced
     assert table.stopped == 3 * NOTICES_WAITING
-    running = asyncio.create_task(part.run(), name="part")
+    running = asyncio.create_task(participation.run(), name="participation-under-test")
     await until(lambda: len(table.place.written) == NOTICES_WAITING)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert table.place.written[0] == HUSHED
+    assert table.place.written[0] == SILENCED
     assert len(table.place.written) == NOTICES_WAITING
+
+
+def test_it_takes_a_long_silence() -> None:
+    """Counted from the last thing heard."""
+    quiet = QuietTimer(after_s=600.0, every_s=1_800.0, now=0.0)
+    quiet.reset(100.0)
+    quiet.reset(50.0)
+    assert not quiet.is_due(699.0)
+    assert quiet.is_due(700.0)
+
+
+def test_there_is_one_in_a_while() -> None:
+    """However quiet it stays, and however often it falls quiet."""
+    quiet = QuietTimer(after_s=60.0, every_s=1_800.0, now=0.0)
+    assert quiet.is_due(60.0)
+    quiet.use(60.0)
+    assert not quiet.is_due(1_800.0)
+    quiet.reset(1_840.0)
+    assert not quiet.is_due(1_880.0)
+    assert quiet.is_due(1_900.0)
+
+
+def test_it_is_off_unless_somebody_wants_it() -> None:
+    """0 minutes means never."""
+    quiet = QuietTimer(after_s=0.0, every_s=1_800.0, now=0.0)
+    assert not quiet.enabled
+    assert not quiet.is_due(1e9)

@@ -1,21 +1,21 @@
-"""How often the bot took part and kept silent, why, and what the hour has cost: in sentences for /status."""
+"""How often the bot took part or kept silent, why, and what the last hour cost, as sentences for /status."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from bot.participation.ledger import Spent
+from bot.participation.costs import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.brain.decider import Decision, Reason
-    from bot.participation.ledger import Ceiling
-    from bot.participation.standing import GuildParticipation
+    from bot.participation.costs import CostCeiling
+    from bot.participation.guild_participation import GuildParticipation
 
 
-class Figures:
+class ParticipationStatistics:
     """One room's. `skipped`: how often the model found that there was nothing to say."""
 
     def __init__(self) -> None:
@@ -24,11 +24,11 @@ class Figures:
         self._kept_silent: Counter[Reason] = Counter()
 
     def count(self, decision: Decision) -> None:
-        """Take note of a decision."""
+        """Count a decision."""
         (self._took_part if decision.answer else self._kept_silent)[decision.reason] += 1
 
-    def told(self, standing: GuildParticipation, *, silenced: bool, now: float) -> str:
-        """Return all of it in plain sentences. `silenced`: in this room; `now`: monotonic seconds."""
+    def format(self, guild: GuildParticipation, *, silenced: bool, now: float) -> str:
+        """Return plain sentences. `silenced`: whether the bot is silenced in this room; `now`: monotonic seconds."""
         sentences = []
         if self._took_part:
             sentences.append(f"I took part {_times(self._took_part.total())} ({_listed(self._took_part)}).")
@@ -36,24 +36,24 @@ class Figures:
             sentences.append(f"{_times(self.skipped)} there was nothing to say after all.")
         if self._kept_silent:
             sentences.append(f"I kept silent {_times(self._kept_silent.total())} ({_listed(self._kept_silent)}).")
-        spent = standing.ledger.spent(now)
-        if spent != Spent():
-            sentences.append(f"The last hour took {_cost(spent, standing.ledger.ceiling)}.")
-        sentences.append(f"I speak in the mode {standing.voice_mode.value}.")
-        if standing.silence.always:
+        cost = guild.costs.last_hour(now)
+        if cost != Cost():
+            sentences.append(f"The last hour took {_amounts(cost, guild.costs.ceiling)}.")
+        sentences.append(f"I speak in the mode {guild.voice_mode.value}.")
+        if guild.silence.always:
             sentences.append("A moderator has silenced me.")
         elif silenced:
             sentences.append("I am silenced for now; /talk lets me speak.")
         return " ".join(sentences)
 
 
-def _cost(spent: Spent, ceiling: Ceiling) -> str:
+def _amounts(cost: Cost, ceiling: CostCeiling) -> str:
     return ", ".join(
         f"{amount:,.0f} of {limit:,.0f} {what}" if limit else f"{amount:,.0f} {what}"
         for amount, limit, what in (
-            (spent.calls, ceiling.calls, "calls of the model"),
-            (spent.tokens, ceiling.tokens, "tokens"),
-            (spent.spoken_s, ceiling.spoken_s, "seconds of speech"),
+            (cost.calls, ceiling.calls, "calls of the model"),
+            (cost.tokens, ceiling.tokens, "tokens"),
+            (cost.spoken_s, ceiling.spoken_s, "seconds of speech"),
         )
     )
 

@@ -1,0 +1,86 @@
+"""What a server's replies have cost in the last hour, and whether the ceiling is reached. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.participation.settings import ParticipationSettings
+
+HOUR_S = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Calls of the model for replies, tokens sent and received, seconds spoken."""
+
+    calls: int = 0
+    tokens: int = 0
+    spoken_s: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.calls + other.calls, self.tokens + other.tokens, self.spoken_s + other.spoken_s)
+
+
+@dataclass(frozen=True, slots=True)
+class CostCeiling:
+    """The most that an hour may cost; 0: no limit."""
+
+    calls: int = 0
+    tokens: int = 0
+    spoken_s: float = 0.0
+
+    @classmethod
+    def from_settings(cls, settings: ParticipationSettings) -> CostCeiling:
+        """Return the settings' ceiling."""
+        return cls(settings.max_calls_per_hour, settings.max_tokens_per_hour, settings.max_spoken_s_per_hour)
+
+    def is_reached(self, cost: Cost) -> bool:
+        """Return whether `cost` is at a limit or above."""
+        return any(
+            limit and amount >= limit
+            for amount, limit in (
+                (cost.calls, self.calls),
+                (cost.tokens, self.tokens),
+                (cost.spoken_s, self.spoken_s),
+            )
+        )
+
+
+class CostLedger:
+    """The costs of one server. Times are monotonic seconds and never go back. Not thread-safe."""
+
+    def __init__(self, ceiling: CostCeiling) -> None:
+        self.ceiling = ceiling
+        self._entries: deque[tuple[float, Cost]] = deque()
+
+    def add(self, cost: Cost, *, now: float) -> None:
+        """Record a cost."""
+        self._drop_old(now)
+        self._entries.append((now, cost))
+
+    def last_hour(self, now: float) -> Cost:
+        """Return what the last hour cost."""
+        self._drop_old(now)
+        return sum((cost for _, cost in self._entries), Cost())
+
+    def is_over(self, now: float) -> bool:
+        """Return whether the ceiling is reached."""
+        return self.ceiling.is_reached(self.last_hour(now))
+
+    def free_in_s(self, now: float) -> float:
+        """Return after how many seconds the cost falls below the ceiling if nothing is added; 0 if it is below."""
+        left = self.last_hour(now)
+        if not self.ceiling.is_reached(left):
+            return 0.0
+        for at, entry in self._entries:
+            left = Cost(left.calls - entry.calls, left.tokens - entry.tokens, left.spoken_s - entry.spoken_s)
+            if not self.ceiling.is_reached(left):
+                return at + HOUR_S - now
+        return HOUR_S
+
+    def _drop_old(self, now: float) -> None:
+        while self._entries and now - self._entries[0][0] >= HOUR_S:
+            self._entries.popleft()

@@ -1,0 +1,189 @@
+"""The bot's participation on each server: when it speaks, its names, whether it is silenced, what it has cost.
+
+One `GuildParticipations` for the process, because servers outlive rooms. A choice takes effect at once and is stored
+afterwards; if the store fails, the person who chose is told, and the choice stays in effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from bot.errors import BotError
+from bot.guild import Silence, VoiceMode
+from bot.participation.costs import CostCeiling, CostLedger
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from bot.clock import Clock
+    from bot.guild import GuildChoices
+    from bot.participation.settings import ParticipationSettings
+
+log = structlog.get_logger()
+
+
+class NotHereError(BotError):
+    """The bot is in no voice channel of that server, so there is no session to silence."""
+
+
+class OptOuts(Protocol):
+    """Where it is kept who does not want to be heard; `bot.store.guilds` is it. Raises `StoreError`."""
+
+    async def of(self, guild_id: int) -> frozenset[int]:
+        """Return who does not want to be heard on that guild."""
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Store whether a person has opted out there."""
+
+
+class SilenceableRoom(Protocol):
+    """A room that can be silenced. `bot.participation.participation.Participation` implements it."""
+
+    @property
+    def session_id(self) -> str:
+        """Return the room's session."""
+
+    def stop_speaking(self) -> None:
+        """Stop the reply in progress and discard the waiting question."""
+
+
+@dataclass(slots=True)
+class GuildParticipation:
+    """What applies on one server now. Other threads read `opted_out`, so it is replaced and never changed.
+
+    `room`: the bot's room there, if it is in one. `ceiling_notice_at`: when people were last told that the ceiling is
+    reached (monotonic seconds).
+    """
+
+    guild_id: int
+    voice_mode: VoiceMode
+    wake_names: tuple[str, ...]
+    costs: CostLedger
+    silence: Silence = field(default_factory=Silence)
+    opted_out: frozenset[int] = frozenset()
+    room: SilenceableRoom | None = None
+    ceiling_notice_at: float | None = None
+
+
+class GuildParticipations:
+    """The participation of every server. Not thread-safe. `wake_names`: those of the settings."""
+
+    def __init__(
+        self,
+        choices: GuildChoices,
+        opt_outs: OptOuts,
+        settings: ParticipationSettings,
+        *,
+        wake_names: tuple[str, ...],
+        clock: Clock,
+    ) -> None:
+        self._choices = choices
+        self._opt_outs = opt_outs
+        self._clock = clock
+        self.settings = settings
+        self.wake_names = wake_names
+        self._guilds: dict[int, GuildParticipation] = {}
+
+    async def of_guild(self, guild_id: int) -> GuildParticipation:
+        """Return a server's participation. If its choice cannot be read, the settings apply and the log says so.
+
+        Raises `StoreError` if the opt-outs cannot be read: without them nobody may be heard.
+        """
+        if (known := self._guilds.get(guild_id)) is not None:
+            return known
+        opted_out = await self._opt_outs.of(guild_id)
+        guild = GuildParticipation(
+            guild_id,
+            VoiceMode(self.settings.voice_mode),
+            self.wake_names,
+            CostLedger(CostCeiling.from_settings(self.settings)),
+            opted_out=opted_out,
+        )
+        try:
+            choice = await self._choices.choice(guild_id)
+            guild.voice_mode = choice.voice_mode or guild.voice_mode
+            guild.wake_names = choice.wake_names or guild.wake_names
+            guild.silence = choice.silence
+        except StoreError as error:
+            log.warning("guild_choice_unread", guild_id=guild_id, problem=str(error))
+        # Another task may have read it meanwhile, and changed it.
+        return self._guilds.setdefault(guild_id, guild)
+
+    # -- silence ---------------------------------------------------------------------------------------------
+
+    async def quiet(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:
+        """Silence the bot there for `minutes`, or until the session ends. Raises `NotHereError`, `StoreError`."""
+        guild = await self.of_guild(guild_id)
+        if guild.room is None:
+            raise NotHereError("I am not in a voice channel here.")
+        until = None if minutes is None else self._clock.now() + 60 * minutes
+        silence = guild.silence.silence_session(guild.room.session_id, until=until)
+        await self._set_silence(guild, silence, by=by, how="command")
+
+    async def quiet_always(self, guild_id: int, *, by: int) -> None:
+        """Silence the bot there until a moderator lets it talk. Raises `StoreError`."""
+        guild = await self.of_guild(guild_id)
+        await self._set_silence(guild, guild.silence.silence_always(), by=by, how="moderator")
+
+    async def store_silence(self, guild: GuildParticipation, *, by: int) -> None:
+        """Store a silence that somebody asked for aloud; it is in effect already. Raises `StoreError`."""
+        log.info("silenced", guild_id=guild.guild_id, user_id=by, how="voice", always=guild.silence.always)
+        await self._store(guild, by=by)
+
+    async def talk(self, guild_id: int, *, by: int, moderator: bool) -> bool:
+        """Lift the silence there; return whether the bot may speak now. Raises `StoreError`."""
+        guild = await self.of_guild(guild_id)
+        guild.silence = guild.silence.lift(by_moderator=moderator)
+        log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=guild.silence.always)
+        await self._store(guild, by=by)
+        return not guild.silence.always
+
+    async def _set_silence(self, guild: GuildParticipation, silence: Silence, *, by: int, how: str) -> None:
+        guild.silence = silence
+        if guild.room is not None:
+            guild.room.stop_speaking()
+        log.info("silenced", guild_id=guild.guild_id, user_id=by, how=how, always=silence.always)
+        await self._store(guild, by=by)
+
+    # -- mode and names --------------------------------------------------------------------------------------
+
+    async def choose_mode(self, guild_id: int, mode: VoiceMode | None, *, by: int) -> None:
+        """Choose when the bot speaks there; None: the settings apply. Raises `StoreError`."""
+        guild = await self.of_guild(guild_id)
+        guild.voice_mode = mode or VoiceMode(self.settings.voice_mode)
+        log.info("voice_mode_chosen", guild_id=guild_id, user_id=by, voice_mode=guild.voice_mode.value)
+        await self._store(guild, by=by, default_mode=mode is None)
+
+    async def choose_names(self, guild_id: int, names: tuple[str, ...] | None, *, by: int) -> None:
+        """Choose the bot's names there; None: the settings apply. Raises `StoreError`."""
+        guild = await self.of_guild(guild_id)
+        guild.wake_names = names or self.wake_names
+        log.info("wake_names_chosen", guild_id=guild_id, user_id=by, name_count=len(guild.wake_names))
+        await self._store(guild, by=by, default_names=names is None)
+
+    async def _store(
+        self,
+        guild: GuildParticipation,
+        *,
+        by: int,
+        default_mode: bool | None = None,
+        default_names: bool | None = None,
+    ) -> None:
+        choice = await self._choices.choice(guild.guild_id)
+        if default_mode is not None:
+            choice = replace(choice, voice_mode=None if default_mode else guild.voice_mode)
+        if default_names is not None:
+            choice = replace(choice, wake_names=None if default_names else guild.wake_names)
+        await self._choices.choose(guild.guild_id, replace(choice, silence=guild.silence), by=by)
+
+    # -- opt-outs ---------------------------------------------------------------------------------------
+
+    async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Choose whether a person is heard there. `out`: not. Takes effect at once. Raises `StoreError`."""
+        guild = await self.of_guild(guild_id)
+        opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
+        guild.opted_out = frozenset(opted_out)
+        log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
+        await self._opt_outs.put(guild_id, person_id, out=out)

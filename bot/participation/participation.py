@@ -1,0 +1,354 @@
+"""When the bot takes part in one room, and when it keeps silent.
+
+`Participation` shows the decider (`bot.brain.decider`) the situation, counts decisions and costs, carries out spoken
+requests to be silent, and notices when the room has been quiet for long. It speaks through its `Speaker`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from bot.brain.decider import Decision, HeardText, Reason, Situation, decide
+from bot.brain.silence_requests import asks_for_silence, asks_to_talk
+from bot.brain.wakeword import mentions_name, strip_name
+from bot.participation.costs import HOUR_S, Cost
+from bot.participation.engagement import Engagement
+from bot.participation.statistics import ParticipationStatistics
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.brain.decider import PendingReply
+    from bot.channel.participants import Participants
+    from bot.channel.port import Place
+    from bot.clock import Clock
+    from bot.events import SpokenText
+    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+
+log = structlog.get_logger()
+
+# How often the room is checked for a long silence.
+CHECK_QUIET_S = 5.0
+# Notices that wait to be written; more would be somebody playing with the commands.
+NOTICES_WAITING = 8
+SILENCED = "I am silent now and go on listening. /talk lets me speak again."
+MAY_SPEAK = "I may speak again."
+OVER_CEILING = (
+    "I have talked as much as an hour may cost on this server, so I am silent for about {time}. I go on listening; "
+    "/status shows the figures."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerState:
+    """What waits to be answered, and whether a reply is in progress or somebody is speaking."""
+
+    waiting: PendingReply
+    busy: bool
+
+
+class Speaker(Protocol):
+    """What speaks in the room; `bot.room.conversation.Conversation` implements it.
+
+    Participation and conversation need each other: decisions depend on the reply in progress, and a request to be
+    silent stops it. So the conversation, which owns the participation, hands itself in.
+    """
+
+    @property
+    def state(self) -> SpeakerState:
+        """Return what the replier is doing."""
+
+    @property
+    def can_skip(self) -> bool:
+        """Return whether what replies now can find that there is nothing to say."""
+
+    def stop_speaking(self) -> None:
+        """Stop the reply in progress and discard the waiting question."""
+
+    def speak_unprompted(self, decision: Decision) -> bool:
+        """Begin a remark that nobody asked for. Return False if nothing was ever said here, so there is no occasion."""
+
+
+class QuietTimer:
+    """When the room has been quiet for so long that the bot may say something unprompted.
+
+    `after_s`: how long the quiet has to last; 0: never. `every_s`: least time between two such remarks. Times are
+    monotonic seconds. Pure.
+    """
+
+    def __init__(self, *, after_s: float, every_s: float, now: float) -> None:
+        self._after_s = after_s
+        self._every_s = every_s
+        self._quiet_since = now
+        self._used_at: float | None = None
+
+    @property
+    def enabled(self) -> bool:
+        """Return whether it can ever be due."""
+        return self._after_s > 0
+
+    def reset(self, at: float) -> None:
+        """Begin to count anew: somebody was heard until `at`, or came in."""
+        self._quiet_since = max(self._quiet_since, at)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether the room has been quiet for long enough, and the last remark is long enough ago."""
+        waited = self._used_at is None or now - self._used_at >= self._every_s
+        return self.enabled and waited and now - self._quiet_since >= self._after_s
+
+    def use(self, now: float) -> None:
+        """Record that a remark has begun."""
+        self._used_at = now
+
+
+class Participation:
+    """The bot's participation in one room. `guild`: its guild's.
+
+    *Ownership*: the conversation owns it and runs `run`. Call everything on its loop, except `excludes`.
+    """
+
+    def __init__(
+        self,
+        guilds: GuildParticipations,
+        guild: GuildParticipation,
+        *,
+        session_id: str,
+        place: Place,
+        participants: Participants,
+        clock: Clock,
+        speaker: Speaker,
+    ) -> None:
+        settings = guilds.settings
+        self._guilds = guilds
+        self._guild = guild
+        self._session_id = session_id
+        self._place = place
+        self._participants = participants
+        self._clock = clock
+        self._speaker = speaker
+        self._engagement = Engagement(window_s=settings.engagement_s)
+        self._quiet = QuietTimer(
+            after_s=60 * settings.quiet_thought_after_minutes,
+            every_s=60 * settings.quiet_thought_every_minutes,
+            now=clock.monotonic(),
+        )
+        self._notices: asyncio.Queue[tuple[str, int | None]] = asyncio.Queue(NOTICES_WAITING)
+        self._statistics = ParticipationStatistics()
+        self._prompt_tokens = 0
+
+    # -- the present state -----------------------------------------------------------------------------------
+
+    @property
+    def session_id(self) -> str:
+        """Return the room's session."""
+        return self._session_id
+
+    @property
+    def wake_names(self) -> tuple[str, ...]:
+        """Return the names that the bot answers to on this server."""
+        return self._guild.wake_names
+
+    @property
+    def silenced(self) -> bool:
+        """Return whether somebody has silenced the bot in this session."""
+        return self._guild.silence.applies(self._session_id, now=self._clock.now())
+
+    def excludes(self, user_id: int) -> bool:
+        """Return whether a person has opted out of being heard. Thread-safe."""
+        return user_id in self._guild.opted_out
+
+    def without_opted_out(self, people: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return those of `people` (id, display name) who have not opted out."""
+        return [each for each in people if not self.excludes(int(each[0]))]
+
+    def status(self) -> str:
+        """Return decisions, costs and silence in plain sentences, for /status."""
+        return self._statistics.format(self._guild, silenced=self.silenced, now=self._clock.monotonic())
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Write notices, store silences, and watch for a long quiet. Never returns."""
+        self._guild.room = self
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._write_notices(), name="participation-notices")
+                if self._quiet.enabled:
+                    tasks.create_task(self._watch_quiet(), name="quiet-room")
+        finally:
+            if self._guild.room is self:
+                self._guild.room = None
+
+    def _notify(self, sentence: str, *, silenced_by: int | None = None) -> None:
+        """Queue a sentence for the channel. `silenced_by`: who changed the silence aloud; it is stored first."""
+        try:
+            self._notices.put_nowait((sentence, silenced_by))
+        except asyncio.QueueFull:
+            log.warning("notice_not_written", waiting=NOTICES_WAITING)
+
+    async def _write_notices(self) -> None:
+        while True:
+            sentence, silenced_by = await self._notices.get()
+            if silenced_by is not None:
+                try:
+                    await self._guilds.store_silence(self._guild, by=silenced_by)
+                except StoreError as error:
+                    log.warning("silence_not_stored", problem=str(error))
+            await self._place.write(sentence)
+
+    async def _watch_quiet(self) -> None:
+        while True:
+            await self._clock.sleep(CHECK_QUIET_S)
+            now = self._clock.monotonic()
+            if not self._quiet.is_due(now):
+                continue
+            if self._speak_unprompted(self._situation(long_silence=True)):
+                self._quiet.use(now)
+
+    def request_remark(self) -> bool:
+        """Remark on a shared screen, if the bot may. Return whether the remark has begun."""
+        now = self._clock.monotonic()
+        engaged = any(self._engagement.is_engaged(person.id, at=now) for person in self._participants.people)
+        return self._speak_unprompted(replace(self._situation(engaged=engaged), screen_changed=True))
+
+    def _speak_unprompted(self, situation: Situation) -> bool:
+        decision = decide(None, situation)
+        log.debug("remark_considered", answers=decision.answer, reason=decision.reason.value)
+        if not decision.answer or not self._speaker.speak_unprompted(decision):
+            return False
+        log.info("remark_begun", reason=decision.reason.value, may_skip=decision.may_skip)
+        self._count(decision)
+        return True
+
+    def stop_speaking(self) -> None:
+        """Stop the reply in progress and discard the waiting question."""
+        self._speaker.stop_speaking()
+
+    # -- what people say -------------------------------------------------------------------------------------
+
+    def on_utterance(self, user_id: int, text: str, *, started_at: float, ended_at: float) -> None:
+        """Carry out a request to be silent, or to speak again, as soon as its text is known.
+
+        People can ask for silence by the bot's name, alone with it, or while they talk with it.
+        """
+        self._quiet.reset(ended_at)
+        person = self._participants.find(user_id)
+        if (person is not None and person.is_bot) or self.excludes(user_id):
+            return
+        named = mentions_name(text, self.wake_names)
+        alone = len(self._participants.people) == 1
+        if not (named or alone or self._engagement.is_engaged(user_id, at=started_at)):
+            return
+        request = strip_name(text, self.wake_names)
+        silence = self._guild.silence
+        silenced_for_now = silence.applies_for_now(self._session_id, now=self._clock.now())
+        if asks_for_silence(request):
+            self._guild.silence = silence.silence_session(self._session_id)
+            self._engagement.clear()
+            self._speaker.stop_speaking()
+            if not silenced_for_now:
+                self._notify(SILENCED, silenced_by=user_id)
+        elif named and silenced_for_now and asks_to_talk(request):
+            self._guild.silence = silence.lift(by_moderator=False)
+            self._notify(MAY_SPEAK, silenced_by=user_id)
+
+    def choose_utterance(self, group: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
+        """Choose the utterance in `group` to answer, newest first, and return it with the decision.
+
+        If none needs an answer, return the last one.
+        """
+        decisions: list[tuple[SpokenText, Decision]] = []
+        for spoken in group:
+            # In order: who turns to somebody else has done so before the next one speaks.
+            decision = self.preview_decision(spoken)
+            self._engagement.on_utterance(spoken.user_id, spoken.text, decision)
+            decisions.append((spoken, decision))
+        chosen = next((each for each in reversed(decisions) if each[1].answer), decisions[-1])
+        self._count(chosen[1])
+        return chosen
+
+    def preview_decision(self, spoken: SpokenText) -> Decision:
+        """Return what would be decided about an utterance now. Nothing is counted or remembered."""
+        person = self._participants.find(spoken.user_id)
+        at = spoken.started_at
+        situation = self._situation(
+            speaker_id=spoken.user_id,
+            engaged=self._engagement.is_engaged(spoken.user_id, at=at),
+            asked=self._engagement.was_asked(spoken.user_id, at=at),
+        )
+        return decide(HeardText(spoken.text, by_bot=person is not None and person.is_bot), situation)
+
+    def _situation(
+        self, *, speaker_id: int | None = None, engaged: bool = False, asked: bool = False, long_silence: bool = False
+    ) -> Situation:
+        state, people = self._speaker.state, self._participants.people
+        return Situation(
+            people=len(people),
+            wake_names=self.wake_names,
+            mode=self._guild.voice_mode,
+            other_names=tuple(person.name for person in self._participants.everybody if person.id != speaker_id),
+            engaged=engaged,
+            bot_asked=asked,
+            opted_out=speaker_id is not None and self.excludes(speaker_id),
+            silenced=self.silenced,
+            over_ceiling=self._guild.costs.is_over(self._clock.monotonic()),
+            pending=state.waiting,
+            busy=state.busy,
+            can_skip=self._speaker.can_skip,
+            long_silence=long_silence,
+        )
+
+    def _count(self, decision: Decision) -> None:
+        self._statistics.count(decision)
+        if decision.reason is Reason.OVER_CEILING:
+            self._notify_over_ceiling()
+
+    def _notify_over_ceiling(self) -> None:
+        """Write that the hour's ceiling is reached, at most once an hour."""
+        guild, now = self._guild, self._clock.monotonic()
+        if guild.ceiling_notice_at is not None and now - guild.ceiling_notice_at < HOUR_S:
+            return
+        guild.ceiling_notice_at = now
+        minutes = max(1, round(guild.costs.free_in_s(now) / 60))
+        log.warning("ceiling_reached", guild_id=guild.guild_id, free_in_minutes=minutes)
+        self._notify(OVER_CEILING.format(time="a minute" if minutes == 1 else f"{minutes} minutes"))
+
+    # -- what happens in the room ----------------------------------------------------------------------------
+
+    def on_reply_begun(self, user_id: int | None) -> None:
+        """Record that the bot begins to answer somebody; None: nobody asked."""
+        if user_id is not None:
+            self._engagement.on_reply_begun(user_id)
+
+    def on_prompt_sent(self, tokens: int) -> None:
+        """Count the cost of a prompt that goes to a model."""
+        self._prompt_tokens = tokens
+        self._guild.costs.add(Cost(calls=1, tokens=tokens), now=self._clock.monotonic())
+
+    def on_reply_ended(
+        self, user_id: int | None, text: str, *, tokens: int, spoken_s: float, skipped: bool, steps: int = 0
+    ) -> None:
+        """Count the cost of a reply. `text`: what people heard or read of it. `steps`: how often it called tools;
+        after each call the model is sent everything again."""
+        now = self._clock.monotonic()
+        self._statistics.skipped += skipped
+        if steps:
+            self._guild.costs.add(Cost(calls=steps, tokens=steps * self._prompt_tokens), now=now)
+        if text:
+            self._quiet.reset(now)
+            self._guild.costs.add(Cost(tokens=tokens, spoken_s=spoken_s), now=now)
+        if user_id is not None:
+            self._engagement.on_reply_ended(user_id, text, now=now)
+
+    def on_joined(self) -> None:
+        """Record that somebody came in: the quiet begins anew."""
+        self._quiet.reset(self._clock.monotonic())
+
+    def on_left(self, user_id: int) -> None:
+        """Record that somebody left."""
+        self._engagement.remove(user_id)

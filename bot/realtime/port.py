@@ -1,0 +1,95 @@
+"""What a room gives its speech-to-speech bridge: the services that all bridges share, and the room's own prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from bot import events
+    from bot.brain.reply import Question
+    from bot.brain.system_prompt import SystemPrompt
+    from bot.brain.tools.permission import Asker
+    from bot.clock import Clock
+    from compaction.model import Seq
+    from compaction.payload import PayloadPart
+    from voice.asr.port import Recognizer
+    from voice.realtime.port import Briefing, Realtime, RealtimeNews, ToolRunner
+    from voice.realtime.settings import RealtimeSettings
+
+# Runs a session until it is given up.
+RunSession: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+# Makes a session. Arguments: what briefs it, what gets its events, what runs its tool calls.
+NewSession: TypeAlias = (
+    "Callable[[Callable[[], Briefing], Callable[[RealtimeNews], None], ToolRunner], tuple[Realtime, RunSession]]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeServices:
+    """What the bridges of all rooms share. `recognizer`: the rooms' own, which takes over when the session cannot hear.
+    `fallback_name`: what replies while the session is away, for a sentence.
+    """
+
+    settings: RealtimeSettings
+    new_session: NewSession
+    instructions: SystemPrompt
+    recognizer: Recognizer
+    fallback_name: str
+    max_input_tokens: int
+    zone: tzinfo
+    clock: Clock
+    observe: events.Observer
+
+
+class RealtimePrompt(Protocol):
+    """What the model is told about its room. `bot.room.prompt.PromptBuilder` implements it."""
+
+    def name_of(self, user_id: int) -> str:
+        """Return a speaker's display name."""
+
+    def asker_of(self, question: Question) -> Asker:
+        """Return who asked; tools run with their permissions."""
+
+    async def guild_instructions(self) -> str:
+        """Return the operator's and the moderators' instructions for this guild; may be empty."""
+
+    def reply_instructions(self, question: Question) -> tuple[str, ...]:
+        """Return instructions for the reply to `question` alone."""
+
+    def introductions(self) -> Sequence[str]:
+        """Return a line about each person who is present."""
+
+    def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
+        """Record what the model was sent for the reply to turn `answer_to`."""
+
+
+def session_factory(settings: RealtimeSettings, *, api_key: str, language: str, clock: Clock) -> NewSession:
+    """Return what makes a session with the endpoint of the settings.
+
+    `language`: what everybody speaks, as `asr.language` has it, so that the endpoint writes that down; `auto` is any.
+    """
+    # Imported here because the library takes a second to load.
+    from voice.realtime.session import RealtimeSession
+
+    def new_session(
+        brief: Callable[[], Briefing],
+        on_event: Callable[[RealtimeNews], None],
+        run_tool: ToolRunner,
+    ) -> tuple[Realtime, RunSession]:
+        session = RealtimeSession(
+            settings,
+            api_key=api_key,
+            brief=brief,
+            clock=clock,
+            on_event=on_event,
+            run_tool=run_tool,
+            language=None if language == "auto" else language,
+        )
+        return session, session.run
+
+    return new_session
