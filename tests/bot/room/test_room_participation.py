@@ -39,6 +39,12 @@ def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
     return responder
 
 
+async def silenceable(house: House) -> None:
+    """Wait until the room's participation runs: it can be silenced then."""
+    guild = await house.participation.of_guild(house.place.guild_id)
+    await settle(lambda: guild.room is not None)
+
+
 async def silent(house: House, seconds: float = 2.0) -> None:
     """Let time pass in which the bot says nothing more."""
     before = len(house.of(events.ReplySpoken))
@@ -164,6 +170,7 @@ async def test_a_silence_outlives_a_crash_and_ends_with_the_session(tmp_path: Pa
     """The next room of the session keeps it, also in another process; the next session does not."""
     async with a_house(tmp_path) as house:
         async with living(house):
+            await silenceable(house)
             await house.participation.quiet(house.place.guild_id, by=BO.id)
         del house.participation
         async with living(house) as (room, task):
@@ -180,6 +187,7 @@ async def test_a_silence_outlives_a_crash_and_ends_with_the_session(tmp_path: Pa
 async def test_silence_for_some_minutes_is_over_by_itself(tmp_path: Path) -> None:
     """Not a moment sooner."""
     async with a_house(tmp_path) as house, living(house):
+        await silenceable(house)
         await house.participation.quiet(house.place.guild_id, by=BO.id, minutes=2)
         await house.say(ADA.id, "Roomtone, hello.")
         await silent(house)

@@ -40,7 +40,7 @@ class EquippedHouse(House):
     equipment: RoomServices
     stores: Stores
 
-    def means(self) -> RoomServices:
+    def services(self) -> RoomServices:
         """Return it."""
         return replace(
             self.equipment,
