@@ -1,4 +1,4 @@
-"""What can go wrong in the room's memory, named by who must act."""
+"""The errors of this package, named by who must act."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ class CompactionError(Exception):
 
 
 class StoreError(CompactionError):
-    """The store failed: the operator must look at the disk or the database. Nothing was half-written."""
+    """The store failed and wrote nothing by halves. The operator must look at the disk or the database."""
 
 
 class SessionEndedError(CompactionError):
-    """Something was asked of a session that has ended: the caller must open a new one."""
+    """The session has ended; the caller must open a new one."""
 
 
 class CompletionError(CompactionError):
-    """The text model failed. `retryable` tells a passing trouble from a wrong key or model name."""
+    """The text model failed. `retryable`: trying again may help; not so with a wrong key or model name."""
 
     def __init__(self, message: str, *, retryable: bool, timeout: bool = False) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class CompletionError(CompactionError):
 
 
 class EmbeddingError(CompactionError):
-    """The embedder failed; search goes on by full text. `retryable` tells a passing trouble from a wrong key."""
+    """The embedder failed; search goes on by full text. `retryable`: trying again may help; not so with a wrong key."""
 
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)
@@ -33,11 +33,11 @@ class EmbeddingError(CompactionError):
 
 
 class SummaryRefusedError(CompactionError):
-    """A summariser's answer cannot stand for the turns (blank, cut off, a refusal, a copy, an answer)."""
+    """A model's answer is not usable as a summary: blank, cut off, a refusal, a copy of the turns, or a reply to them."""
 
 
 class ContextOverflowError(CompactionError):
-    """What must be sent does not fit the model, even after trimming. The person must narrow the request."""
+    """The prompt does not fit the model even after trimming. The person must ask for less."""
 
     def __init__(self, *, current: int, maximum: int) -> None:
         super().__init__(

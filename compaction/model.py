@@ -1,7 +1,6 @@
-"""The values of the room's memory: turns, notes, facts, segments, and the state that ties them.
+"""The values of a session's memory: turns, notes, facts, segments, the rendered summary, the compaction state.
 
-Everything here is immutable, uses the standard library alone, and says nothing about how it is stored or
-summarised. Terms and invariants: docs/memory.md (glossary).
+All are immutable and use the standard library alone. Terms and invariants: docs/memory.md (glossary).
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ NoteId = NewType("NoteId", str)
 RunId = NewType("RunId", str)
 SegmentId = NewType("SegmentId", str)
 
-# Absolute number of a turn in its session, from 0, never reused. Every cursor and range is made of these;
-# a list index never is, because a bounded list would shift under it.
+# Absolute number of a turn in its session, from 0, never reused. Cursors and ranges are seqs and never list indices,
+# because the positions in a bounded list shift.
 Seq = NewType("Seq", int)
 
 
@@ -29,14 +28,14 @@ class Mode(StrEnum):
 
 
 class Strategy(StrEnum):
-    """What a fold makes of a batch."""
+    """How a batch becomes a summary: by facts (`ledger`) or by rewriting one paragraph (`recursive`)."""
 
     LEDGER = "ledger"
     RECURSIVE = "recursive"
 
 
 class TurnKind(StrEnum):
-    """What sort of contribution a turn is."""
+    """What sort of contribution a turn is. `effect`: something done to the room, such as a sound played."""
 
     SPEECH = "speech"
     MEMBERSHIP = "membership"
@@ -55,14 +54,17 @@ class TurnPart:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One immutable contribution. Times are UTC epoch seconds. `parts` is empty only in a tombstone."""
+    """One immutable contribution, with a part for each speaker. Times are UTC epoch seconds.
+
+    `parts` is empty only in a tombstone.
+    """
 
     seq: Seq
     kind: TurnKind
     started_at: float
     ended_at: float
     parts: tuple[TurnPart, ...]
-    # A forgotten turn keeps its number and loses its words, so that no range has a hole.
+    # A forgotten turn loses its words and keeps its number, so that no range has a hole.
     tombstone: bool = False
 
 
@@ -85,7 +87,7 @@ class NoteSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing seen on a shared screen. `what` is at most 220 characters; `at` is UTC epoch seconds."""
+    """One thing seen on a shared screen. `who` shared it; `what` has at most 220 characters; `at`: UTC epoch seconds."""
 
     id: NoteId
     at: float
@@ -97,7 +99,7 @@ class Note:
 
 
 class Slot(StrEnum):
-    """The five things a summary keeps, in the order in which it says them."""
+    """The five kinds of facts, in the order in which the summary lists them."""
 
     PEOPLE = "people"
     ACTIVITY = "activity"
@@ -108,11 +110,11 @@ class Slot(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing worth keeping, tied to the turn it was said in.
+    """One statement worth keeping, with the turn it was said in.
 
-    `speaker` and `at` are taken from that turn, never from a model. `supersedes` names the (segment, index)
-    pairs of facts this one replaces, written `segment_id#index`. A fact read from a screen names its note in
-    `note_id`; `speaker` is then who shared, and `turn_seq` the first turn of its segment.
+    `speaker` and `at` come from that turn, never from a model. `supersedes`: the facts that this one replaces, each
+    as `segment_id#index`. A fact read from a screen has its note in `note_id`; its `speaker` is who shared, and its
+    `turn_seq` is the first turn of its segment.
     """
 
     turn_seq: Seq
@@ -125,7 +127,7 @@ class Fact:
 
     @property
     def attributed_text(self) -> str:
-        """Return the fact with who said it; what was on a screen says so itself."""
+        """Return the text after its speaker's name; a fact read from a screen names the person in its text already."""
         return self.text if self.note_id is not None else f"{self.speaker}: {self.text}"
 
 
@@ -133,8 +135,9 @@ class Fact:
 class Segment:
     """The stored record of one folded batch: turns `start <= seq < end`. Times are UTC epoch seconds.
 
-    The range is empty (`start == end == cursor`) when a run folded notes alone. `summariser` says what made it: the
-    kind and, where there is one, the version of the prompt (`llm ledger.v2`, `extractive`, `llm recursive.v2`).
+    The range is empty (`start == end == cursor`) if the run folded notes alone. `summariser`: the kind of summariser
+    and the version of its prompt, if any (`llm ledger.v2`, `extractive`, `llm recursive.v2`). `degraded`: the model
+    failed, so sentences were extracted. `closing`: made at the end of the session; the cursor has not moved.
     """
 
     id: SegmentId
@@ -152,21 +155,21 @@ class Segment:
     created_at: float = 0.0
     original_tokens: int = 0
     compressed_tokens: int = 0
-    # Its time in the archive is over: its facts are gone, its gist stands for it.
+    # It was archived for so long that its facts were deleted; its gist is kept.
     pruned: bool = False
 
     @property
     def is_recursive(self) -> bool:
-        """Return whether its gist retells all that was before it, and isn't about its own batch alone."""
+        """Return whether its gist is the summary of the whole session so far (`Strategy.RECURSIVE`), not of its batch."""
         return any(word.startswith(Strategy.RECURSIVE.value) for word in self.summariser.split())
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionState:
-    """What one session knows of its own folding; every field survives a restart.
+    """The stored state of one session's compaction.
 
-    `cursor` is the first seq that is not folded (so `covered_through_turn` is `cursor - 1`). `revision`
-    counts landings and repairs, for compare-and-swap.
+    `cursor` is the first seq that is not folded. `revision` counts landings and repairs, for compare-and-swap.
+    `last_at`: UTC epoch seconds of the last landing.
     """
 
     cursor: Seq = Seq(0)
@@ -183,8 +186,10 @@ class CompactionState:
 
 @dataclass(frozen=True, slots=True)
 class RenderedSentence:
-    """One sentence of the summary, who said it (empty where nobody did) and when (epoch seconds), and what it
-    stands on: `refs` are facts as `segment_id#index`, empty for a gist."""
+    """One sentence of the summary and where it comes from.
+
+    `speaker` is empty for a gist. `at`: UTC epoch seconds. `refs`: facts as `segment_id#index`, none for a gist.
+    """
 
     text: str
     segment_ids: tuple[SegmentId, ...]
@@ -197,7 +202,7 @@ class RenderedSentence:
 
 @dataclass(frozen=True, slots=True)
 class RenderedSummary:
-    """The summary as it is injected, and its sentences in order: `text` is theirs, joined by spaces."""
+    """The summary as a model is sent it (`text`), and its sentences in order; `text` joins them by spaces."""
 
     text: str
     sentences: tuple[RenderedSentence, ...]

@@ -1,7 +1,7 @@
-"""Notes of what was seen on shared screens: a short live list, and those that wait to be folded.
+"""Notes of what was seen on shared screens: a short live list, and pending notes that wait to be folded.
 
-A note is live, then pending, then folded. It leaves pending only when the run that carried it has landed, by
-its id, so a note that arrives while a run is in flight waits for the next one.
+A note is live, then pending, then folded. Only the landing of the run that carried it makes it folded; a note that
+arrives while a run is in flight waits for the next one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 # Spec 1: the screen-watch buffer has 8 to 12 entries.
 LIVE_NOTES = 12
-# So many pending notes are worth a run of their own when no batch of turns is due: a quiet evening of watching.
+# So many pending notes start a run of their own if no batch of turns is due, on an evening of silent watching.
 PENDING_NOTES_RUN = 48
 # Spec 1: CONTEXT_COMPACTION_MAX_NOTE_CHARS.
 MAX_NOTE_CHARS = 400
 # '; 21:04 's screen: ' around each note.
 _NOTE_FRAME_CHARS = 20
-# A note whose words are so largely known from newer ones adds nothing: the same screen, read again.
+# A note must have this share of new words compared with newer notes; otherwise it is the same screen, read again.
 _NOTE_ADDS = 0.3
 
 
@@ -36,8 +36,10 @@ class NoteBuffer:
     pending: tuple[Note, ...] = ()
 
     def with_note(self, note: Note, *, limit: int = LIVE_NOTES) -> NoteBuffer:
-        """Return the buffer with one more live note; the oldest beyond `limit` become pending. A note whose id
-        is here already changes nothing."""
+        """Return the buffer with one more live note; the oldest beyond `limit` become pending.
+
+        Returns the same buffer if a note with this id is in it.
+        """
         if any(each.id == note.id for each in (*self.live, *self.pending)):
             return self
         live = (*self.live, note)
@@ -45,15 +47,15 @@ class NoteBuffer:
         return NoteBuffer(live=live[cut:], pending=(*self.pending, *live[:cut]))
 
     def with_all_pending(self) -> NoteBuffer:
-        """Return the buffer after its share ended: every live note is pending."""
+        """Return the buffer with every live note pending, as after a screen share has ended."""
         return NoteBuffer(pending=(*self.pending, *self.live))
 
     def without_folded(self, note_ids: Collection[NoteId]) -> NoteBuffer:
-        """Return the buffer without the pending notes that a landed run carried."""
+        """Return the buffer without the pending notes that a landed run folded."""
         return replace(self, pending=tuple(note for note in self.pending if note.id not in note_ids))
 
     def without(self, note_ids: Collection[NoteId]) -> NoteBuffer:
-        """Return the buffer without these notes, wherever they are: somebody wanted them forgotten."""
+        """Return the buffer without these notes, live or pending: they were forgotten on request."""
         return NoteBuffer(
             live=tuple(note for note in self.live if note.id not in note_ids),
             pending=tuple(note for note in self.pending if note.id not in note_ids),
@@ -66,8 +68,10 @@ class NoteBuffer:
 
 
 def condense_notes(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) -> tuple[Note, ...]:
-    """Return the notes that a fold tells of: from the newest back, those that add something, while their texts
-    stay within `max_chars` together; oldest first. All of them count as folded, and all stay stored whole."""
+    """Return the notes that a prompt shows, oldest first: the newest that say something new, within `max_chars`.
+
+    The notes left out count as folded too and stay stored.
+    """
     chosen: list[Note] = []
     covered: set[str] = set()
     room = max_chars

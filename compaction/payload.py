@@ -1,7 +1,6 @@
-"""The parts of what a model is sent, and the proof of what they cover.
+"""The parts of a payload (the messages one model call sends), and which turns they cover.
 
-`coverage` reads back from the parts themselves which turns they hold, so that a hole could not hide behind the
-code that made them.
+`coverage` reads the turns back from the finished parts, so it also finds a hole that the code which made them left.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
     from compaction.model import Seq
 
 
-# How a part's ref says that its text is kept as it was sent, because nothing stored gives it again.
+# Prefix of the ref of a part whose text is stored as it was sent, because it can't be made again.
 _TEXT_REF = "text:"
-# 64 bits: enough to tell a bot's payloads apart, too few to guess words by.
+# 64 bits: enough to tell one bot's payloads apart, too few to guess their words.
 _DIGEST_CHARS = 16
 
 
 class PartKind(StrEnum):
-    """What a part of the payload is, in the order in which parts are sent."""
+    """What a part of the payload holds, in the order in which parts are sent."""
 
     SYSTEM = "system"
     CONTINUITY = "continuity"
@@ -45,8 +44,8 @@ class PartKind(StrEnum):
 class PayloadPart:
     """One message for the model. It holds, or stands for, turns `seq_from <= seq <= seq_to` (None: no turns).
 
-    `timestamp`: UTC epoch seconds of the first thing in it, where it has one. `refs`: what it was made of beyond
-    turns, by id: notes, facts about people, what was recalled.
+    `timestamp`: UTC epoch seconds of the first thing in it, if any. `refs`: ids of what else it was made of: notes,
+    facts about people, recalled passages.
     """
 
     role: str
@@ -61,8 +60,11 @@ class PayloadPart:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Where each turn of a session is in one payload, as inclusive seq ranges. A turn counts once: as verbatim
-    before summarised before evicted. `missing` is nowhere, which is a defect in every mode but `off`."""
+    """Where each turn of a session is in one payload, as inclusive seq ranges.
+
+    A turn counts once: as verbatim, else as summarised, else as evicted. A turn that is `missing` is a bug in every
+    mode but `off`.
+    """
 
     summarised: tuple[tuple[int, int], ...]
     verbatim: tuple[tuple[int, int], ...]
@@ -81,23 +83,23 @@ def make_part(
     refs: tuple[str, ...] = (),
     count: Callable[[str], int] | None = None,
 ) -> PayloadPart:
-    """Return one message with its cost counted: by `count`, or guessed."""
+    """Return one message with its tokens, counted by `count` or else estimated."""
     tokens = MESSAGE_OVERHEAD_TOKENS + (estimate_text_tokens if count is None else count)(content)
     return PayloadPart(role, kind, seq_from, seq_to, tokens, content, timestamp, refs)
 
 
 def keep_as_sent(each: PayloadPart) -> PayloadPart:
-    """Return a part that is to be kept as it was sent: it can't be made again from what it is of."""
+    """Mark a part whose text must be stored as it was sent, because it can't be made again later."""
     return replace(each, refs=(f"{_TEXT_REF}{text_digest(each.content)}",))
 
 
 def is_kept_as_sent(each: PayloadPart) -> bool:
-    """Return whether a part is to be kept as it was sent."""
+    """Return whether a part is marked by `keep_as_sent`."""
     return any(ref.startswith(_TEXT_REF) for ref in each.refs)
 
 
 def coverage(payload: Iterable[PayloadPart], total_turns: int) -> Coverage:
-    """Return where each of the session's turns is, read from the payload itself."""
+    """Return where each of the session's turns is in the payload."""
     held: dict[int, str] = {}
     rank = {"verbatim": 0, "summarised": 1, "evicted": 2}
     places = {
@@ -128,13 +130,13 @@ def context_built_fields(
     utc_offset_s: float | None = None,
     answer_to: int | None = None,
 ) -> dict[str, object]:
-    """Return the fields of the `model_context_built` log line: with them and the store, what the model saw can be
-    rebuilt (`compaction.context.provenance`), and `digest` tells whether it was.
+    """Return the fields of the `model_context_built` log line; none holds what people said.
 
-    `tokens` is by kind of part; `evicted` the inclusive range an eviction note stands for, `eviction` that note, which
-    holds nobody's words. `system`: digests of the prompts; `note_ids`, `participants`, `recall`: what those parts were
-    made of. `as_sent`: `kind:digest` of the parts that were kept as they were sent. `utc_offset_s`: of the clock that
-    times were told by. `answer_to`: the turn that is answered, where no part is the current turn.
+    With the line and the store, `compaction.context.provenance` rebuilds the payload, and `digest` tells whether the
+    result is exact. `tokens`: by kind of part. `evicted`: the inclusive range of the eviction note; `eviction`: its
+    text. `system`: digests of the prompts. `note_ids`, `participants`, `recall`: ids of what those parts were made of.
+    `as_sent`: `kind:digest` of the parts that are stored as sent. `utc_offset_s`: of the clock used in the payload.
+    `answer_to`: the turn that is answered, if the payload has no current turn.
     """
     seqs = [
         seq
@@ -170,7 +172,7 @@ def context_built_fields(
 
 
 def payload_digest(payload: Iterable[PayloadPart]) -> str:
-    """Return what tells one payload from another: every role, kind and word of it goes in, none can be read out."""
+    """Return a digest over every role, kind and text of a payload."""
     whole = hashlib.sha256()
     for each in payload:
         for text in (each.role, each.kind.value, each.content):
@@ -179,7 +181,7 @@ def payload_digest(payload: Iterable[PayloadPart]) -> str:
 
 
 def text_digest(text: str) -> str:
-    """Return what tells one text from another."""
+    """Return the digest of one text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
 
 

@@ -1,7 +1,7 @@
-"""What the room's memory asks of the outside: a store for turns, a text model, an embedder.
+"""The ports of this package: a store for turns, a text model, an embedder. `bot` implements them.
 
-The side that needs a port owns it; `bot` implements these. An implementation passes the contract tests in
-`tests/compaction/` (see `turn_store_contract.py`) like the in-memory fake there does.
+Every implementation passes the contract tests in `tests/compaction/` (see `turn_store_contract.py`), as the in-memory
+fake does. The port of the search index is in `memory.passage`, that of summarisers in `summary.port`.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A session as the store remembers it: what `open` needs to go on where the last process stopped."""
+    """A stored session: all that `SessionMemory.open` needs to go on where the last process stopped."""
 
     total_turns: int
     state: CompactionState
     window: tuple[Turn, ...]  # every turn from the cursor on, in order
-    segments: tuple[Segment, ...]  # in order of `start`; of equal starts, in the order in which they landed
+    segments: tuple[Segment, ...]  # ordered by `start`, then by landing
     live_notes: tuple[Note, ...]  # oldest first
     ended: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """One successful run, written as one transaction or not at all.
+    """What one successful run writes, in one transaction or not at all.
 
-    The store applies it only if the session's stored (cursor, revision) equal `expected_cursor` and
-    `expected_revision` and the session has not ended, and then stores `segment`, the new `state`, and drops
-    `folded_note_ids` from the pending notes (they stay searchable). `state.pending_notes` is not read: which
-    notes are pending follows from `move_notes_to_pending` and `folded_note_ids` alone.
+    The store applies it only if the session has not ended and its stored (cursor, revision) equal `expected_cursor`
+    and `expected_revision`. It then stores `segment` and `state`, and marks `folded_note_ids` as folded; folded notes
+    stay searchable. `state.pending_notes` is not read: `move_notes_to_pending` and `folded_note_ids` alone decide
+    which notes are pending.
 
-    `repairs`: the segment takes the place of the degraded one of its id and range, which was made without the model;
-    the cursor stays, the revision moves, and no note is folded.
+    `repairs`: `segment` replaces the degraded one with its id and range. The cursor stays, the revision moves, and no
+    note is folded.
     """
 
     session_id: SessionId
@@ -53,35 +53,39 @@ class TurnStore(Protocol):
     """Where turns, notes, segments and the compaction state live. Raises `StoreError` on any failure."""
 
     async def load(self, session_id: SessionId) -> StoredMemory:
-        """Return everything a restart needs; an unknown session is an empty one."""
+        """Return everything a restart needs. An unknown session is returned as an empty one."""
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """Store one turn. Storing the same (session, seq) again with the same content changes nothing; with
-        other content it is a StoreError, and the first stays."""
+        """Store one turn. Storing the same turn again changes nothing. Raises StoreError if another turn with its
+        number is stored."""
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
-        """Return the stored turns with `start <= seq < end`, in order; absent ones are simply missing."""
+        """Return the stored turns with `start <= seq < end`, in order, without those that are not stored."""
 
     async def add_note(self, session_id: SessionId, note: Note) -> None:
-        """Store one live note. A note of that id that is stored already, in whatever place, stays as it is."""
+        """Store one live note. If a note with its id is stored already, live or not, nothing changes."""
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
-        """Turn live notes into pending ones; pending notes are in the order in which notes were added."""
+        """Make live notes pending. Pending notes stay in the order in which they were added."""
 
     async def land(self, landing: Landing) -> bool:
-        """Apply one landing atomically. Return False when (cursor, revision) moved on, the session has ended,
-        or the range of the segment is stored already (the idempotency key is (session, start, end), empty
-        ranges aside); nothing changes then. A landing that repairs is refused when no degraded segment of its id
-        and range is stored (it was repaired, pruned or deleted meanwhile)."""
+        """Apply one landing atomically, and return whether it was applied.
+
+        Refused, with nothing changed, if (cursor, revision) moved on, the session has ended, or a segment with this
+        range is stored already (the idempotency key is (session, start, end), except for empty ranges). A repair is
+        refused if no degraded segment with its id and range is stored: it was repaired, pruned or deleted meanwhile.
+        """
 
     async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:
-        """Store the closing segment (cursor unmoved) and mark the session ended; once more changes nothing.
-        Raises StoreError when the stored (cursor, revision) are not those of `state`."""
+        """Store the closing segment and mark the session as ended; the cursor stays. A repetition changes nothing.
+
+        Raises StoreError if the stored (cursor, revision) are not those of `state`.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """One call to a text model. `schema` asks for JSON of that shape where the endpoint can."""
+    """One call to a text model. `schema`: ask for JSON of this shape, where the endpoint supports it."""
 
     system: str
     prompt: str
@@ -91,7 +95,7 @@ class CompletionRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompletionAnswer:
-    """What a text model said, and what it cost. Token counts are None where the endpoint does not tell."""
+    """The answer of a text model. Token counts are None if the endpoint does not report them."""
 
     text: str
     finish_reason: str | None
@@ -100,7 +104,7 @@ class CompletionAnswer:
 
 
 class Completion(Protocol):
-    """A text model asked for one whole answer. Raises `CompletionError` (retryable or not), nothing else."""
+    """A text model that gives one whole answer. Raises nothing but `CompletionError`."""
 
     @property
     def model(self) -> str:
@@ -111,12 +115,14 @@ class Completion(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of one fixed width. Raises `EmbeddingError` (retryable or not), nothing else."""
+    """Turns texts into vectors of one fixed width. Raises nothing but `EmbeddingError`."""
 
     @property
     def model(self) -> str:
-        """Return what the vectors are of: those of another model can't be compared with them."""
+        """Return the name of the model; vectors of different models can't be compared."""
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
-        """Return one unit vector a text, in order. `urgent`: somebody waits, so it goes before what nobody waits
-        for. The caller sets the deadline (asyncio.timeout)."""
+        """Return one unit vector per text, in order. `urgent`: somebody waits, so this call goes before others.
+
+        The caller sets the deadline (asyncio.timeout).
+        """

@@ -1,8 +1,8 @@
-"""The turns of one session that are in memory: append-only, bounded, numbered for ever.
+"""The turns of one session that are in memory: append-only and bounded.
 
-A turn leaves only when its owner says that nothing needs it here any more (it is folded and stored), and only
-while the timeline is over its capacity. When folding is behind, the timeline grows rather than lose a turn.
-Numbers never shift: everything outside speaks of seqs, and only this module knows of list positions.
+A turn is released only if its owner no longer needs it here (it is folded and stored) and the timeline is over its
+capacity. If folding is behind, the timeline grows rather than lose a turn. Callers use seqs; list positions are known
+to this module alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from compaction.model import Seq, Turn, TurnKind
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Spec 1's transcript timeline: more than the window can hold in ordinary times (60, and what a slow run adds).
+# Spec 1's transcript timeline: more than a window usually holds (60, and what a slow run adds).
 CAPACITY = 220
 
 
@@ -30,9 +30,9 @@ class Timeline:
     def restored(
         cls, turns: Iterable[Turn], *, first: Seq, total: int, capacity: int = CAPACITY
     ) -> tuple[Timeline, tuple[Seq, ...]]:
-        """Return the timeline of a session read back from its store, and the numbers that the store lacked.
+        """Return the timeline of a stored session, and the numbers of turns that the store lacks.
 
-        A number without a turn gets a tombstone: the words are lost already, and a hole would lose the rest.
+        A missing turn becomes a tombstone, so that the numbers have no hole.
         """
         timeline = cls(capacity=capacity)
         timeline._first = first
@@ -40,9 +40,9 @@ class Timeline:
         return timeline, missing
 
     def restore_older(self, turns: Iterable[Turn], *, first: Seq) -> tuple[Seq, ...]:
-        """Take turns that left earlier in again, those from `first` on; return the numbers that `turns` lacks.
+        """Add turns from `first` on that were released earlier; return the numbers that `turns` lacks.
 
-        Nothing changes when none from `first` on have left.
+        Changes nothing if no turn from `first` on was released.
         """
         older, missing = _without_gaps(turns, first, self._first)
         if older:
@@ -51,7 +51,7 @@ class Timeline:
         return missing
 
     def replace_turns(self, turns: Iterable[Turn]) -> None:
-        """Have these turns as they are given, those of them that are in memory: somebody's words were forgotten."""
+        """Replace those of these turns that are in memory, after words in them were forgotten."""
         for turn in turns:
             if self._first <= turn.seq < self.total:
                 self._turns[turn.seq - self._first] = turn
@@ -87,9 +87,9 @@ class Timeline:
         return tuple(self._turns[max(0, len(self._turns) - count) :])
 
     def release(self, before: Seq) -> int:
-        """Let turns `seq < before` go, oldest first, while there are more than the capacity. Return how many went.
+        """Drop turns `seq < before`, oldest first, while there are more than the capacity; return how many.
 
-        The caller vouches that they are stored, and folded or never to be sent again.
+        The caller guarantees that they are stored, and are folded or never sent again.
         """
         count = max(0, min(before - self._first, len(self._turns) - self._capacity))
         del self._turns[:count]
@@ -98,7 +98,7 @@ class Timeline:
 
 
 def _without_gaps(turns: Iterable[Turn], first: int, end: int) -> tuple[list[Turn], tuple[Seq, ...]]:
-    """Return turns `first <= seq < end`, tombstones in the place of missing ones, and which those are."""
+    """Return turns `first <= seq < end` with tombstones for missing ones, and the numbers of those."""
     known = {turn.seq: turn for turn in turns}
     whole: list[Turn] = []
     missing: list[Seq] = []

@@ -1,11 +1,11 @@
-"""How many tokens a text costs, guessed so that the guess is not too low.
+"""Estimates how many tokens a text costs, rather too high than too low.
 
 `chars / 4` under-counts: spoken English by 9 % (worst 25 %), JSON 2.8 times, Chinese 2.6 times, emoji and ids 4
-times. Here ASCII letters cost a third each, digits and punctuation one each, and every other character as many
-tokens as it has UTF-8 bytes, which byte-level tokenisers can't exceed. That still under-counts letters that make no
-words (base64, names of constants, keys), so those cost more. What it was held against: docs/budget.md.
+times. Here ASCII letters cost a third of a token each, digits and punctuation one each, and every other character as
+many tokens as it has UTF-8 bytes, which byte-level tokenisers can't exceed. Letters that make no words (base64,
+constants, keys) cost more. Measurements: docs/budget.md.
 
-Where the model's own tokeniser is at hand (`estimator`), that counts instead.
+Where the model's own tokeniser is installed, `budget.estimator` counts with that instead.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-# Role, separators and the like, for each message: what OpenAI's and Qwen's chat templates add, rounded up.
+# What OpenAI's and Qwen's chat templates add to each message (role, separators), rounded up.
 MESSAGE_OVERHEAD_TOKENS = 6
-# The frame around one call of a tool: type, function, braces and quotes.
+# What is around one tool call: type, function, braces and quotes.
 TOOL_CALL_OVERHEAD_TOKENS = 12
 
 _LETTERS = re.compile(r"[A-Za-z]+")
 _ASCII_SPACE = re.compile(r"[ \t\n\r\f\v]+")
 _DIGIT = re.compile(r"[0-9]")
-# A space that no word takes along: vocabularies keep digits apart from what is before them.
+# Vocabularies put the space before a word into the word's token, but not the space before digits.
 _SPACE_BEFORE_DIGIT = re.compile(r"(?<![ \t\n\r\f\v]) (?=[0-9])")
-# Letters that stand by a digit: parts of an id, rarely of a word.
+# Letters beside a digit: parts of an id, rarely of a word.
 _BY_DIGITS = re.compile(r"[A-Za-z]+(?=[0-9])|(?<=[0-9])[A-Za-z]+")
 _CAPITALS = re.compile(r"[A-Z]{2,}")
 _CAMEL = re.compile(r"[a-z][A-Z]")
-# Four consonants in a row are rare in words, and common where letters come by chance.
+# Four consonants in a row are rare in words and common in random letters.
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{4,}")
 _LONG = re.compile(r"[A-Za-z]{8,}")
-# From here on a run of letters is a compound or no word at all; half a token more a letter covers both.
+# A longer run of letters is a compound or no word at all; half a token more per letter covers both.
 _NO_WORD_LETTERS = 16
 
 
 class HasContent(Protocol):
-    """What goes to a chat model: who speaks, and what. It may also have `tool_calls` and a `tool_call_id`."""
+    """A message for a chat model. It may also have `tool_calls` and a `tool_call_id`."""
 
     @property
     def role(self) -> str:
@@ -50,25 +50,24 @@ class HasContent(Protocol):
 
 
 class Tokenizer(Protocol):
-    """Counts as one family of models does. Reads any text, raises nothing, may be called from any thread."""
+    """Counts tokens as one family of models does. Takes any text, raises nothing, may be called from any thread."""
 
     def count(self, text: str) -> int:
-        """Return how many tokens `text` is, without what a chat template adds."""
+        """Return the tokens of `text`, without what a chat template adds."""
 
 
 class Tokenizers(Protocol):
-    """The tokenisers at hand."""
+    """The installed tokenisers."""
 
     def for_model(self, model: str) -> Tokenizer | None:
-        """Return the tokeniser of the model of that name; None where there is none, and the guess serves."""
+        """Return the tokeniser for a model name, or None where there is none and the estimate is used."""
 
 
 def estimate_text_tokens(text: str) -> int:
-    """Return the guess for one text.
+    """Return the estimate for one text, at most its UTF-8 bytes.
 
-    Letters cost a third of a token, but a run of them no less than one, and more where they make no words; the
-    space before a word belongs to it, and any further white space, like a space before digits, costs one a
-    character. Never more than the text's UTF-8 bytes.
+    Letters cost a third of a token, a run of letters at least one, and more where it is no word. The space before a
+    word is free; all other white space, and a space before digits, costs one token per character.
     """
     runs = _LETTERS.findall(text)
     letters = sum(map(len, runs))
@@ -76,14 +75,14 @@ def estimate_text_tokens(text: str) -> int:
     blank = sum(map(len, spaces))
     single = spaces.count(" ")
     size = len(text.encode("utf-8", "surrogatepass"))
-    # Everything else: one token each in ASCII, one for each byte elsewhere; that is their length in UTF-8.
+    # All other characters cost one token per UTF-8 byte, that is one each in ASCII.
     others = size - letters - blank
     words = max(-(-letters // 3), len(runs)) + _strangeness(text)
     return min(size, words + (blank - single) + others)
 
 
 def _strangeness(text: str) -> int:
-    """Return what a text costs beyond a third of a token a letter, because tokenisers know words and this is none."""
+    """Return what letters that make no words cost beyond a third of a token each."""
     extra = 0
     if _DIGIT.search(text):
         extra += sum(map(len, _BY_DIGITS.findall(text))) + len(_SPACE_BEFORE_DIGIT.findall(text))
@@ -96,9 +95,9 @@ def _strangeness(text: str) -> int:
 
 
 def estimate_tokens(messages: Iterable[HasContent], model: str = "", *, tokenizers: Tokenizers | None = None) -> int:
-    """Return how many tokens these messages cost `model`, overhead of each message and tool call included.
+    """Return how many tokens these messages cost `model`, with the overhead of each message and tool call.
 
-    Counted by the model's own tokeniser where `tokenizers` has it, else guessed, not too low. Deterministic.
+    Counts with the model's own tokeniser if `tokenizers` has it, and estimates otherwise. Deterministic.
     """
     own = tokenizers.for_model(model) if tokenizers is not None else None
     count = estimate_text_tokens if own is None else own.count
@@ -106,14 +105,14 @@ def estimate_tokens(messages: Iterable[HasContent], model: str = "", *, tokenize
 
 
 def message_tokens(message: HasContent, count: Callable[[str], int] = estimate_text_tokens) -> int:
-    """Return what one message costs: its text by `count`, its tool calls, and its frame."""
+    """Return the tokens of one message: its text by `count`, its tool calls, and the overhead."""
     calls = len(getattr(message, "tool_calls", ()))
     frame = MESSAGE_OVERHEAD_TOKENS + calls * TOOL_CALL_OVERHEAD_TOKENS
     return frame + sum(map(count, _texts(message)))
 
 
 def _texts(message: HasContent) -> Iterator[str]:
-    """Yield everything of a message that is sent as text."""
+    """Yield everything in a message that is sent as text."""
     yield message.content
     for call in getattr(message, "tool_calls", ()):
         yield call.id
