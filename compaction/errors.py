@@ -33,7 +33,7 @@ class EmbeddingError(CompactionError):
 
 
 class SummaryRefusedError(CompactionError):
-    """A model's answer is not usable as a summary: blank, cut off, a refusal, a copy of the turns, or a reply to them."""
+    """A model's answer is no summary: it is blank, cut off, a refusal, a copy of the turns, or a reply to them."""
 
 
 class ContextOverflowError(CompactionError):

@@ -87,7 +87,7 @@ class NoteSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing seen on a shared screen. `who` shared it; `what` has at most 220 characters; `at`: UTC epoch seconds."""
+    """One thing seen on the screen that `who` shared. `what`: at most 220 characters. `at`: UTC epoch seconds."""
 
     id: NoteId
     at: float
@@ -160,7 +160,7 @@ class Segment:
 
     @property
     def is_recursive(self) -> bool:
-        """Return whether its gist is the summary of the whole session so far (`Strategy.RECURSIVE`), not of its batch."""
+        """Return whether its gist summarises the whole session so far (`Strategy.RECURSIVE`), not its batch alone."""
         return any(word.startswith(Strategy.RECURSIVE.value) for word in self.summariser.split())
 
 

@@ -1,11 +1,11 @@
-"""The memory of one session, as the room sees it: put turns and notes in, take context out.
+"""The memory of one session: the way in to this package. Turns and notes go in, context for a model comes out.
 
     async with SessionMemory.open(session_id, store=store, …) as memory:
         turn = await memory.append(TurnKind.SPEECH, parts, started_at=…, ended_at=…)
         context = memory.context(current=turn, max_input_tokens=budget.max_input_tokens)
 
-Everything that happened is stored as it happens; leaving the block stops the folding and ends nothing, so the
-session can be opened again and goes on. `end` ends it.
+Turns and notes are stored as they come. Leaving the block stops the run in flight and does not end the session: it
+can be opened again and goes on. `end` ends it.
 """
 
 from __future__ import annotations
@@ -43,17 +43,18 @@ if TYPE_CHECKING:
     from compaction.ports import TurnStore
     from compaction.summary.port import Summariser
 
-# A bot that never speaks builds no context, so nobody would ask; beyond so many unfolded turns a new turn asks.
+# A bot that never speaks builds no context, which starts runs otherwise. With more unfolded turns than this, each new
+# turn checks whether a batch is due.
 SILENT_BACKLOG = 200
-# The rolling mode lets go of what it has evicted, and evicts when the bot is about to speak. A silent one's turns
-# are let go of beyond so many: more than any model is sent at once.
+# In the rolling mode turns are evicted when the bot is about to speak. While it is silent, turns beyond so many are
+# evicted, which is more than any model is sent at once.
 ROLLING_TURNS = 2_000
 
 
 class SessionMemory:
-    """One session's turns, notes, folding and context. Made by `open`; not thread-safe.
+    """One session's turns, notes, compaction and context. Made by `open`; not thread-safe.
 
-    *Ownership*: it owns the run in flight, and ends it when its block is left.
+    *Ownership*: owns the run in flight and stops it when the block of `open` is left.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class SessionMemory:
         compactor: Compactor,
         settings: CompactionSettings,
         mode: Mode,
-        wanted: Mode,
+        requested_mode: Mode,
         searchable: bool,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
@@ -75,11 +76,11 @@ class SessionMemory:
         self._compactor = compactor
         self._settings = settings
         self._mode = mode
-        # The mode that was asked for; `_mode` may be what serves in its place.
-        self._wanted = wanted
+        # `_mode` is `summary` if rolling was requested without memory search.
+        self._requested_mode = requested_mode
         self._searchable = searchable
         self._log = log
-        # What the rolling mode has let go of; of no meaning in the others.
+        # Used in the rolling mode alone.
         self._evicted: EvictedTurns | None = None
         self._turn_parts = TurnPartCache()
 
@@ -103,15 +104,15 @@ class SessionMemory:
     ) -> AsyncIterator[SessionMemory]:
         """Open a session, new or stored, and close it when the block is left.
 
-        `fallback` stands in while `summariser` keeps failing, and must not need anything that can. `on_event` is
-        called at once for each compaction event and must not wait. `searchable`: there is memory search, without which
-        the rolling mode would be amnesia and `summary` serves instead. Raises StoreError when the stored part can't be
-        read, SessionEndedError when the session has ended.
+        `fallback` folds while `summariser` keeps failing, so it must need nothing that can fail. `on_event` is called
+        for each compaction event and must not wait. `searchable`: there is memory search. Without it evicted turns
+        could not be found again, so `summary` replaces the rolling mode. Raises StoreError if the stored session can't
+        be read, SessionEndedError if it has ended.
         """
         log = (structlog.get_logger() if log is None else log).bind(
             session_id=session_id, guild_id=guild_id, strategy=settings.strategy.value
         )
-        wanted, mode = mode, _possible(mode, log, searchable=searchable)
+        requested_mode, mode = mode, _effective_mode(mode, log, searchable=searchable)
         log = log.bind(compaction_mode=mode.value)
         reader = Outbox(store, session_id, stored_turns=0, timeout_s=settings.store_timeout_s)
         stored = await reader.load()
@@ -148,7 +149,7 @@ class SessionMemory:
             compactor=compactor,
             settings=settings,
             mode=mode,
-            wanted=wanted,
+            requested_mode=requested_mode,
             searchable=searchable,
             log=log,
         )
@@ -157,20 +158,19 @@ class SessionMemory:
         finally:
             await memory._aclose()
 
-    # -- what happens in the room ----------------------------------------------------------------------------
+    # -- input ----------------------------------------------------------------------------
 
     async def append(self, kind: TurnKind, parts: Sequence[TurnPart], *, started_at: float, ended_at: float) -> Turn:
-        """Give a contribution its number, remember it, and store it. Times: UTC epoch seconds.
+        """Add one turn, numbered in the order of the calls, and store it. Times: UTC epoch seconds.
 
-        Turns are numbered in the order of the calls. Raises StoreError when the store doesn't take it: it is in
-        memory all the same, and is stored with the next write. Raises SessionEndedError once the session ends.
-        *Cancellation*: the turn is in memory, and is stored with the next write.
+        Raises StoreError if the store fails; the turn is in memory then and is stored with the next write. Raises
+        SessionEndedError once the session ends. *Cancellation*: as with StoreError.
         """
         self._refuse_after_end()
         turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, tuple(parts))
         self._timeline.append(turn)
         if self._mode is Mode.ROLLING:
-            self._let_go_of_silence()
+            self._evict_unsent_turns()
         if self._timeline.release(self._needed_from()):
             self._turn_parts.drop_before(self._timeline.first)
         self._outbox.put_turn(turn)
@@ -181,23 +181,23 @@ class SessionMemory:
         return turn
 
     async def add_note(self, note: Note) -> None:
-        """Remember and store what was seen on a shared screen. Raises as `append` does."""
+        """Add and store one note of a shared screen. Raises as `append` does."""
         self._refuse_after_end()
         self._compactor.add_note(note)
         await self._outbox.flush()
 
     async def retire_live_notes(self) -> None:
-        """The share ended: live notes wait to be folded. Raises as `append` does."""
+        """Make all live notes pending, because the share ended. Raises as `append` does."""
         self._refuse_after_end()
         self._compactor.retire_notes()
         await self._outbox.flush()
 
-    # -- what a model is sent --------------------------------------------------------------------------------
+    # -- context for a model --------------------------------------------------------------------------------
 
     def context(self, *, current: Turn | None = None, max_input_tokens: int) -> SessionContext:
-        """Return what the session has to say now, and start folding a batch in the background if one is due.
+        """Return the session's context, and start folding a batch in the background if one is due. Never waits.
 
-        `current` is the turn that is being answered; it is kept out of `window`. Never waits.
+        `current`: the turn that is being answered; `window` leaves it out.
         """
         self._compactor.check()
         state = self._compactor.state
@@ -235,9 +235,10 @@ class SessionMemory:
         zone: tzinfo = UTC,
         answer_to: Seq | None = None,
     ) -> None:
-        """Take note that `payload`, made of `context`, goes to a model: log it, and in the rolling mode let go of
-        what it left out. `zone`: whose clock its times are told in. `answer_to`: the turn that is answered, where the
-        context has no current one."""
+        """Log that `payload`, made of `context`, is sent to a model, and in the rolling mode evict what it left out.
+
+        `zone`: the clock of the times in it. `answer_to`: the turn that is answered, if the context has no current one.
+        """
         if context.mode is Mode.ROLLING and self._mode is Mode.ROLLING:
             self._evict(evict_unsent_turns(context, payload))
         offset = None
@@ -260,20 +261,20 @@ class SessionMemory:
 
     @property
     def mode(self) -> Mode:
-        """Return the mode the session is in: the one asked for, or what serves in its place."""
+        """Return the session's mode: the requested one, or the one that replaces it."""
         return self._mode
 
     async def set_mode(self, mode: Mode) -> Mode:
-        """Go on in another mode, from the next context on; return the one that is possible.
+        """Change the mode from the next context on; return the mode that is possible (see `open`).
 
-        Turns that the old mode let go of and the new one needs are read back, so this may take a moment. Raises
-        StoreError when they can't be; the mode stays as it was then.
+        Reads back turns that the old mode released and the new one needs. Raises StoreError if that fails; the mode
+        stays as it was then.
         """
-        if mode is self._wanted:
+        if mode is self._requested_mode:
             return self._mode
-        wanted, mode = mode, _possible(mode, self._log, searchable=self._searchable)
+        requested_mode, mode = mode, _effective_mode(mode, self._log, searchable=self._searchable)
         if mode is self._mode:
-            self._wanted = wanted
+            self._requested_mode = requested_mode
             return mode
         if self._timeline.first > self.cursor:
             stored = await self._outbox.load()
@@ -281,7 +282,7 @@ class SessionMemory:
             if missing:
                 self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
         self._log.info("compaction_mode_changed", old_mode=self._mode.value, new_mode=mode.value)
-        self._mode, self._wanted = mode, wanted
+        self._mode, self._requested_mode = mode, requested_mode
         self._evicted = None
         self._compactor.set_mode(mode)
         self._log = self._log.bind(compaction_mode=mode.value)
@@ -302,28 +303,30 @@ class SessionMemory:
             total_evicted_tokens=evicted.tokens,
         )
 
-    def _let_go_of_silence(self) -> None:
+    def _evict_unsent_turns(self) -> None:
         """Evict half of the window when it is longer than any that would be sent."""
         window = self.window
         if len(window) > ROLLING_TURNS:
             gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
             self._evict(gone if self._evicted is None else self._evicted.plus(gone))
 
-    # -- the run in flight and the end -----------------------------------------------------------------------
+    # -- the run in flight, and the end -----------------------------------------------------------------------
 
     async def refresh(self) -> bool:
-        """Take over what somebody else changed in the store, such as words that were forgotten; return whether there
-        was anything. Never on the way of a reply. Raises StoreError."""
+        """Read the session again if others changed it in the store (words were forgotten); return whether they had.
+
+        Not for the reply path. Raises StoreError.
+        """
         return await self._compactor.refresh()
 
     async def settle(self) -> None:
-        """Wait until no run is in flight: for replays and tests, never on the way of a reply."""
+        """Wait until no run is in flight. For replays and tests, not for the reply path."""
         await self._compactor.settle()
 
     async def end(self) -> None:
-        """End the session: no new runs, a short deadline for the one in flight, then the closing segment.
+        """End the session: start no new run, give the one in flight a short deadline, store the closing segment.
 
-        Raises StoreError when the store doesn't take it; this may be called again then.
+        Raises StoreError if the store fails; call it again then.
         """
         await self._compactor.end()
 
@@ -335,9 +338,9 @@ class SessionMemory:
             self._log.error("turns_not_stored", count=self._timeline.total - self._outbox.stored_turns, error=str(exc))
 
     def _needed_from(self) -> Seq:
-        """Return the first turn that must stay in memory: it isn't folded, or isn't stored."""
+        """Return the first turn that must stay in memory."""
         if self._mode is Mode.OFF:
-            # Nothing is folded, and nothing older than the window will be sent.
+            # Nothing is folded, and nothing older than the window is sent.
             return Seq(max(0, min(self._outbox.stored_turns, self._timeline.total - RECENT_WINDOW)))
         if self._mode is Mode.ROLLING and self._evicted is not None:
             return Seq(max(self.cursor, min(self._outbox.stored_turns, self._evicted.until)))
@@ -347,7 +350,7 @@ class SessionMemory:
         if self._compactor.state.ending:
             raise SessionEndedError(f"Session {self._session_id} has ended; nothing can be added to it.")
 
-    # -- for reports and tests -------------------------------------------------------------------------------
+    # -- state, for reports and tests -------------------------------------------------------------------------------
 
     @property
     def cursor(self) -> Seq:
@@ -361,29 +364,33 @@ class SessionMemory:
 
     @property
     def external_changes(self) -> int:
-        """Return how often somebody else changed the session in the store, such as by forgetting words: what was found
-        of them before is no longer so."""
+        """Return how often others changed the session in the store, by forgetting words for example.
+
+        When it grows, drop everything that was made of the session's words.
+        """
         return self._compactor.external_changes
 
     @property
     def session_id(self) -> SessionId:
-        """Return whose memory it is."""
+        """Return the id of the session."""
         return self._session_id
 
     @property
     def state(self) -> CompactionState:
-        """Return the part of the state that survives a restart."""
+        """Return the state that survives a restart."""
         return self._compactor.state.compaction
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """Return every turn that is in memory, oldest first: the window, and what was folded lately."""
+        """Return every turn in memory, oldest first: the window, and turns that were folded lately."""
         return self._timeline.since(self._timeline.first)
 
     @property
     def window(self) -> tuple[Turn, ...]:
-        """Return the turns that a model sees word for word, oldest first: all that are not folded (or evicted, in the
-        rolling mode), or the last 50 where nothing is."""
+        """Return the turns that a model sees word for word, oldest first.
+
+        All turns that are not folded (in the rolling mode: not evicted); in the mode `off` the last 50.
+        """
         if self._mode is Mode.OFF:
             return self._timeline.last(RECENT_WINDOW)
         if self._mode is Mode.ROLLING and self._evicted is not None:
@@ -392,7 +399,7 @@ class SessionMemory:
 
     @property
     def live_notes(self) -> tuple[Note, ...]:
-        """Return what is on a shared screen now and lately, oldest first."""
+        """Return the live notes of shared screens, oldest first."""
         return self._compactor.state.notes.live
 
     @property
@@ -402,12 +409,12 @@ class SessionMemory:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """Return what has been folded, in order."""
+        """Return the segments that have landed, in order."""
         return self._compactor.segments
 
 
-def _possible(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, searchable: bool) -> Mode:
-    """Return the mode, or `summary` for a rolling one whose evicted turns nobody could find again."""
+def _effective_mode(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, searchable: bool) -> Mode:
+    """Return the mode, or `summary` in place of `rolling` where evicted turns could not be found again."""
     if mode is Mode.ROLLING and not searchable:
         log.warning("rolling_needs_memory_search", compaction_mode=Mode.SUMMARY.value)
         return Mode.SUMMARY

@@ -1,7 +1,7 @@
-"""Drives the folding of one session: asks `machine` what to do, and does it, in a task of its own.
+"""Carries out the compaction of one session: asks `machine` what to do and does it.
 
-It owns at most one task, the run in flight, which nobody waits for but `settle` and `end`. Talking over the bot
-doesn't touch it. It decides nothing: what is due, what a failure means and when to stop is `machine`'s.
+Owns at most one task, the run in flight. Only `settle` and `end` wait for it, and a barge-in does not stop it. All
+decisions (what is due, what a failure means, when to stop) are made by `machine`.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ if TYPE_CHECKING:
     from compaction.summary.port import Fold, FoldRequest, Summariser
     from compaction.timeline import Timeline
 
-# Of a failure's text, for the log.
+# The longest error text in a log line.
 _ERROR_CHARS = 200
-# A run that is told to stop has this long to go; only a summariser that swallows its cancellation needs it.
+# How long to wait for a cancelled run; only a summariser that ignores its cancellation needs that long.
 _CANCEL_S = 1.0
 
 
 class SessionClock(Protocol):
-    """Where the session reads the time."""
+    """The clock of a session."""
 
     def now(self) -> float:
         """Return UTC epoch seconds."""
@@ -71,9 +71,9 @@ class SessionClock(Protocol):
 
 
 class Compactor:
-    """Folds one session. Not thread-safe.
+    """Folds one session's turns. Not thread-safe.
 
-    *Ownership*: the session makes it, and calls `end` or `aclose` before it goes; both end the task in flight.
+    *Ownership*: made by the session, which calls `end` or `aclose`; both end the task in flight.
     """
 
     def __init__(
@@ -100,18 +100,17 @@ class Compactor:
         self._summariser = summariser
         self._fallback = fallback
         self._settings = settings
-        # A paragraph can't be made again without those after it; and without a model there is nothing better.
+        # A rewritten paragraph can't be made again alone, and without a model no segment would get better.
         self._repairs = settings.strategy is Strategy.LEDGER and summariser.name != fallback.name
         self._clock = clock
         self._log = log
         self._on_event = on_event
         self._task: asyncio.Task[None] | None = None
-        # How often the store was found to know more, such as that words were forgotten.
         self.external_changes = 0
 
     @property
     def state(self) -> SessionState:
-        """Return the state of the folding."""
+        """Return the state of the compaction."""
         return self._machine.state
 
     @property
@@ -121,7 +120,7 @@ class Compactor:
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """Return from when to when that was said, in UTC epoch seconds; None before the first landing."""
+        """Return when the first and the last folded turn were said (UTC epoch seconds), or None before a landing."""
         return self._ledger.span
 
     @property
@@ -130,14 +129,14 @@ class Compactor:
         return self._ledger.segments
 
     def set_mode(self, mode: Mode) -> None:
-        """Go on in another mode: only `summary` folds."""
+        """Change the mode; only `summary` folds."""
         self._machine.set_mode(mode)
         self._log = self._log.bind(compaction_mode=mode.value)
 
-    # -- asked by the session --------------------------------------------------------------------------------
+    # -- called by the session --------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Ask whether a batch is due, and start its run if so. Returns at once; needs a running loop."""
+        """Start a run if a batch is due. Returns at once; needs a running loop."""
         self._handle(
             CheckRequested(
                 total_turns=self._timeline.total,
@@ -147,7 +146,7 @@ class Compactor:
         )
 
     def add_note(self, note: Note) -> None:
-        """Take a live note in; the session's next flush stores it."""
+        """Add a live note; the session's next flush stores it."""
         self._handle(NoteAdded(note))
 
     def retire_notes(self) -> None:
@@ -155,12 +154,11 @@ class Compactor:
         self._handle(NotesRetired())
 
     async def refresh(self) -> bool:
-        """Go on from what the store says where it was changed by somebody else, such as words that were forgotten.
+        """Adopt the stored state if others changed it (words were forgotten); return whether they had.
 
-        Returns whether it was. A run in flight is ended then: the store would refuse what it makes, and a model may
-        think about it for a minute. Raises StoreError.
+        Cancels the run in flight then, because the store would refuse its result. Raises StoreError.
         """
-        stored, gone = await self._ask_store()
+        stored, gone = await self._load_stored()
         if stored.state.revision <= self.state.memory.revision:
             return False
         if self.state.run is not None:
@@ -171,14 +169,14 @@ class Compactor:
         return True
 
     async def settle(self) -> None:
-        """Wait until no run is in flight. *Cancellation*: leaves the run alone."""
+        """Wait until no run is in flight. *Cancellation*: the run goes on."""
         while (task := self._task) is not None and not task.done():
             await asyncio.wait({task})
 
     async def end(self) -> None:
         """End the session: give the run in flight its deadline, then store the closing segment.
 
-        Raises StoreError when the store doesn't take it; the session is ending then, and this may be called again.
+        Raises StoreError if the store fails; no new run starts then, and `end` may be called again.
         """
         if self.state.ended:
             return
@@ -188,21 +186,21 @@ class Compactor:
         await self._close()
 
     async def aclose(self) -> None:
-        """Stop the run in flight, if any. What it would have folded is folded by the next process."""
+        """Cancel the run in flight, if any. Its batch is folded when the session is opened again."""
         task, self._task = self._task, None
         if task is not None and not task.done():
             task.cancel()
             await asyncio.wait({task}, timeout=_CANCEL_S)
 
-    # -- what the machine wants done -------------------------------------------------------------------------
+    # -- effects of the machine -------------------------------------------------------------------------
 
     def _handle(self, signal: Signal) -> tuple[WriteLanding | AwaitRun, ...]:
-        """Take a signal in and do at once what can be done at once; return what takes time, for the caller to do."""
-        lasting: list[WriteLanding | AwaitRun] = []
+        """Handle a signal: carry out the immediate effects and return those that the caller has to await."""
+        to_await: list[WriteLanding | AwaitRun] = []
         for effect in self._machine.handle(signal, self._clock.monotonic()):
             match effect:
                 case EmitEvent(event):
-                    self._tell(event)
+                    self._emit(event)
                 case StartRun(run):
                     self._start(run)
                 case StoreNote(note):
@@ -213,24 +211,24 @@ class Compactor:
                     if self._task is not None:
                         self._task.cancel()
                 case WriteLanding() | AwaitRun():
-                    lasting.append(effect)
+                    to_await.append(effect)
                 case _:
                     assert_never(effect)
-        return tuple(lasting)
+        return tuple(to_await)
 
-    def _tell(self, event: CompactionEvent) -> None:
+    def _emit(self, event: CompactionEvent) -> None:
         level = self._log.warning if isinstance(event, FoldFailed) else self._log.info
         level(event.name, **log_fields(event))
         if self._on_event is None:
             return
         try:
             self._on_event(event)
-        except Exception as exc:  # noqa: BLE001 - a listener's mistake must not stop the folding
+        except Exception as exc:  # noqa: BLE001 - a listener's error must not stop the compaction
             self._log.warning("compaction_listener_failed", error_class=type(exc).__name__, exc_info=exc)
 
     def _start(self, run: Run) -> None:
         summariser = self._summariser_of(run)
-        self._tell(
+        self._emit(
             FoldStarted(
                 run_id=run.id,
                 cursor=run.start,
@@ -251,7 +249,7 @@ class Compactor:
 
     async def _run(self, run: Run) -> None:
         await self._fold_and_land(run)
-        # A backlog drains, and a batch whose model failed once too often goes to the fallback.
+        # Goes on with a backlog, or folds with the fallback after too many failures of the model.
         if not self.state.ending:
             self.check()
 
@@ -260,7 +258,7 @@ class Compactor:
         fold = None if request is None else await self._fold(run, request)
         if fold is None or request is None:
             return
-        segment, ledger = self._made(run, request, fold)
+        segment, ledger = self._segment_of(run, request, fold)
         rendered = ledger.render()
         summary = "" if rendered is None else rendered.text
         for effect in self._handle(SegmentMade(run.id, segment=segment, summary=summary, at=segment.created_at)):
@@ -271,8 +269,8 @@ class Compactor:
                 )
                 self._timeline.release(self.state.memory.cursor)
 
-    def _made(self, run: Run, request: FoldRequest, fold: Fold) -> tuple[Segment, SegmentLedger]:
-        """Return the record of a fold, and the ledger with it in its place."""
+    def _segment_of(self, run: Run, request: FoldRequest, fold: Fold) -> tuple[Segment, SegmentLedger]:
+        """Return the segment of a fold, and the ledger with that segment."""
         summariser, at = f"{self._summariser_of(run).name} {fold.form}".strip(), self._clock.now()
         if run.repairs is not None:
             old = next(each for each in self._ledger.degraded if each.id == run.repairs)
@@ -294,13 +292,12 @@ class Compactor:
         return tuple(DegradedSegment(each.id, each.start, each.end) for each in self._ledger.degraded)
 
     async def _repair_request(self, run: Run, segment_id: SegmentId) -> FoldRequest | None:
-        """Return the batch as it was when it was folded without the model; None after a failure that has been told.
-        Its turns may have left memory, so they are read back."""
+        """Return the request to repair a segment; its turns are read from the store. None after a reported failure."""
         try:
             stored = await self._outbox.turns(first_context_turn(run.start), run.end)
-            there = sum(turn.seq >= run.start for turn in stored)
-            if there != run.batch_size:
-                raise StoreError(f"Of turns {run.start} to {run.end - 1} only {there} are stored.")
+            found = sum(turn.seq >= run.start for turn in stored)
+            if found != run.batch_size:
+                raise StoreError(f"Of turns {run.start} to {run.end - 1} only {found} are stored.")
         except StoreError as exc:
             self._fail(run, FailureSource.STORE, exc, str(exc), timeout=False, retryable=True)
             return None
@@ -317,7 +314,7 @@ class Compactor:
         )
 
     async def _fold(self, run: Run, request: FoldRequest) -> Fold | None:
-        """Return what the summariser made of it, or None after a failure that has been told."""
+        """Return the summariser's fold, or None after a reported failure."""
         summariser = self._summariser_of(run)
         culprit = FailureSource.FALLBACK if summariser is self._fallback else FailureSource.MODEL
         try:
@@ -330,19 +327,19 @@ class Compactor:
             self._fail(run, culprit, exc, str(exc), timeout=exc.timeout, retryable=exc.retryable)
         except SummaryRefusedError as exc:
             self._fail(run, culprit, exc, str(exc), timeout=False, retryable=True)
-        except Exception as exc:  # noqa: BLE001 - a summariser's mistake is a failed run, never a lost session
-            # Its text may hold what people said, so only its class is told.
+        except Exception as exc:  # noqa: BLE001 - a bug in a summariser fails the run, not the session
+            # Its text may hold what people said, so only its class is logged.
             self._log.warning("summariser_broke", error_class=type(exc).__name__, exc_info=exc)
             self._fail(run, culprit, exc, "The summariser broke.", timeout=False, retryable=True)
         return None
 
     async def _land(self, run: Run, landing: Landing) -> bool:
-        """Return whether the landing is in the store; otherwise the failure has been told."""
+        """Write the landing; return whether it is stored. Otherwise the failure has been reported."""
         try:
             if await self._outbox.land(landing):
                 return True
-            # Refused: an earlier attempt landed and its answer was lost, or the session lives elsewhere too.
-            stored, gone = await self._ask_store()
+            # Refused: an earlier attempt landed and its answer was lost, or another process changed the session.
+            stored, gone = await self._load_stored()
         except StoreError as exc:
             self._fail(run, FailureSource.STORE, exc, str(exc), timeout=False, retryable=True)
             return False
@@ -350,13 +347,15 @@ class Compactor:
         self._adopt(stored, gone)
         return False
 
-    async def _ask_store(self) -> tuple[StoredMemory, frozenset[NoteId]]:
-        """Return what the store says, with every turn that is in memory, and which notes it holds no more. What comes
-        while it is asked it can't know of. Raises StoreError."""
+    async def _load_stored(self) -> tuple[StoredMemory, frozenset[NoteId]]:
+        """Return the stored session with every turn that is in memory, and the known notes that the store has no more.
+
+        Notes that arrive meanwhile are not among those. Raises StoreError.
+        """
         known = self.state.notes
         stored = await self._outbox.load(since=self._timeline.first)
-        held = {note.id for note in (*stored.live_notes, *stored.state.pending_notes)}
-        return stored, frozenset(note.id for note in (*known.live, *known.pending)) - held
+        stored_ids = {note.id for note in (*stored.live_notes, *stored.state.pending_notes)}
+        return stored, frozenset(note.id for note in (*known.live, *known.pending)) - stored_ids
 
     def _fail_overtaken(self, run: Run) -> None:
         overtaken = StoreError("The store knows a later state of this session; going on from there.")
@@ -378,7 +377,7 @@ class Compactor:
         )
 
     def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId]) -> None:
-        """Go on from what the store says. Words may have been forgotten: no copy of them stays."""
+        """Go on from the stored state. Words may have been forgotten, so no copy of the old ones is kept."""
         self._handle(StoreAhead(stored.state, ended=stored.ended, gone=gone))
         clear_sentence_caches()
         self.external_changes += 1
@@ -397,7 +396,7 @@ class Compactor:
         await asyncio.wait({task}, timeout=effect.seconds)
         in_flight = self.state.current_run(run.id)
         if in_flight is not None and in_flight.landing is not None:
-            # It is being written, which ends by the store's own timeout; cutting it off would leave its fate open.
+            # It is being written, and the store's timeout bounds that. Cancelled, it might be stored or not.
             await asyncio.wait({task})
         if self.state.run is not None:
             self._handle(DeadlinePassed(model=self._summariser_of(run).model))
@@ -407,10 +406,10 @@ class Compactor:
         try:
             await self._outbox.close(self._closing_segment(), self.state.compaction)
         except StoreError:
-            stored, gone = await self._ask_store()
+            stored, gone = await self._load_stored()
             known = self.state.memory
             if stored.ended:
-                pass  # it was written, and the answer was lost
+                pass  # it was stored, and the answer was lost
             elif (stored.state.cursor, stored.state.revision) == (known.cursor, known.revision):
                 raise
             else:

@@ -1,7 +1,7 @@
-"""What compaction tells of itself: four events, each one log line and one value for whoever listens.
+"""The four events of compaction. Each is a log line, and a value for listeners.
 
-The names and fields are public (docs/operations.md, `roomtone tail`): keep them. None of them says what people
-said, but for `FoldLanded.summary`, which listeners get and the log never does.
+Names and fields are public (docs/operations.md, `roomtone tail`): keep them. None holds what people said, except
+`FoldLanded.summary`, which is not logged.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FoldSkipped:
-    """A check started no run. The first of a reason is told at once with `repeated` 0; its repetitions are told
-    once, counted, when the reason changes. `run_id` is the run in flight, if any."""
+    """A check started no run.
+
+    The first skip for a reason is reported at once with `repeated` 0. Its repetitions are counted and reported once,
+    when the reason changes. `run_id`: the run in flight, if any.
+    """
 
     name: ClassVar[str] = "voice_context_compaction_skipped"
     run_id: RunId | None
@@ -32,8 +35,10 @@ class FoldSkipped:
 
 @dataclass(frozen=True, slots=True)
 class FoldStarted:
-    """A run began: turns `cursor <= seq < cursor + batch_size` are being folded. `repairs`: the segment, folded
-    without the model once, that is made again; `cursor` is where it begins then."""
+    """A run began to fold turns `cursor <= seq < cursor + batch_size`.
+
+    `repairs`: the degraded segment that is made again; `cursor` is its first turn then.
+    """
 
     name: ClassVar[str] = "voice_context_compaction_started"
     run_id: RunId
@@ -48,8 +53,10 @@ class FoldStarted:
 
 @dataclass(frozen=True, slots=True)
 class FoldLanded:
-    """A run was written to the store. `latency_ms` is from the run's start to the store's answer. `repairs`: the
-    segment that was made again; `old_cursor` and `new_cursor` are the same then."""
+    """A run was stored. `latency_ms`: from the start of the run to the store's answer.
+
+    `repairs`: the segment that was made again; `old_cursor` and `new_cursor` are equal then.
+    """
 
     name: ClassVar[str] = "voice_context_compaction_completed"
     run_id: RunId
@@ -68,8 +75,11 @@ class FoldLanded:
 
 @dataclass(frozen=True, slots=True)
 class FoldFailed:
-    """A run left everything as it was. `next_retry_s` is None when nothing will be tried again, or a repair (of the
-    segment `repairs`) waits for the model's next success."""
+    """A run failed and changed nothing.
+
+    `next_retry_s` is None if there is no retry, or if a repair (of the segment `repairs`) waits for the model's next
+    success.
+    """
 
     name: ClassVar[str] = "voice_context_compaction_failed"
     run_id: RunId
@@ -89,13 +99,13 @@ class FoldFailed:
 
 CompactionEvent: TypeAlias = FoldSkipped | FoldStarted | FoldLanded | FoldFailed
 
-# Kept out of the log: what people said.
-_SPOKEN = frozenset({"summary"})
+# Holds what people said, so it is not logged.
+_NOT_LOGGED = frozenset({"summary"})
 
 
 def log_fields(event: CompactionEvent) -> dict[str, object]:
-    """Return the event's fields as its log line has them; `repairs` is there only when something is made again."""
-    values = {each.name: getattr(event, each.name) for each in fields(event) if each.name not in _SPOKEN}
+    """Return the fields of the event's log line; `repairs` is in it only for a repair."""
+    values = {each.name: getattr(event, each.name) for each in fields(event) if each.name not in _NOT_LOGGED}
     if values.get("repairs", "") is None:
         del values["repairs"]
     return values

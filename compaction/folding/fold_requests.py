@@ -1,4 +1,4 @@
-"""What is handed to a summariser: the batch that is due, or one folded without the model, as it was then. Pure."""
+"""Builds the request to a summariser: for the batch that is due, or to repair a degraded segment. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def first_context_turn(start: Seq) -> Seq:
-    """Return from where on turns before a batch may be what its bare corrections are about."""
+    """Return the first turn before a batch that a bare correction in it may be about."""
     return Seq(max(0, start - REACH_TURNS))
 
 
 def turns_before(timeline: Timeline, start: Seq) -> tuple[Turn, ...]:
-    """Return the turns just before `start`, as far as they are in memory."""
+    """Return the turns just before `start` that are in memory."""
     return timeline.between(max(timeline.first, first_context_turn(start)), start)
 
 
@@ -36,7 +36,7 @@ def request_for_batch(
     pending: Sequence[Note],
     strategy: Strategy,
 ) -> FoldRequest:
-    """Return the batch of a run, with the notes it carries of those that are `pending`."""
+    """Return the request for a run's batch, with the `pending` notes that it carries."""
     carried = frozenset(run.note_ids)
     window = timeline.since(run.start)
     return FoldRequest(
@@ -54,7 +54,10 @@ def request_for_batch(
 def request_for_repair(
     run: Run, segment_id: SegmentId, stored: Sequence[Turn], ledger: SegmentLedger, *, strategy: Strategy
 ) -> FoldRequest:
-    """Return a batch as it was when it was folded without the model. `stored`: its turns and those just before."""
+    """Return the request to fold the batch of a segment again, with what was known before it.
+
+    `stored`: its turns and those just before.
+    """
     before = ledger.before(segment_id)
     rendered = before.render()
     turns = tuple(turn for turn in stored if turn.seq >= run.start)

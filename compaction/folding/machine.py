@@ -1,7 +1,7 @@
-"""What happens next in a session's folding: `handle(signal, now)` changes the state and returns what is to be done.
+"""Decides what a session's compaction does next: `handle(signal, now)` changes the state and returns effects.
 
-It decides and never awaits, logs or reads a clock; `compactor` does what it is told here and reports back. Times
-are monotonic seconds. At most one run is in flight; only its own answer counts.
+Never awaits, logs or reads a clock; `compactor` carries the effects out and reports back. Times are monotonic seconds.
+At most one run is in flight, and only its own answer counts.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from compaction.settings import CompactionSettings
 
 THRESHOLD = RECENT_WINDOW + BATCH_SIZE
-# A segment that the model refuses so often (a provider's filter, say) stays as the fallback made it.
+# After so many failed repairs (by a provider's filter, for example) a segment stays as the fallback made it.
 REPAIR_ATTEMPTS = 3
-# Nothing waits to be folded.
+# Skip reasons that mean that no turn waits to be folded.
 _IDLE = frozenset({SkipReason.BELOW_THRESHOLD, SkipReason.NO_ELIGIBLE_BATCH})
 
 
@@ -64,39 +64,39 @@ class FoldingMachine:
         self._mode = mode
         self._settings = settings
         self._rng = rng
-        # The last skip, and how often it was repeated since it was told.
+        # The last skip, and how often it was repeated since it was reported.
         self._skip: FoldSkipped | None = None
         self._repeated = 0
 
     @property
     def state(self) -> SessionState:
-        """Return the state as it is now."""
+        """Return the current state."""
         return self._state
 
     def set_mode(self, mode: Mode) -> None:
-        """Go on in another mode. A run in flight lands all the same."""
+        """Change the mode. A run in flight still lands."""
         self._mode = mode
 
     def handle(self, event: Signal, now: float) -> tuple[Effect, ...]:
-        """Take one event in and return what is to be done, in order. `now`: monotonic seconds."""
+        """Handle one signal and return the effects in order. `now`: monotonic seconds."""
         match event:
             case CheckRequested():
-                return self._asked(event, now)
+                return self._check(event, now)
             case SegmentMade():
-                return self._made(event)
+                return self._segment_made(event)
             case LandingWritten():
-                return self._written(event, now)
+                return self._landing_written(event, now)
             case StoreAhead():
                 self._state = transitions.adopt_stored(self._state, event.stored, ended=event.ended, gone=event.gone)
                 return ()
             case RunFailed():
-                return self._failed(event, now)
+                return self._run_failed(event, now)
             case NoteAdded():
-                return self._note_taken(event.note)
+                return self._note_added(event.note)
             case NotesRetired():
                 return self._notes_retired()
             case EndRequested():
-                return self._end_asked()
+                return self._end_requested()
             case DeadlinePassed():
                 return self._deadline_passed(event, now)
             case EndingStored():
@@ -107,12 +107,12 @@ class FoldingMachine:
 
     # -- the trigger -----------------------------------------------------------------------------------------
 
-    def _asked(self, event: CheckRequested, now: float) -> tuple[Effect, ...]:
+    def _check(self, event: CheckRequested, now: float) -> tuple[Effect, ...]:
         due = self._due(event, now)
         state = self._state
         repair = self._repair_due(event, due.reason) if isinstance(due, Skip) else None
         if repair is not None:
-            return self._begun(self._repair_run(repair, event.total_turns, now))
+            return self._begin(self._repair_run(repair, event.total_turns, now))
         if isinstance(due, Skip):
             return self._skipped(due.reason, event.total_turns)
         start, end, recent_start = due.start, due.end, due.recent_start
@@ -127,20 +127,19 @@ class FoldingMachine:
             degraded=resting,
             started_at=now,
         )
-        return self._begun(run)
+        return self._begin(run)
 
-    def _begun(self, run: Run) -> tuple[Effect, ...]:
+    def _begin(self, run: Run) -> tuple[Effect, ...]:
         self._state = transitions.begin_run(self._state, run)
-        return (*self._told_repeats(), StartRun(run))
+        return (*self._flush_repeats(), StartRun(run))
 
     def _repair_due(self, event: CheckRequested, reason: SkipReason) -> DegradedSegment | None:
-        """Return the segment to make again: the oldest, when the model is well and no batch waits for it."""
+        """Return the oldest segment to repair, if the model works and no batch waits for it."""
         state = self._state
         if reason not in _IDLE or not state.model_well:
             return None
-        given_up = (each for each, failures in state.failed_repairs.items() if failures >= REPAIR_ATTEMPTS)
-        hopeless = frozenset(given_up)
-        return next((each for each in event.degraded if each.segment_id not in hopeless), None)
+        given_up = {each for each, failures in state.failed_repairs.items() if failures >= REPAIR_ATTEMPTS}
+        return next((each for each in event.degraded if each.segment_id not in given_up), None)
 
     def _repair_run(self, repair: DegradedSegment, total_turns: int, now: float) -> Run:
         cursor = self._state.memory.cursor
@@ -157,7 +156,7 @@ class FoldingMachine:
         )
 
     def _due(self, event: CheckRequested, now: float) -> Batch | Skip:
-        """Return the batch to fold (an empty one for notes alone), or why there is none."""
+        """Return the batch to fold (without turns for notes alone), or why there is none."""
         state = self._state
         if self._mode is not Mode.SUMMARY:
             return Skip(SkipReason.DISABLED)
@@ -191,21 +190,21 @@ class FoldingMachine:
             self._repeated += 1
             self._skip = skip
             return ()
-        told = self._told_repeats()
+        repeats = self._flush_repeats()
         self._skip = skip
-        return (*told, EmitEvent(skip))
+        return (*repeats, EmitEvent(skip))
 
-    def _told_repeats(self) -> tuple[Effect, ...]:
-        """Return the report of the repetitions that were only counted, and forget them."""
+    def _flush_repeats(self) -> tuple[Effect, ...]:
+        """Return the event for the repetitions that were only counted, and reset the count."""
         skip, repeated = self._skip, self._repeated
         self._skip, self._repeated = None, 0
         if skip is None or repeated == 0:
             return ()
         return (EmitEvent(replace(skip, repeated=repeated)),)
 
-    # -- a run's way -----------------------------------------------------------------------------------------
+    # -- the run in flight -----------------------------------------------------------------------------------------
 
-    def _made(self, event: SegmentMade) -> tuple[Effect, ...]:
+    def _segment_made(self, event: SegmentMade) -> tuple[Effect, ...]:
         state = self._state
         run = state.current_run(event.run_id)
         if run is None:
@@ -228,7 +227,7 @@ class FoldingMachine:
         self._state = transitions.await_landing(state, run.id, landing)
         return (WriteLanding(run.id, landing),)
 
-    def _written(self, event: LandingWritten, now: float) -> tuple[Effect, ...]:
+    def _landing_written(self, event: LandingWritten, now: float) -> tuple[Effect, ...]:
         run = self._state.current_run(event.run_id)
         if run is None or run.landing is None:
             return ()
@@ -254,7 +253,7 @@ class FoldingMachine:
             ),
         )
 
-    def _failed(self, event: RunFailed, now: float) -> tuple[Effect, ...]:
+    def _run_failed(self, event: RunFailed, now: float) -> tuple[Effect, ...]:
         state = self._state
         run = state.current_run(event.run_id)
         if run is None:
@@ -269,10 +268,10 @@ class FoldingMachine:
         if event.culprit is FailureSource.MODEL:
             model_failures += 1
             if not event.retryable:
-                # A wrong key doesn't heal by itself within three attempts.
+                # A wrong key is not corrected within three attempts.
                 model_failures = max(model_failures, settings.failures_before_degraded)
         if event.culprit is FailureSource.MODEL and model_failures >= settings.failures_before_degraded:
-            # The fallback takes over at once; the model is tried again when it has rested.
+            # The fallback takes over at once; the model is tried again after a pause.
             next_retry_s = self._pause_s(model_failures)
             rest_until = now + next_retry_s
         else:
@@ -284,20 +283,20 @@ class FoldingMachine:
         return (EmitEvent(_failure(event, run, state, now, None if state.ending else next_retry_s)),)
 
     def _pause_s(self, failures: int) -> float:
-        """Return the pause after so many failures: doubled each time up to the limit, with up to half of it taken
-        off at random, so that the rooms of one bot don't come back to a recovering model all at once.
+        """Return the pause after so many failures: doubled each time, up to the limit.
 
-        This is a retry backoff of one session's stored state, not the circuit breaker of `voice`: this package imports
-        nothing of ours, and a fold can wait."""
+        Up to half of it is taken off at random, so that the rooms of one bot don't all return to a recovering model at
+        the same moment. This is the retry backoff of one session, not a circuit breaker such as `voice` has.
+        """
         settings = self._settings
         # The exponent is bounded: 2.0 ** 2000 is an OverflowError.
         full = min(settings.retry_max_s, settings.retry_base_s * 2.0 ** min(failures - 1, 30))
-        # To the millisecond, so that what is told is what is done.
+        # To the millisecond, so that the logged pause is exact.
         return round(full * (0.5 + self._rng.random() / 2), 3)
 
     # -- notes -----------------------------------------------------------------------------------------------
 
-    def _note_taken(self, note: Note) -> tuple[Effect, ...]:
+    def _note_added(self, note: Note) -> tuple[Effect, ...]:
         before = self._state.notes
         after = before.with_note(note)
         if after is before:
@@ -316,7 +315,7 @@ class FoldingMachine:
 
     # -- the end ---------------------------------------------------------------------------------------------
 
-    def _end_asked(self) -> tuple[Effect, ...]:
+    def _end_requested(self) -> tuple[Effect, ...]:
         self._state = transitions.start_ending(self._state)
         run = self._state.run
         return () if run is None else (AwaitRun(run.id, self._settings.ending_deadline_s),)

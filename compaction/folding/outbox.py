@@ -1,7 +1,7 @@
-"""What happened in a session and is not stored yet, in its order: written once, retried until the store takes it.
+"""The queue of writes from a session to its store, in order and repeated until the store takes them.
 
-Turns and notes are put here as they come and are written at once. When the store fails, they stay, and the next
-write begins with them; so a full disk delays the record and loses nothing as long as the process lives.
+Turns and notes are queued as they come and written at once. If the store fails, they stay queued, and the next write
+begins with them. A full disk therefore delays the record and loses nothing as long as the process lives.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class _NewNote:
+class _LiveNote:
     note: Note
 
 
 @dataclass(frozen=True, slots=True)
-class _Moved:
+class _PendingNotes:
     note_ids: tuple[NoteId, ...]
 
 
-_Item: TypeAlias = Turn | _NewNote | _Moved
+_Item: TypeAlias = Turn | _LiveNote | _PendingNotes
 
 
 class Outbox:
-    """One session's way to its store: everything goes through here, one write at a time, each with a timeout.
+    """All access of one session to its store: one write at a time, each with a timeout.
 
-    A write whose answer is lost is repeated; the store's operations are idempotent (`ports.TurnStore`).
-    Owned by one session; safe for several tasks of one loop.
+    A write whose answer was lost is repeated; the store's operations are idempotent (`ports.TurnStore`). Owned by one
+    session; safe for several tasks of one loop.
     """
 
     def __init__(self, store: TurnStore, session_id: SessionId, *, stored_turns: int, timeout_s: float) -> None:
@@ -62,36 +62,38 @@ class Outbox:
 
     def put_note(self, note: Note) -> None:
         """Queue a live note; `flush` writes it."""
-        self._waiting.append(_NewNote(note))
+        self._waiting.append(_LiveNote(note))
 
     def put_pending(self, note_ids: tuple[NoteId, ...]) -> None:
         """Queue that live notes became pending; `flush` writes it."""
-        self._waiting.append(_Moved(note_ids))
+        self._waiting.append(_PendingNotes(note_ids))
 
     async def flush(self) -> None:
-        """Write everything that waits, oldest first. Raises StoreError; what isn't written then waits on."""
+        """Write everything that is queued, oldest first. Raises StoreError; what is not written stays queued."""
         async with self._lock:
             await self._flush()
 
     async def land(self, landing: Landing) -> bool:
-        """Write what waits, then the landing, with nothing in between; return what the store says of it.
+        """Write what is queued and then the landing, with nothing in between; return whether it was applied.
 
-        A landing can't overtake the notes it folds: else a note stored after it would be pending for ever.
-        Raises StoreError; the landing may or may not be stored then, and a later one will tell.
+        The order matters: a note that is stored after the landing that folds it would stay pending for ever. Raises
+        StoreError; the landing may be stored or not then, and the next one finds out.
         """
         async with self._lock:
             await self._flush()
             return await self._in_time(self._store.land(landing))
 
     async def close(self, segment: Segment | None, state: CompactionState) -> None:
-        """Write what waits, then the session's ending. Raises StoreError."""
+        """Write what is queued, then the end of the session. Raises StoreError."""
         async with self._lock:
             await self._flush()
             await self._in_time(self._store.close(self._session_id, segment, state))
 
     async def load(self, *, since: Seq | None = None) -> StoredMemory:
-        """Return what the store knows, everything that waited included, its window from turn `since` on where that is
-        before the cursor. Nothing lands in between. Raises StoreError."""
+        """Write what is queued, then return the stored session. Nothing lands in between. Raises StoreError.
+
+        `since`: its window begins at this turn if that is before the cursor.
+        """
         async with self._lock:
             await self._flush()
             stored = await self._in_time(self._store.load(self._session_id))
@@ -101,7 +103,7 @@ class Outbox:
             return replace(stored, window=(*folded, *stored.window))
 
     async def turns(self, start: Seq, end: Seq) -> Sequence[Turn]:
-        """Return stored turns `start <= seq < end`, in order; absent ones are missing. Raises StoreError."""
+        """Return the stored turns `start <= seq < end`, in order, without missing ones. Raises StoreError."""
         return await self._in_time(self._store.turns(self._session_id, start, end))
 
     async def _flush(self) -> None:
@@ -111,9 +113,9 @@ class Outbox:
                 case Turn():
                     await self._in_time(self._store.append_turn(self._session_id, item))
                     self._stored_turns = item.seq + 1
-                case _NewNote(note):
+                case _LiveNote(note):
                     await self._in_time(self._store.add_note(self._session_id, note))
-                case _Moved(note_ids):
+                case _PendingNotes(note_ids):
                     await self._in_time(self._store.move_notes_to_pending(self._session_id, note_ids))
                 case _:
                     assert_never(item)

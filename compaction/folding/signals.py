@@ -1,7 +1,4 @@
-"""The two vocabularies of `machine`: what can happen to a session's folding, and what is to be done about it.
-
-Values alone; not to be taken for `events`, which are what the outside is told.
-"""
+"""The inputs of `machine` (signals) and its outputs (effects). `events` are what listeners and the log get."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FailureSource(Enum):
-    """Who made a run fail: that decides whether the fallback can help."""
+    """What made a run fail; the fallback helps only if it was the model."""
 
     MODEL = "model"
     FALLBACK = "fallback"
@@ -26,21 +23,22 @@ class FailureSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DegradedSegment:
-    """A segment that was folded without the model, of turns `start <= seq < end`."""
+    """A segment that was folded without the model: turns `start <= seq < end`."""
 
     segment_id: SegmentId
     start: Seq
     end: Seq
 
 
-# -- what can happen --------------------------------------------------------------------------------------
+# -- signals --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRequested:
-    """Context is being built, a turn came, or a run ended: is a batch due? Turns before `stored_turns` are safe
-    in the store; a batch that isn't has to wait. `degraded`: segments that the model could make better, with their
-    ranges, oldest first."""
+    """Check whether a batch is due: context is built, a turn came, or a run ended.
+
+    A batch is folded only if all its turns are before `stored_turns`. `degraded`: segments to repair, oldest first.
+    """
 
     total_turns: int
     stored_turns: int
@@ -49,7 +47,7 @@ class CheckRequested:
 
 @dataclass(frozen=True, slots=True)
 class SegmentMade:
-    """A run's segment is made, and the summary that includes it is rendered. `at`: epoch seconds."""
+    """A run's segment is made, and the summary with it is rendered. `at`: UTC epoch seconds."""
 
     run_id: RunId
     segment: Segment
@@ -59,7 +57,7 @@ class SegmentMade:
 
 @dataclass(frozen=True, slots=True)
 class LandingWritten:
-    """The store took the landing."""
+    """The store applied the landing."""
 
     run_id: RunId
     prompt_tokens: int | None
@@ -68,10 +66,9 @@ class LandingWritten:
 
 @dataclass(frozen=True, slots=True)
 class StoreAhead:
-    """The store knows a later state, and so refuses what was made of an earlier one; this is it.
+    """The store has a later state than this process; `stored` is that state.
 
-    `gone`: the notes it was given once and holds no more, folded or forgotten. Those that came while it was asked are
-    not among them.
+    `gone`: notes that were stored once and are not any more, because they were folded or forgotten.
     """
 
     stored: CompactionState
@@ -94,7 +91,7 @@ class RunFailed:
 
 @dataclass(frozen=True, slots=True)
 class NoteAdded:
-    """Something was seen on a shared screen."""
+    """A note of a shared screen came."""
 
     note: Note
 
@@ -106,19 +103,19 @@ class NotesRetired:
 
 @dataclass(frozen=True, slots=True)
 class EndRequested:
-    """The session is to end."""
+    """The session shall end."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadlinePassed:
-    """The run in flight had its last chance, and whatever it answers now is late."""
+    """The deadline of the run in flight is over; its answer is ignored from now on."""
 
     model: str
 
 
 @dataclass(frozen=True, slots=True)
 class EndingStored:
-    """The store has the session's ending."""
+    """The end of the session is stored."""
 
 
 Signal: TypeAlias = (
@@ -135,19 +132,19 @@ Signal: TypeAlias = (
 )
 
 
-# -- what is to be done --------------------------------------------------------------------------------------
+# -- effects --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class StartRun:
-    """Fold this run's turns and notes, with the fallback when it is degraded."""
+    """Fold this run's turns and notes, with the fallback if the run is degraded."""
 
     run: Run
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLanding:
-    """Offer this to the store."""
+    """Write this landing to the store."""
 
     run_id: RunId
     landing: Landing
@@ -162,14 +159,14 @@ class StoreNote:
 
 @dataclass(frozen=True, slots=True)
 class StorePendingNotes:
-    """Store that these live notes are pending now."""
+    """Store that these notes are pending now."""
 
     note_ids: tuple[NoteId, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitRun:
-    """Give the run in flight this long, then report DeadlinePassed."""
+    """Wait this long for the run in flight, then send `DeadlinePassed`."""
 
     run_id: RunId
     seconds: float
@@ -177,14 +174,14 @@ class AwaitRun:
 
 @dataclass(frozen=True, slots=True)
 class CancelRun:
-    """Stop the run: its answer is not wanted any more."""
+    """Cancel the run; its answer is not used any more."""
 
     run_id: RunId
 
 
 @dataclass(frozen=True, slots=True)
 class EmitEvent:
-    """Tell this."""
+    """Log this event and pass it to the listener."""
 
     event: FoldSkipped | FoldLanded | FoldFailed
 

@@ -1,7 +1,7 @@
-"""The state of one session's folding, and each way in which it may change: a run begins, lands, fails; the end.
+"""The state of one session's compaction, and its transitions: a run begins, lands or fails; the session ends.
 
-Values and pure functions. An answer that belongs to another run than the one in flight changes nothing, here
-and nowhere else. The cursor moves in `land_run` and `adopt_stored` alone.
+Values and pure functions. An answer of any run but the one in flight changes nothing; that is checked here. Only
+`land_run` and `adopt_stored` move the cursor.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt at folding turns `start <= seq < end` and some pending notes; notes alone when start == end.
+    """One attempt to fold turns `start <= seq < end` and some pending notes; notes alone if start == end.
 
-    `degraded`: the fallback folds it, because the model keeps failing. `repairs`: the segment, folded without the
-    model once, that is made again from its turns. `started_at` is in monotonic seconds. `landing` is there once the
-    segment is made and waits for the store.
+    `degraded`: the fallback folds, because the model keeps failing. `repairs`: the degraded segment that is made again.
+    `started_at`: monotonic seconds. `landing`: set once the segment is made and waits for the store.
     """
 
     id: RunId
@@ -47,15 +46,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What a session knows of its folding. Times are monotonic seconds.
+    """The state of one session's compaction. Times are monotonic seconds.
 
-    `failures` counts runs that failed since the last landing, `model_failures` those the model is to blame for
-    since it last made a segment. No run starts before `hold_until`; before `model_rest_until` the fallback
-    stands in for the model. `model_well`: the last run that asked the model landed; only then are segments repaired.
-    `failed_repairs` counts, by segment, those that failed.
+    `failures`: failed runs since the last landing. `model_failures`: failures of the model since its last landing. No
+    run starts before `hold_until`; before `model_rest_until` the fallback replaces the model. `model_well`: the last
+    run with the model landed; segments are repaired only then. `failed_repairs`: failed repairs by segment.
     """
 
-    # Its `pending_notes` are kept empty; `notes` is the one place for notes, `compaction` puts both together.
+    # Its `pending_notes` stay empty; `notes` has them. `compaction` joins the two.
     memory: CompactionState = field(default_factory=CompactionState)
     notes: NoteBuffer = field(default_factory=NoteBuffer)
     run: Run | None = None
@@ -70,13 +68,13 @@ class SessionState:
 
     @classmethod
     def restored(cls, memory: CompactionState, *, live: NoteBuffer, ended: bool) -> SessionState:
-        """Return the state of a session read back from its store; nothing is in flight then."""
+        """Return the state of a stored session; nothing is in flight."""
         notes = NoteBuffer(live=live.live, pending=memory.pending_notes)
         return cls(memory=replace(memory, pending_notes=()), notes=notes, ending=ended, ended=ended)
 
     @property
     def compaction(self) -> CompactionState:
-        """Return the part that survives a restart, pending notes included."""
+        """Return the state that survives a restart, with the pending notes."""
         return replace(self.memory, pending_notes=self.notes.pending)
 
     def current_run(self, run_id: RunId) -> Run | None:
@@ -91,15 +89,15 @@ def begin_run(state: SessionState, run: Run) -> SessionState:
 
 
 def await_landing(state: SessionState, run_id: RunId, landing: Landing) -> SessionState:
-    """Return the state once the segment of the run in flight is made and goes to the store."""
+    """Return the state while the landing of the run in flight is written."""
     run = state.current_run(run_id)
     return state if run is None else replace(state, run=replace(run, landing=landing))
 
 
 def land_run(state: SessionState, run_id: RunId) -> SessionState:
-    """Return the state after the store took the run in flight: cursor, summary, notes and revision move at once.
+    """Return the state after the run in flight landed: cursor, summary, notes and revision move at once.
 
-    Notes that became pending meanwhile stay pending. A model that made its segment is well again.
+    Notes that became pending meanwhile stay pending. A landing by the model resets its failures.
     """
     run = state.current_run(run_id)
     if run is None or run.landing is None:
@@ -125,7 +123,7 @@ def fail_run(
     hold_until: float | None,
     model_rest_until: float | None,
 ) -> SessionState:
-    """Return the state after the run in flight failed: what it would have changed is unchanged."""
+    """Return the state after the run in flight failed; cursor, summary and notes are unchanged."""
     run = state.current_run(run_id)
     if run is None:
         return state
@@ -141,8 +139,8 @@ def fail_run(
 
 
 def fail_repair(state: SessionState, run_id: RunId) -> SessionState:
-    """Return the state after a repair failed: new batches are held up by nothing, and the next repair waits for the
-    model to make a segment again."""
+    """Return the state after a repair failed. New batches don't wait; the next repair waits for the model's next
+    landing."""
     run = state.current_run(run_id)
     if run is None or run.repairs is None:
         return state
@@ -153,9 +151,10 @@ def fail_repair(state: SessionState, run_id: RunId) -> SessionState:
 def adopt_stored(
     state: SessionState, stored: CompactionState, *, ended: bool, gone: Collection[NoteId] = ()
 ) -> SessionState:
-    """Return the state after the store was found to know more: its cursor, summary and revision hold, and notes that
-    are `gone` there, folded or forgotten, are gone here. The cursor never retreats, so an older record changes
-    nothing."""
+    """Return the state with the stored cursor, summary and revision, and without the notes that are `gone` there.
+
+    An older stored state changes nothing but the run: the cursor never retreats.
+    """
     if stored.revision < state.memory.revision or stored.cursor < state.memory.cursor:
         return replace(state, run=None)
     return replace(
@@ -169,20 +168,20 @@ def adopt_stored(
 
 
 def drop_run(state: SessionState) -> SessionState:
-    """Return the state without its run in flight, whose answer will find nobody."""
+    """Return the state without its run in flight; a late answer of that run is ignored."""
     return replace(state, run=None)
 
 
 def replace_notes(state: SessionState, notes: NoteBuffer) -> SessionState:
-    """Return the state with other notes."""
+    """Return the state with these notes."""
     return replace(state, notes=notes)
 
 
 def start_ending(state: SessionState) -> SessionState:
-    """Return the state of a session that starts no more runs."""
+    """Return the state of a session that starts no new run."""
     return replace(state, ending=True)
 
 
 def finish_ending(state: SessionState) -> SessionState:
-    """Return the state of a session whose ending is stored."""
+    """Return the state of a session whose end is stored."""
     return replace(state, run=None, ending=True, ended=True)

@@ -1,7 +1,7 @@
-"""Which turns are due for folding: one pure function, asked by everything that builds context for a model.
+"""Decides on numbers alone which turns are due for folding.
 
-It decides on numbers alone. Whether the turns are stored already, whether a failure has to rest first and
-whether compaction is on at all is asked by `machine`, which adds its own skip reasons.
+Whether those turns are stored, whether to wait after a failure and whether compaction is on is checked by `machine`,
+which adds its own skip reasons.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from compaction.model import Seq
 
-# Turns a model always sees word for word. Spec 1: covers short and medium sessions whole.
+# Turns that a model always sees word for word. Spec 1: covers short and medium sessions whole.
 RECENT_WINDOW = 50
 # Turns folded at once. Spec 1: prevents summarising at every turn.
 BATCH_SIZE = 10
@@ -30,8 +30,10 @@ class SkipReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Turns `start <= seq < end` are due. `recent_start` is the first turn that stays verbatim whatever happens;
-    `eligible` counts the turns before it that are not folded yet."""
+    """Turns `start <= seq < end` are due.
+
+    `recent_start`: the first turn of the recent window. `eligible`: how many turns before it are not folded yet.
+    """
 
     start: Seq
     end: Seq
@@ -41,7 +43,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Nothing is to be folded now."""
+    """No batch is due."""
 
     reason: SkipReason
 
@@ -55,11 +57,10 @@ def plan(
     recent_window: int = RECENT_WINDOW,
     batch_size: int = BATCH_SIZE,
 ) -> Batch | Skip:
-    """Return the batch that is due, or why none is.
+    """Return the batch that is due, or why none is. Source: spec 1, 'Exact batch selection'.
 
-    `total_turns` counts all turns of the session, folded and forgotten ones included, so it is also the next
-    seq; `cursor` is the first seq that is not folded. Raises ValueError when they can't belong together.
-    Source: spec 1, 'Exact batch selection'.
+    `total_turns`: all turns of the session, with folded and forgotten ones, so also the next seq. `cursor`: the first
+    seq that is not folded. Raises ValueError if the numbers contradict each other.
     """
     if not 0 <= cursor <= total_turns:
         raise ValueError(f"The cursor must lie between 0 and {total_turns} turns, not at {cursor}.")
@@ -80,5 +81,5 @@ def plan(
 
 
 def eligible_turns(total_turns: int, cursor: int, *, recent_window: int = RECENT_WINDOW) -> int:
-    """Return how many turns are neither folded nor protected by the recent window."""
+    """Return how many turns are neither folded nor in the recent window."""
     return max(cursor, total_turns - recent_window) - cursor
