@@ -35,12 +35,12 @@ def find_model_file(chosen: Path | None, models_dir: Path) -> Path:
         if not chosen.is_file():
             raise LanguageModelError(f"There is no model file {chosen}. Give the path of a GGUF file.")
         return chosen
-    shelf = ModelDirectory(models_dir)
-    if not shelf.holds(CHAT_QWEN):
+    model_directory = ModelDirectory(models_dir)
+    if not model_directory.holds(CHAT_QWEN):
         raise LanguageModelError(
             f"{CHAT_QWEN.name} is not here. Run `roomtone models pull chat`, or name a GGUF file with --model-file."
         )
-    return shelf.path(CHAT_QWEN) / CHAT_QWEN.main_file.name
+    return model_directory.path(CHAT_QWEN) / CHAT_QWEN.main_file.name
 
 
 async def check_endpoint(endpoint: ModelEndpoint) -> None:

@@ -106,9 +106,9 @@ class PauseListener:
     ) -> None:
         self._parameters = parameters
         self._detector = open_vad(models)
-        shelf = ModelDirectory(models.directory)
-        wanted = turn_model and shelf.holds(TURN_SMART)
-        self._turn = SmartTurn(shelf.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
+        model_directory = ModelDirectory(models.directory)
+        wanted = turn_model and model_directory.holds(TURN_SMART)
+        self._turn = SmartTurn(model_directory.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
 
     @property
     def has_turn_model(self) -> bool:

@@ -252,7 +252,7 @@ async def check_mcp_server(
         return Finding(name, Status.WARNING, f"it has no {', '.join(missing)}", f"It offers: {shown}.")
     if not allowed:
         return Finding(name, Status.WARNING, "none of its tools may be called", f"Name them in `tools`: {shown}.")
-    changing = [tool for tool in allowed if settings.changes_something(tool)]
+    changing = [tool for tool in allowed if settings.has_side_effects(tool)]
     effects = f"{len(changing)} of them only on request" if changing else "none of them changes anything"
     return Finding(name, Status.OK, f"{len(allowed)} tools may be called, {effects}")
 
@@ -353,10 +353,10 @@ _RIGHTS = "Give the user that runs the bot the right to read it."
 
 
 def _check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Finding:
-    shelf = ModelDirectory(folder.parent)
+    model_directory = ModelDirectory(folder.parent)
     if (trouble := _unreadable(folder)) is not None:
         return Finding(name, Status.MISSING, trouble, _RIGHTS)
-    wrong = shelf.verify(entry)
+    wrong = model_directory.verify(entry)
     if wrong is None:
         return Finding(name, Status.OK, f"{entry.title}, in {folder}")
     return Finding(name, Status.MISSING, wrong.partition(" Run `")[0], pull)

@@ -42,12 +42,12 @@ class PullSource(StrEnum):
 @app.command(name="list")
 def list_models() -> None:
     """Show every model, its size and licence, and whether it is here."""
-    shelf = ModelDirectory(load().models.directory)
+    model_directory = ModelDirectory(load().models.directory)
     table = Table(box=None, pad_edge=False)
     for heading in ("model", "here", "MB", "licence", "what it is"):
         table.add_column(heading, justify="right" if heading == "MB" else "left")
     for entry in CATALOGUE:
-        here = "yes" if shelf.holds(entry) else "-"
+        here = "yes" if model_directory.holds(entry) else "-"
         table.add_row(entry.name, here, str(entry.size_mb), entry.licence, entry.title)
     Console().print(table)
 
@@ -69,15 +69,15 @@ def pull(
 ) -> None:
     """Download models, check their hashes and put them where the bot looks."""
     settings = load().models
-    shelf = ModelDirectory(settings.directory)
+    model_directory = ModelDirectory(settings.directory)
     console = Console(highlight=False)
     entries = [find_model(name) for name in names] if names else [*REQUIRED, *RECOMMENDED]
     for entry in entries:
-        if directory is None and not again and shelf.verify(entry) is None:
-            console.print(f"{entry.name} is here and whole: {shelf.path(entry)}", soft_wrap=True)
+        if directory is None and not again and model_directory.verify(entry) is None:
+            console.print(f"{entry.name} is here and whole: {model_directory.path(entry)}", soft_wrap=True)
             continue
         try:
-            place = _pull_with_progress(shelf, entry, _sources(origin, directory, settings), console)
+            place = _pull_with_progress(model_directory, entry, _sources(origin, directory, settings), console)
         except ModelError as error:
             if names or entry not in RECOMMENDED:
                 raise
@@ -100,7 +100,7 @@ def _sources(origin: PullSource, directory: Path | None, settings: ModelsSetting
 
 
 def _pull_with_progress(
-    shelf: ModelDirectory, entry: ModelEntry, sources: Sequence[ModelSource], console: Console
+    model_directory: ModelDirectory, entry: ModelEntry, sources: Sequence[ModelSource], console: Console
 ) -> Path:
     """Pull with a line a step, and on a terminal a spinner that shows it is alive."""
 
@@ -108,7 +108,7 @@ def _pull_with_progress(
         console.print(f"{entry.name}: {step}", soft_wrap=True)
 
     with console.status(f"bringing {entry.title}"):
-        return shelf.pull(entry, sources, report)
+        return model_directory.pull(entry, sources, report)
 
 
 @app.command()
@@ -116,12 +116,16 @@ def check(
     names: Annotated[list[str] | None, typer.Argument(help="Models to check; without any: those here.")] = None,
 ) -> None:
     """Read the model files that are here and compare their hashes; exit status 1 if one is wrong."""
-    shelf = ModelDirectory(load().models.directory)
-    entries = [find_model(name) for name in names] if names else [entry for entry in CATALOGUE if shelf.holds(entry)]
+    model_directory = ModelDirectory(load().models.directory)
+    entries = (
+        [find_model(name) for name in names]
+        if names
+        else [entry for entry in CATALOGUE if model_directory.holds(entry)]
+    )
     console = Console(highlight=False)
     wrong = 0
     for entry in entries:
-        trouble = shelf.verify(entry)
+        trouble = model_directory.verify(entry)
         wrong += trouble is not None
         console.print(f"{entry.name}: {trouble or 'whole'}", soft_wrap=True)
     if not entries:

@@ -1,4 +1,4 @@
-"""Which embedder finds what was said in other words: an endpoint, the local model, or none."""
+"""Opens the embedder that the settings choose: an endpoint, the local model, or none."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ log = structlog.get_logger()
 async def open_embedder(
     settings: RecallSettings, *, models: ModelsSettings, llm: LlmSettings
 ) -> AsyncIterator[Embedder | None]:
-    """Lend the embedder that the settings name, or None: full text alone serves then.
+    """Open the embedder that the settings choose; None means that search uses full text only.
 
-    Raises `ModelError` when the local model is asked for by name and isn't there; `auto` does without it.
+    Raises `ModelError` if recall.embedder is minilm and the model is not installed; `auto` goes on without it.
     """
     if settings.embedder == "off":
         yield None
         return
     if settings.embedder == "endpoint" or (settings.embedder == "auto" and settings.base_url):
-        # Imported where it is needed: the library takes a second to load.
+        # Imported here, for the library takes a second to load.
         from bot.llm.openai_embeddings import TIMEOUT_S, OpenAIEmbeddings
         from voice.endpoint import Endpoint
 
@@ -42,14 +42,14 @@ async def open_embedder(
         async with OpenAIEmbeddings(endpoint) as remote:
             yield remote
         return
-    shelf = ModelDirectory(models.directory)
-    if not shelf.holds(EMBED_MINILM):
+    model_directory = ModelDirectory(models.directory)
+    if not model_directory.holds(EMBED_MINILM):
         if settings.embedder == "minilm":
             raise ModelError(
-                "The embedding model is not here. Run `roomtone models pull embed`, or set recall.embedder to off."
+                "The embedding model is not installed. Run `roomtone models pull embed`, or set recall.embedder to off."
             )
-        log.info("no_embedder", search="full text alone")
+        log.info("embedder_absent", search="full text only")
         yield None
         return
-    async with minilm_embedder(shelf.path(EMBED_MINILM)) as local:
+    async with minilm_embedder(model_directory.path(EMBED_MINILM)) as local:
         yield local

@@ -1,7 +1,7 @@
-"""all-MiniLM-L6-v2 as int8 ONNX: a text of any length becomes a unit vector of 384 components, in about 10 ms.
+"""all-MiniLM-L6-v2 as int8 ONNX: embeds a text as a unit vector of 384 components, in about 10 ms.
 
-Pooling and length: the model card of sentence-transformers/all-MiniLM-L6-v2 (mean of the token vectors). It runs in
-the thread of `bot.embedding.worker`.
+Mean pooling as in the model card of sentence-transformers/all-MiniLM-L6-v2. It runs in the thread of
+`bot.embedding.worker`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL_NAME = "all-MiniLM-L6-v2-onnx-int8"
-# Word pieces of a text that are read: what the model was trained with; a turn is rarely longer.
+# Tokens read of a text, as in the model's training. A turn is rarely longer.
 MAX_TOKENS = 128
 
 
@@ -29,10 +29,10 @@ def minilm_embedder(directory: Path) -> ThreadedEmbedder:
 
 
 class MiniLm:
-    """Tokenizer and model; of the thread that made it."""
+    """Tokenizer and model. Use it only in the thread that made it."""
 
     def __init__(self, directory: Path) -> None:
-        # Imported here: half a second that only those pay who embed.
+        # Imported here, for they take half a second to load.
         import onnxruntime
         from tokenizers import Tokenizer
 
@@ -56,7 +56,7 @@ class MiniLm:
         self._tokenizer.enable_truncation(max_length=MAX_TOKENS)
 
     def embed(self, text: str) -> NDArray[np.float32]:
-        # A lone surrogate is no text that a tokenizer takes.
+        # The tokenizer can't encode a lone surrogate.
         ids = self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids
         tokens = np.array([ids], dtype=np.int64)
         given = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": np.zeros_like(tokens)}

@@ -1,6 +1,6 @@
-"""Runs an embedding model in a thread of its own, one text at a time, those that somebody waits for first.
+"""Runs an embedding model in its own thread, one text at a time, urgent texts first.
 
-On one core a batch would save nothing; one text at a time means that who waits does so for one text at most.
+A batch would save nothing on one core, and this way an urgent text waits for one other text at most.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Loading takes 0.3 s; a disk that needs longer is broken.
+# Loading takes 0.3 s.
 LOAD_TIMEOUT_S = 30.0
-# The text being embedded when the process ends.
+# Time for the text in progress when the process ends.
 STOP_TIMEOUT_S = 2.0
-# Texts of indexing that may wait; the indexer hands over far fewer at once.
+# Most texts in the queue. The indexer adds far fewer at once.
 MAX_WAITING = 1_000
-_STOP, _URGENT, _PATIENT = range(3)
+_STOP, _URGENT, _NORMAL = range(3)
 
 
 class EmbeddingEngine(Protocol):
-    """A loaded model, used by the thread that loaded it."""
+    """A loaded model, used only in the thread that loaded it."""
 
     def embed(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a text."""
 
 
-# What to embed, and who waits for it.
+# A text and the future for its vector.
 _Job = tuple[str, "asyncio.Future[NDArray[np.float32]]"]
 
 
 class ThreadedEmbedder:
-    """The model in its own thread. Made by `async with`; safe for all tasks of one loop.
+    """An embedding model in its own thread. Use it with `async with`; safe for all tasks of one loop.
 
-    *Ownership*: it owns the thread, and ends it after the text it is at. *Cancellation* of `embed` leaves what is
-    not begun undone.
+    *Ownership*: it owns the thread, which ends after the text in progress. *Cancellation* of `embed` drops the texts
+    that were not begun.
     """
 
     def __init__(self, load: Callable[[], EmbeddingEngine], *, model: str) -> None:
@@ -56,7 +56,7 @@ class ThreadedEmbedder:
         self._numbers = itertools.count()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._dead: str | None = None
+        self._stopped_because: str | None = None
 
     @property
     def model(self) -> str:
@@ -64,7 +64,7 @@ class ThreadedEmbedder:
         return self._model
 
     async def __aenter__(self) -> Self:
-        """Load the model. Raises `ModelError` when it isn't there or can't be read."""
+        """Start the thread and load the model. Raises `ModelError` if it is missing or can't be read."""
         self._loop = asyncio.get_running_loop()
         loaded: asyncio.Future[None] = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, args=(loaded,), name="embedder", daemon=True)
@@ -86,31 +86,31 @@ class ThreadedEmbedder:
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
         """Return one unit vector a text. Raises `EmbeddingError`. See `compaction.ports.Embedder`."""
-        if self._dead is not None or self._loop is None:
+        if self._stopped_because is not None or self._loop is None:
             raise EmbeddingError(
-                f"The embedding model does not run: {self._dead or 'it was never started'}.", retryable=False
+                f"The embedding model does not run: {self._stopped_because or 'it was never started'}.", retryable=False
             )
         if not urgent and self._jobs.qsize() + len(texts) > MAX_WAITING:
             raise EmbeddingError("Too many texts wait to be embedded. They are embedded later.", retryable=True)
         answers: list[asyncio.Future[NDArray[np.float32]]] = [self._loop.create_future() for _ in texts]
         for text, answer in zip(texts, answers, strict=True):
-            self._jobs.put((_URGENT if urgent else _PATIENT, next(self._numbers), (text, answer)))
+            self._jobs.put((_URGENT if urgent else _NORMAL, next(self._numbers), (text, answer)))
         try:
             return [(await answer).tolist() for answer in answers]
         finally:
             for answer in answers:
                 if not answer.cancel() and not answer.cancelled():
-                    # Marks it as seen: of several that fail the first is told.
+                    # Marks the exception as retrieved: of several failures only the first is raised.
                     answer.exception()
 
     def _run(self, loaded: asyncio.Future[None]) -> None:
-        """Be the thread: load, then embed what comes until told to stop."""
+        """The thread: load the model, then embed texts until `_stop`."""
         try:
             engine = self._load()
         except ModelError as exc:
             self._post(_fail, loaded, exc)
             return
-        except Exception as exc:  # noqa: BLE001 - whatever it is, it must reach the one who waits
+        except Exception as exc:  # noqa: BLE001 - the caller gets every error
             self._post(_fail, loaded, ModelError(f"The embedding model could not be loaded: {type(exc).__name__}."))
             return
         self._post(_succeed, loaded, None)
@@ -120,18 +120,18 @@ class ThreadedEmbedder:
                 continue
             try:
                 self._post(_succeed, answer, engine.embed(text))
-            except Exception as exc:  # noqa: BLE001 - whatever the runtime raises must reach who waits
+            except Exception as exc:  # noqa: BLE001 - the caller gets every error
                 self._post(
                     _fail, answer, EmbeddingError(f"The embedding model failed: {type(exc).__name__}.", retryable=False)
                 )
 
     def _stop(self) -> None:
-        self._dead = "it was closed"
+        self._stopped_because = "it was closed"
         self._jobs.put((_STOP, next(self._numbers), None))
 
     def _post(self, call: Callable[..., None], *args: Any) -> None:
         assert self._loop is not None, "the thread is started by a running loop"
-        # The loop may be closed while the last text is embedded; then nobody waits.
+        # The loop may be closed while the last text is embedded.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call, *args)
 

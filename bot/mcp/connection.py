@@ -1,6 +1,6 @@
-"""The connection to one MCP server: made at start, looked after, and mended when it is lost.
+"""The connection to one MCP server: opened at start, checked regularly, and reopened when it is lost.
 
-A server that is away costs its own tools and nothing else; it is tried again, later and later.
+While a server is away only its tools are missing. It is tried again at growing intervals.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from bot.mcp.settings import McpServerSettings
 
 log = structlog.get_logger()
-# What the library logs of messages that it cannot read is their text. Ours say what happened.
+# The library logs the text of messages that it can't parse, which may quote people.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
-# A program that is fetched first (uvx, npx) takes its time.
+# Programs that are downloaded first (uvx, npx) need long.
 CONNECT_TIMEOUT_S = 30.0
-# How often a connected server is asked for its tools again: they may change, and it may have died.
+# How often the tools are listed again: they may change, and the server may have died.
 REFRESH_S = 60.0
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 60.0
 STREAM_TIMEOUT_S = 300.0
-# More is no list of tools.
+# Tools beyond this number are ignored.
 MOST_TOOLS = 200
-_TOLD_CHARS = 200
+_ERROR_CHARS = 200
 _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """A tool as its server describes it; nothing of it is believed."""
+    """A tool as its server describes it. None of it is trusted."""
 
     name: str
     description: str
@@ -57,34 +57,34 @@ class McpTool:
 
 
 class McpConnection:
-    """One server. `run` is the task that owns the connection, and only it connects and disconnects."""
+    """One server. Only its task `run` connects and disconnects."""
 
     def __init__(self, settings: McpServerSettings, clock: Clock) -> None:
         self.settings = settings
         self._clock = clock
         self._client: Client | None = None
-        # Set while its tools can be called.
+        # Set while the tools can be called.
         self.connected = asyncio.Event()
         self._tools: tuple[McpTool, ...] = ()
-        # Set when a call failed: then the server is looked after at once.
-        self._doubted = asyncio.Event()
+        # Set when a call failed, so that the connection is checked at once.
+        self._check_requested = asyncio.Event()
         self.problem = "it has not been reached yet"
 
     @property
     def tools(self) -> tuple[McpTool, ...]:
-        """Return what it offers; nothing while it is away."""
+        """Return the tools of the server; none while it is away."""
         return self._tools
 
     async def run(self) -> None:
-        """Stay connected, for ever. *Cancellation* closes the connection and ends the server's process."""
+        """Keep the connection, for ever. *Cancellation* closes it and ends the server's process."""
         failures = 0
         while True:
             try:
                 async with self.open():
                     failures = 0
                     log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self._tools))
-                    await self._look_after()
-            except Exception as error:  # noqa: BLE001 - whatever a server or its program does, it costs its tools alone
+                    await self._check_regularly()
+            except Exception as error:  # noqa: BLE001 - no error of a server may affect the rest of the bot
                 failures += 1
                 self.problem = describe_error(error)
                 if failures == 1:
@@ -93,16 +93,16 @@ class McpConnection:
 
     @asynccontextmanager
     async def open(self, *, errors: TextIO | None = None) -> AsyncIterator[None]:
-        """Be connected while the block runs; what it offers is known then. Raises whatever keeps it from that.
+        """Connect for the time of the block and list the tools. Raises whatever error the server or its program causes.
 
-        `errors`: where a program's own messages go; by default nowhere, for they may hold anything.
+        `errors`: where the program's error output goes. By default it is dropped, for it may hold anything.
         """
         async with (
             self._transport(errors) as transport,
             asyncio.timeout(CONNECT_TIMEOUT_S) as limit,
             Client(transport, read_timeout_seconds=self.settings.timeout_s) as client,
         ):
-            self._tools = await _listed(client)
+            self._tools = await _list_tools(client)
             limit.reschedule(None)
             self._client = client
             self.connected.set()
@@ -120,34 +120,34 @@ class McpConnection:
         try:
             result = await client.call_tool(tool, dict(arguments), read_timeout_seconds=self.settings.timeout_s)
         except Exception as error:
-            self._doubted.set()
+            self._check_requested.set()
             raise ToolError(f"The server {self.settings.name} failed: {describe_error(error)}") from error
         text = _text_of(result)
         if result.is_error:
             raise ToolError(text)
         return text
 
-    async def _look_after(self) -> None:
-        """Ask for its tools now and then, until it does not answer; raises why."""
+    async def _check_regularly(self) -> None:
+        """List the tools every minute and after each failed call. Raises the error when the server does not answer."""
         client = self._client
         assert client is not None, "it is open"
         while True:
             try:
                 async with asyncio.timeout(REFRESH_S):
-                    await self._doubted.wait()
+                    await self._check_requested.wait()
             except TimeoutError:
                 pass
-            self._doubted.clear()
+            self._check_requested.clear()
             async with asyncio.timeout(self.settings.timeout_s):
-                self._tools = await _listed(client)
+                self._tools = await _list_tools(client)
 
     @asynccontextmanager
     async def _transport(self, errors: TextIO | None) -> AsyncIterator[Any]:
-        """Lend what carries the messages; `Client` opens it."""
+        """Yield the transport for `Client`, which opens it."""
         settings = self.settings
         if settings.url:
             headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
-            # Its own limits are those of each call; a stream of events may be silent for long.
+            # Calls have their own time limit; a stream of events may be silent for long.
             timeout = httpx2.Timeout(settings.timeout_s, read=STREAM_TIMEOUT_S)
             async with httpx2.AsyncClient(headers=headers, timeout=timeout) as http:
                 yield streamable_http_client(settings.url, http_client=http)
@@ -157,12 +157,12 @@ class McpConnection:
             args=list(settings.args),
             env={name: value.get_secret_value() for name, value in settings.env.items()},
         )
-        with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123, ASYNC230 - opening it never waits
+        with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123, ASYNC230 - opening it never blocks
             yield stdio_client(parameters, errlog=errors or nowhere)
 
 
-async def _listed(client: Client) -> tuple[McpTool, ...]:
-    """Return what a server offers, in its order."""
+async def _list_tools(client: Client) -> tuple[McpTool, ...]:
+    """Return the tools of a server, in its order."""
     found: list[McpTool] = []
     cursor: str | None = None
     while len(found) < MOST_TOOLS:
@@ -175,19 +175,19 @@ async def _listed(client: Client) -> tuple[McpTool, ...]:
 
 
 def _text_of(result: CallToolResult) -> str:
-    """Return a result as text; what is no text is only named."""
-    told: list[str] = []
+    """Return a result as text. Images and other content are only named."""
+    parts: list[str] = []
     for block in result.content:
         text = getattr(block, "text", None)
-        told.append(text if isinstance(text, str) else f"[{block.type}, which I can't read]")
-    if not told and result.structured_content is not None:
-        told.append(json.dumps(result.structured_content, ensure_ascii=False))
-    return "\n".join(told) or "It answered nothing."
+        parts.append(text if isinstance(text, str) else f"[{block.type}, which I can't read]")
+    if not parts and result.structured_content is not None:
+        parts.append(json.dumps(result.structured_content, ensure_ascii=False))
+    return "\n".join(parts) or "It answered nothing."
 
 
 def describe_error(error: BaseException) -> str:
-    """Return what went wrong in one line; of a group of errors the first. Of addresses the host alone is told: hosted
-    servers have their keys in the rest."""
+    """Return an error in one line; of an exception group the first. URLs are cut to the host, for the rest may hold
+    keys."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
@@ -199,4 +199,4 @@ def describe_error(error: BaseException) -> str:
             sentence = error.message
         case _:
             sentence = str(error) or type(error).__name__
-    return " ".join(_ADDRESS.sub(r"\1\2", sentence).split())[:_TOLD_CHARS]
+    return " ".join(_ADDRESS.sub(r"\1\2", sentence).split())[:_ERROR_CHARS]

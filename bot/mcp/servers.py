@@ -1,4 +1,4 @@
-"""All MCP servers of the settings: their connections, and the tools that they lend at present."""
+"""Runs the connections to all MCP servers of the settings and collects their tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bot.mcp.connection import McpTool
     from bot.mcp.settings import McpServerSettings, McpSettings
 
-# A server's process is asked to go, told to go, and killed, in so many seconds.
+# Time in which a server's process is asked to end, terminated and killed.
 CLOSE_TIMEOUT_S = 10.0
 # How long `roomtone doctor` waits. The bot itself waits longer, for a program may have to be downloaded first.
 DOCTOR_TIMEOUT_S = 20.0
@@ -31,31 +31,32 @@ class McpError(BotError):
 
 
 class McpServers:
-    """The servers while they are looked after. Belongs to `running_servers`."""
+    """The servers while their connections run. Made by `running_servers`."""
 
     def __init__(self, connections: tuple[McpConnection, ...]) -> None:
         self.connections = connections
-        # What was made of which list: a list is looked at once.
-        self._made: dict[str, tuple[tuple[McpTool, ...], tuple[RoomTool, ...]]] = {}
+        # The tools adapted from each server's list, so that a list is adapted once.
+        self._adapted: dict[str, tuple[tuple[McpTool, ...], tuple[RoomTool, ...]]] = {}
 
     def tools(self) -> tuple[RoomTool, ...]:
-        """Return what may be called now, of all servers that are there."""
+        """Return the tools of all connected servers that can be called now."""
         return tuple(tool for connection in self.connections for tool in self._tools_of(connection))
 
     def _tools_of(self, connection: McpConnection) -> tuple[RoomTool, ...]:
         name, theirs = connection.settings.name, connection.tools
-        listed, made = self._made.get(name, ((), ()))
+        listed, adapted = self._adapted.get(name, ((), ()))
         if listed is not theirs:
-            # Asked for every minute, and mostly the same.
-            if name not in self._made or listed != theirs:
-                made = adapt_tools(connection)
-            self._made[name] = (theirs, made)
-        return made
+            # Each check brings a new list, which mostly equals the old one.
+            if name not in self._adapted or listed != theirs:
+                adapted = adapt_tools(connection)
+            self._adapted[name] = (theirs, adapted)
+        return adapted
 
 
 @asynccontextmanager
 async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[McpServers]:
-    """Connect to the servers in the background and lend them. *Ownership*: the connections' tasks end here."""
+    """Connect to the servers in the background for the time of the block. *Ownership*: it owns the connections'
+    tasks."""
     connections = tuple(McpConnection(each, clock) for each in settings.servers)
     tasks = [asyncio.create_task(each.run(), name=f"mcp-{each.settings.name}") for each in connections]
     try:

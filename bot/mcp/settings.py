@@ -1,4 +1,4 @@
-"""What an operator can set about MCP servers."""
+"""Settings of MCP servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.brain.tools.tool import Permission
 
 
 class McpServerSettings(BaseModel):
-    """One server, `[[mcp.servers]]`: a command to start, or an address."""
+    """One server, `[[mcp.servers]]`: a program to start, or a URL."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -69,10 +69,10 @@ class McpServerSettings(BaseModel):
         return self
 
     def allows(self, tool: str) -> bool:
-        """Return whether the server's tool of that name may be called."""
+        """Return whether the settings allow the tool of that name."""
         return "*" in self.tools or tool in self.tools
 
-    def changes_something(self, tool: str) -> bool:
+    def has_side_effects(self, tool: str) -> bool:
         """Return whether the tool counts as having side effects."""
         return "*" not in self.read_only and tool not in self.read_only
 

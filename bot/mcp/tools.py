@@ -1,7 +1,7 @@
-"""MCP servers' tools as ours: only those that are allowed, under our names, with our permissions and limits.
+"""Adapts the tools of MCP servers: only those that are allowed, with our names, permissions and limits.
 
-What a server says of itself is data: its descriptions are shortened, its schemas looked at, and its word that a tool
-changes nothing is not taken.
+What a server says about itself is not trusted: descriptions are shortened, schemas are checked, and whether a tool has
+side effects is up to the settings.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# What endpoints take as a tool's name.
+# Characters that endpoints refuse in a tool's name.
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 MOST_NAME_CHARS = 64
 MOST_DESCRIPTION_CHARS = 600
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+")
-# 'to' and 'of' in a tool's name ask for nothing.
+# Shorter words in a tool's name ('to', 'of') don't ask for it.
 _SHORTEST_WORD = 3
 
 
 def adapt_tools(connection: McpConnection) -> tuple[RoomTool, ...]:
-    """Return what may be called of a server now."""
+    """Return the tools of a server that are allowed and usable now."""
     settings = connection.settings
     return tuple(
         _tool(connection, theirs)
@@ -44,7 +44,7 @@ def adapt_tools(connection: McpConnection) -> tuple[RoomTool, ...]:
 
 
 def tool_name(server: str, tool: str) -> str:
-    """Return what a server's tool is called here."""
+    """Return our name for a server's tool."""
     return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")[:MOST_NAME_CHARS]
 
 
@@ -64,15 +64,15 @@ def _tool(connection: McpConnection, theirs: McpTool) -> RoomTool:
         parameters=_defused(theirs.schema),
         call=partial(connection.call, theirs.name),
         permission=settings.permission,
-        side_effects=settings.changes_something(theirs.name),
+        side_effects=settings.has_side_effects(theirs.name),
         words=settings.words or _words(settings.name, theirs.name),
-        # The connection has the same limit and says more of it.
+        # The connection has the shorter limit, and its message says more.
         timeout_s=settings.timeout_s + 1.0,
     )
 
 
 def _defused(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return a schema whose words are data as well: a model reads its descriptions, names and choices."""
+    """Return a schema with all its text defused: a model reads its descriptions, names and choices."""
     return {defuse(name): _value(each) for name, each in schema.items()}
 
 
@@ -89,12 +89,12 @@ def _value(value: object) -> object:
 
 
 def _words(server: str, tool: str) -> tuple[str, ...]:
-    """Return the words that ask for a tool: those of its name. Its server's name says what it is about, and who asks
-    about that wants nothing done; it counts where there is nothing else."""
+    """Return the words that ask for a tool: those of its name. Words of the server's name count only if there are no
+    others, for they say what it is about, not what to do."""
     about, own = _words_of(server), _words_of(tool)
-    # 'Note' and 'notes' are the same there.
-    deeds = tuple(word for word in own if not any(word.startswith(each) or each.startswith(word) for each in about))
-    return deeds or own or about
+    # 'Note' and 'notes' count as the same word.
+    verbs = tuple(word for word in own if not any(word.startswith(each) or each.startswith(word) for each in about))
+    return verbs or own or about
 
 
 def _words_of(name: str) -> tuple[str, ...]:

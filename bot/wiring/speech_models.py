@@ -46,10 +46,10 @@ _NO_SOUND: tuple[AudioChunk, ...] = ()
 
 def open_vad(models: ModelsSettings) -> SpeechProbability:
     """Load the model that scores all speakers in one call, else the recogniser's copy. Raises `VadError`."""
-    shelf = ModelDirectory(models.directory)
-    if shelf.holds(VAD_SILERO):
+    model_directory = ModelDirectory(models.directory)
+    if model_directory.holds(VAD_SILERO):
         try:
-            return StackedSileroVad(shelf.path(VAD_SILERO) / VAD_SILERO.main_file.name)
+            return StackedSileroVad(model_directory.path(VAD_SILERO) / VAD_SILERO.main_file.name)
         except VadError as error:
             log.warning("no_stacking_vad", problem=str(error))
     return SileroVad()
@@ -59,11 +59,11 @@ async def open_turn_model(
     stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings
 ) -> TurnEndDetector | None:
     """Load the end-of-turn model onto `stack`. Returns None if it is switched off, missing or unreadable."""
-    shelf = ModelDirectory(models.directory)
-    if listening.turn_model == "off" or not shelf.holds(TURN_SMART):
+    model_directory = ModelDirectory(models.directory)
+    if listening.turn_model == "off" or not model_directory.holds(TURN_SMART):
         log.info("no_turn_model", setting=listening.turn_model)
         return None
-    file = shelf.path(TURN_SMART) / TURN_SMART.main_file.name
+    file = model_directory.path(TURN_SMART) / TURN_SMART.main_file.name
     try:
         return await stack.enter_async_context(SmartTurnDetector(lambda: SmartTurn(file)))
     except TurnModelError as error:

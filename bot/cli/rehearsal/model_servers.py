@@ -121,10 +121,10 @@ async def _transcription(stack: AsyncExitStack, settings: Settings) -> dict[str,
 
 
 async def _embeddings(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
-    shelf = ModelDirectory(settings.models.directory)
-    if not shelf.holds(EMBED_MINILM):
+    model_directory = ModelDirectory(settings.models.directory)
+    if not model_directory.holds(EMBED_MINILM):
         return {}
-    embedder = await stack.enter_async_context(minilm_embedder(shelf.path(EMBED_MINILM)))
+    embedder = await stack.enter_async_context(minilm_embedder(model_directory.path(EMBED_MINILM)))
 
     async def embed(texts: Sequence[str]) -> Sequence[Sequence[float]]:
         return await embedder.embed(texts)

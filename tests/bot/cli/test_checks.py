@@ -92,7 +92,7 @@ def test_opus() -> None:
 
 
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsrSettings:
-    """Make the catalogue's Whisper base a model of a few bytes, and put it on the shelf."""
+    """Make the catalogue's Whisper base a model of a few bytes, and install it."""
     file = catalogue.ModelFile("model.bin", hashlib.sha256(b"weights").hexdigest())
     entry = replace(catalogue.WHISPER_BASE, files=(file,))
     monkeypatch.setattr("bot.cli.checks.CATALOGUE", (entry,))

@@ -209,15 +209,15 @@ async def test_a_dearer_bill_tightens_the_next_call() -> None:
 
 @pytest.mark.asyncio
 async def test_the_configured_model_is_opened_behind_its_budget() -> None:
-    """With the vocabulary of its name, where the shelf has it."""
+    """With the vocabulary of its name, if it is installed."""
     async with LocalChatServer(ChatConduct(answer=lambda call: "Two words.")) as server:
         llm = LlmSettings(base_url=server.base_url, model="qwen2.5-coder-1.5b")
-        shelf = ModelsSettings(directory=ROOT / "data" / "models")
-        async with open_model(llm, SMALL, shelf) as model:
+        models = ModelsSettings(directory=ROOT / "data" / "models")
+        async with open_model(llm, SMALL, models) as model:
             assert model.budget.estimator.exact
             assert await heard(model, said(60)) == "Two words."
             assert sum(model.budget.count(str(each["content"])) + 6 for each in server.calls[0].messages) <= ROOM
-        async with open_model(llm, SMALL.model_copy(update={"token_estimator": "fallback"}), shelf) as model:
+        async with open_model(llm, SMALL.model_copy(update={"token_estimator": "fallback"}), models) as model:
             assert not model.budget.estimator.exact
         async with open_model(llm, SMALL) as model:
             assert not model.budget.estimator.exact

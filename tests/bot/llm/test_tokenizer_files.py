@@ -1,4 +1,4 @@
-"""A model's own tokeniser out of its files: whole ones, foreign ones, damaged ones."""
+"""Reading a model's tokenizer from its files: valid, unknown and damaged ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.llm.tokenizer_files import read_tokenizer
 
-SHELF = Path(__file__).parents[3] / "data" / "models"
+MODELS_DIR = Path(__file__).parents[3] / "data" / "models"
 
 
 def packed(text: str) -> bytes:
@@ -63,7 +63,7 @@ def test_a_gguf_heads_vocabulary_counts(tmp_path: Path, pre: str | None) -> None
 
 def test_a_tokenizer_json_counts() -> None:
     """Whisper's, which `make setup` brings."""
-    assert read_tokenizer(SHELF / "whisper-base" / "tokenizer.json").count("hello world") == 3
+    assert read_tokenizer(MODELS_DIR / "whisper-base" / "tokenizer.json").count("hello world") == 3
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_any_bytes_are_refused_or_read(tmp_path_factory: pytest.TempPathFactory,
     """A file that only looks like one ends in a sentence."""
     path = tmp_path_factory.mktemp("heads") / "a.gguf"
     path.write_bytes(b"GGUF" + struct.pack("<I", 3) + content)
-    with pytest.raises(ValueError, match="no tokeniser"):
+    with pytest.raises(ValueError, match="no tokenizer"):
         read_tokenizer(path)

@@ -1,4 +1,4 @@
-"""The models' own tokenisers: what the guess is held against, and what happens where they are not."""
+"""The models' own tokenizers: estimates are compared with them, and stand in where they are missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compaction.tokens import estimate_text_tokens, estimate_tokens
 
 ROOT = Path(__file__).parents[3]
 # `make setup` brings the vocabularies.
-SHELF = ROOT / "data" / "models"
+MODELS_DIR = ROOT / "data" / "models"
 MODELS = ("gpt-4.1-mini", "gpt-4", "qwen2.5-coder-1.5b")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -30,7 +30,7 @@ def spoken_english() -> list[str]:
 
 
 def random_text(alphabet: str, length: int, count: int) -> list[str]:
-    """Strings in which no tokeniser finds words."""
+    """Strings in which no tokenizer finds words."""
     rng = random.Random(5)
     return ["".join(rng.choices(alphabet, k=length)) for _ in range(count)]
 
@@ -108,8 +108,8 @@ CORPORA: dict[str, list[str]] = {
 
 @pytest.fixture(scope="module")
 def tokenizers() -> LocalTokenizers:
-    """The tokenisers of the model shelf."""
-    return LocalTokenizers(SHELF)
+    """The tokenizers of the models directory."""
+    return LocalTokenizers(MODELS_DIR)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -191,25 +191,25 @@ def test_a_broken_vocabulary_is_told_and_not_used(tmp_path: Path) -> None:
 def test_tiktokens_own_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where tiktoken has been before, nothing needs to be pulled."""
     cached = tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
-    shutil.copyfile(SHELF / "tokenizer-openai" / "cl100k_base.tiktoken", cached)
+    shutil.copyfile(MODELS_DIR / "tokenizer-openai" / "cl100k_base.tiktoken", cached)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     assert isinstance(LocalTokenizers(tmp_path / "none").for_model("gpt-4"), VocabularyTokenizer)
 
 
 def test_a_setting_decides(tmp_path: Path) -> None:
-    """`fallback` guesses whatever is there; a path is the model's own tokeniser, whatever the model is called."""
-    assert LocalTokenizers(SHELF, choice="fallback").for_model("gpt-4o") is None
-    own = LocalTokenizers(tmp_path, choice=str(SHELF / "whisper-base" / "tokenizer.json")).for_model("my-model")
+    """`fallback` always estimates; a path names the tokenizer to use, whatever the model's name."""
+    assert LocalTokenizers(MODELS_DIR, choice="fallback").for_model("gpt-4o") is None
+    own = LocalTokenizers(tmp_path, choice=str(MODELS_DIR / "whisper-base" / "tokenizer.json")).for_model("my-model")
     assert own is not None
     assert own.count("hello world") == 3
     assert own.count("a\ud800b") >= 3
 
 
-def test_a_setting_that_names_no_tokeniser_is_told(tmp_path: Path) -> None:
+def test_a_setting_that_names_no_tokenizer_is_told(tmp_path: Path) -> None:
     """The guess serves then."""
     broken = tmp_path / "tokenizer.json"
     broken.write_text("{}")
-    tokenizers = LocalTokenizers(SHELF, choice=str(broken))
+    tokenizers = LocalTokenizers(MODELS_DIR, choice=str(broken))
     with capture_logs() as logs:
         assert tokenizers.for_model("gpt-4o") is None
         assert tokenizers.for_model("gpt-4o") is None

@@ -1,4 +1,4 @@
-"""How models get onto the shelf, and what keeps broken ones off it."""
+"""How models get into the models directory, and what keeps broken ones out."""
 
 from __future__ import annotations
 
@@ -85,29 +85,29 @@ def quiet(step: str) -> None:
 
 def test_a_model_is_joined_from_its_bundles_and_nothing_else_leaves_them(tmp_path: Path) -> None:
     """Parts are concatenated in order; code in a bundle and foreign members stay inside."""
-    shelf = ModelDirectory(tmp_path / "models")
-    place = shelf.pull(entry_for(), [BUNDLES], quiet)
+    model_directory = ModelDirectory(tmp_path / "models")
+    place = model_directory.pull(entry_for(), [BUNDLES], quiet)
     assert (place / "model.bin").read_bytes() == WEIGHTS
-    assert shelf.verify(entry_for()) is None
+    assert model_directory.verify(entry_for()) is None
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["model.bin"]
 
 
 def test_the_next_source_serves_when_one_is_down(tmp_path: Path) -> None:
     """A source that fails half way leaves nothing behind, and the next one is asked."""
     steps: list[str] = []
-    shelf = ModelDirectory(tmp_path)
-    shelf.pull(entry_for(), [FailingSource(), BUNDLES], steps.append)
+    model_directory = ModelDirectory(tmp_path)
+    model_directory.pull(entry_for(), [FailingSource(), BUNDLES], steps.append)
     assert "The moon is down." in steps
-    assert shelf.holds(entry_for())
+    assert model_directory.holds(entry_for())
 
 
 def test_a_wrong_hash_is_refused_and_the_old_model_stays(tmp_path: Path) -> None:
-    """Weights that are not the catalogue's never reach the shelf, and what was there is not lost."""
-    shelf = ModelDirectory(tmp_path)
-    shelf.pull(entry_for(), [BUNDLES], quiet)
+    """Weights that are not the catalogue's are never installed, and what was there is not lost."""
+    model_directory = ModelDirectory(tmp_path)
+    model_directory.pull(entry_for(), [BUNDLES], quiet)
     with pytest.raises(ModelError, match="SHA-256"):
-        shelf.pull(entry_for(b"other weights"), [BUNDLES], quiet)
-    assert (shelf.path(entry_for()) / "model.bin").read_bytes() == WEIGHTS
+        model_directory.pull(entry_for(b"other weights"), [BUNDLES], quiet)
+    assert (model_directory.path(entry_for()) / "model.bin").read_bytes() == WEIGHTS
     assert [path.name for path in tmp_path.iterdir()] == ["tiny-thing"]
 
 
@@ -123,10 +123,10 @@ def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
     mine.mkdir()
     (mine / "model.bin").write_bytes(b"quantised")
     (mine / "config.json").write_text("{}")
-    shelf = ModelDirectory(tmp_path / "models")
-    place = shelf.pull(entry_for(), [DirectorySource(mine)], quiet)
+    model_directory = ModelDirectory(tmp_path / "models")
+    place = model_directory.pull(entry_for(), [DirectorySource(mine)], quiet)
     assert sorted(path.name for path in place.iterdir()) == ["config.json", BY_HAND, "model.bin"]
-    assert shelf.verify(entry_for()) is None
+    assert model_directory.verify(entry_for()) is None
 
 
 def test_an_unwritable_shelf_is_a_plain_sentence(tmp_path: Path) -> None:
@@ -139,10 +139,10 @@ def test_an_unwritable_shelf_is_a_plain_sentence(tmp_path: Path) -> None:
 
 def test_damage_is_found_later(tmp_path: Path) -> None:
     """`verify` reads the files, so a bit that flipped on the disk is told."""
-    shelf = ModelDirectory(tmp_path)
-    place = shelf.pull(entry_for(), [BUNDLES], quiet)
+    model_directory = ModelDirectory(tmp_path)
+    place = model_directory.pull(entry_for(), [BUNDLES], quiet)
     (place / "model.bin").write_bytes(b"flipped")
-    assert "SHA-256" in (shelf.verify(entry_for()) or "")
+    assert "SHA-256" in (model_directory.verify(entry_for()) or "")
 
 
 def test_a_missing_member_is_told(tmp_path: Path) -> None:

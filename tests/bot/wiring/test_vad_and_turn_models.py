@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _shelf(folder: Path, entry: ModelEntry, model: Path | None) -> ModelsSettings:
-    """Return settings with a shelf in `folder` that holds the model, or something broken in its place."""
+    """Return settings whose models directory `folder` holds the model, or a broken file in its place."""
     file = folder / entry.name / entry.main_file.name
     file.parent.mkdir(parents=True)
     file.write_bytes(b"no model" if model is None else model.read_bytes())
